@@ -79,3 +79,8 @@ judge-cpu:
 # Run the tests against a real vLLM, which `just judge-cpu` builds; options go to pytest
 test-vllm *options:
     pytest -m vllm tests/vllm {{ options }}
+
+# Run the tests that need torch and transformers with those that `just judge-cpu` installed; options go to pytest
+test-transformers *options:
+    python -m pytest -p tests.vllm.with_transformers tests/tasks/judges/verifiers/test_local.py \
+        tests/tasks/embedders/test_huggingface_embedder.py {{ options }}

@@ -54,11 +54,11 @@ def doctor(
 
 def _configuration(source: str | None, judge: str | None, model: str | None) -> "tuple[RunConfig | None, Check | None]":
     from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.options.model_words import parse_judge  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.options.model_words import replace_judge  # noqa: PLC0415 keeps `assay --help` quick
 
     overrides: dict[str, Any] = {}
     if judge is not None:
-        overrides["judge"] = parse_judge(judge)
+        overrides["judge"] = replace_judge(judge)
     if model is not None:
         overrides.setdefault("judge", {}).setdefault("server", {})["model"] = model
     try:

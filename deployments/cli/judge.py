@@ -16,7 +16,7 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, flag_parameters, with_parameters
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
-from tasks.options.model_words import parse_judge
+from tasks.options.model_words import replace_judge
 
 if TYPE_CHECKING:
     from tasks.launcher import JudgeStatus, LaunchSettings, Progress
@@ -97,7 +97,7 @@ def try_(
     from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
     from tasks.options.narrow import narrow  # noqa: PLC0415
 
-    named: dict[str, Any] = {} if judge is None else {"judge": parse_judge(judge)}
+    named: dict[str, Any] = {} if judge is None else {"judge": replace_judge(judge)}
     if model is not None:
         named.setdefault("judge", {}).setdefault("server", {})["model"] = model
     loaded = load_config(config, named)

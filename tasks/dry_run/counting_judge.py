@@ -6,10 +6,10 @@ its claims, so that there is something to judge, and a failure for any other que
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from metric_core.errors import AssayError
 from metric_core.judge_questions import (
@@ -24,6 +24,8 @@ from metric_core.judge_questions import (
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.records import AnswerStatus
 from tasks.cache.cached_judge import CachedJudge
+from tasks.dry_run.token_estimates import estimate_output_tokens, estimate_tokens
+from tasks.dry_run.verifier_forecast import VerifierForecast
 from tasks.judges.openai.request_mode import sends_all_votes_at_once
 from tasks.judges.openai.server_features import ServerFeatures
 from tasks.judges.protocol import (
@@ -38,21 +40,12 @@ from tasks.languages.scripts import SENTENCE_ENDS
 from tasks.metering.prefix_forecast import PrefixForecast
 from tasks.options.judge_options import SingleJudgeSettings
 
+if TYPE_CHECKING:
+    from tasks.judges.verifiers.question_plan import SentenceSplitter
+
 NOT_ASKED = "not asked"
 """Reason of a stand-in that fails."""
 
-BYTES_PER_TOKEN = 4
-"""Bytes per token of English text; most other languages have fewer."""
-
-OUTPUT_TOKENS: Mapping[str, int] = {
-    QuestionKind.RELEVANT_SENTENCES: 16,
-    QuestionKind.EXPLANATION: 60,
-    QuestionKind.RATING_EXPLANATION: 60,
-}
-"""Estimated tokens of a generated reply, for kinds whose replies differ little in length."""
-
-_TOKENS_PER_QUESTION = 30
-_TOKENS_OF_FEEDBACK = 80
 _SENTENCE_ENDS = re.compile(rf"(?<=[.!?])\s+|(?<=[{SENTENCE_ENDS}])\s*|\n+")
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
@@ -137,9 +130,16 @@ class CountingJudge:
         ledger: Ledger that it adds to.
         settings: Settings of the judge that it stands for.
         open_judge: Function that opens that judge, which probes its server and asks nothing.
+        open_splitter: For a verifier, the function that opens the splitter of its claims.
     """
 
-    def __init__(self, ledger: Ledger, settings: SingleJudgeSettings, open_judge: Callable[[], CachedJudge]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: SingleJudgeSettings,
+        open_judge: Callable[[], CachedJudge],
+        open_splitter: Callable[[], "SentenceSplitter"] | None = None,
+    ) -> None:
         self._ledger = ledger
         self._name = settings.model_dump_json()
         self._server = settings.server
@@ -152,6 +152,10 @@ class CountingJudge:
                 self._judge = open_judge()
             except AssayError:
                 ledger.unreachable.add(self._name)
+        self._forecast: VerifierForecast | None = None
+        if settings.profile is not None and settings.backend == "server" and open_splitter is not None:
+            features = self._judge.features if self._judge is not None else None
+            self._forecast = VerifierForecast.from_settings(settings, open_splitter(), features)
 
     @property
     def identity(self) -> JudgeIdentity:
@@ -162,7 +166,9 @@ class CountingJudge:
 
     def can_answer(self, kind: Kind) -> bool:
         """Return whether the judge can answer questions of this kind; an unreachable one is assumed to."""
-        return self._judge is None or self._judge.can_answer(kind)
+        if self._judge is not None:
+            return self._judge.can_answer(kind)
+        return self._forecast is None or kind is QuestionKind.VERDICT
 
     def fingerprint(self, kind: Kind) -> str:
         """Return the fingerprint of the judge, or a stand-in if it is unreachable."""
@@ -190,25 +196,34 @@ class CountingJudge:
         stand_in: Callable[..., A],
         on_answer: Callable[[int, A], None] | None,
     ) -> list[A]:
+        asked = []
         for question, answer in zip(questions, known, strict=True):
-            self._ledger.add(question.kind, self._count_missing(question) if answer is None else Tally(1, 1))
+            tally = Tally(1, 1) if answer is not None else self._find_waiting(question)
+            if tally is None and self._forecast is not None and isinstance(question, ChoiceQuestion):
+                asked.append(question)
+            else:
+                self._ledger.add(question.kind, tally or self._count_missing(question))
+        if asked and self._forecast is not None:
+            self._ledger.add(asked[0].kind, self._count_verdicts(asked, self._forecast))
         answers = [
             stand_in(question) if answer is None else answer for question, answer in zip(questions, known, strict=True)
         ]
         notify_all(answers, on_answer)
         return answers
 
-    def _count_missing(self, question: JudgeQuestion) -> Tally:
+    def _find_waiting(self, question: JudgeQuestion) -> Tally | None:
+        """Return the tally of a question that an earlier shard asks; None for any other."""
         is_new = self._ledger.is_new(self.fingerprint(question.kind), question_digest(question))
-        if not is_new and not (self._judge and self._judge.refresh):
-            return Tally(1, 1, waiting=1)
+        return None if is_new or (self._judge and self._judge.refresh) else Tally(1, 1, waiting=1)
+
+    def _count_missing(self, question: JudgeQuestion) -> Tally:
         if self.identity.backend != "server":
             return Tally(1, 0, 1)
         requests = self._requests(question)
         prompt = self._prompts.render(question)
         text = f"{prompt.system}{prompt.user}"
-        tokens = len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN
-        first = round(tokens * self._ledger.prefixes.count_cached(text) / len(text))
+        tokens = estimate_tokens(text)
+        first = self._count_cached(text)
         return Tally(
             questions=1,
             asked=1,
@@ -218,6 +233,22 @@ class CountingJudge:
             cached_tokens=first + (requests - 1) * tokens,
         )
 
+    def _count_verdicts(self, questions: Sequence[ChoiceQuestion], forecast: VerifierForecast) -> Tally:
+        expected = forecast.expect(questions)
+        cached = map(self._count_cached, expected.prompts) if expected.reuses_prefixes else ()
+        return Tally(
+            questions=len(questions),
+            asked=len(questions),
+            requests=expected.requests,
+            prompt_tokens=sum(map(estimate_tokens, expected.prompts)),
+            output_tokens=expected.output_tokens,
+            cached_tokens=sum(cached),
+        )
+
+    def _count_cached(self, text: str) -> int:
+        """Return the estimated number of tokens of a prompt that the server has in its prefix cache."""
+        return round(estimate_tokens(text) * self._ledger.prefixes.count_cached(text) / len(text))
+
     def _requests(self, question: JudgeQuestion) -> int:
         """Return the number of requests: one, or one per vote if the server gives one answer per request."""
         if isinstance(question, GenerateQuestion):
@@ -226,25 +257,6 @@ class CountingJudge:
         if isinstance(features, ServerFeatures) and self._server and sends_all_votes_at_once(features, self._server):
             return 1
         return question.votes
-
-
-def estimate_output_tokens(question: JudgeQuestion) -> int:
-    """Return the estimated number of tokens of the reply to a question, without reasoning.
-
-    >>> from metric_core.judge_questions import ask_claims, ask_verdict
-    >>> estimate_output_tokens(ask_verdict("It rains.", "Rain."))
-    1
-    >>> estimate_output_tokens(ask_claims("It rains in Dublin.", None))
-    12
-    """
-    if isinstance(question, ChoiceQuestion):
-        return question.votes
-    if question.kind is QuestionKind.CLAIMS:
-        return 8 + len(question.texts[TEXT].encode("utf-8", "replace")) // BYTES_PER_TOKEN
-    if question.kind is QuestionKind.QUESTIONS:
-        count: int = question.schema["properties"]["questions"]["maxItems"]
-        return _TOKENS_PER_QUESTION * count
-    return OUTPUT_TOKENS.get(question.kind, _TOKENS_OF_FEEDBACK)
 
 
 def _stand_in_reply(question: GenerateQuestion) -> GenerateAnswer:

@@ -6,7 +6,7 @@ from functools import partial
 from tasks.dry_run.counting_judge import CountingJudge, Ledger
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
-from tasks.models.run_models import RunModels
+from tasks.models.run_models import RunModels, open_splitter
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 
@@ -30,4 +30,9 @@ class DryRunModels(RunModels):
 
     def open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
         """Return a judge that counts in place of one that answers."""
-        return CountingJudge(self._ledger, judge, partial(self._models.open_cached_judge, judge, settings))
+        return CountingJudge(
+            self._ledger,
+            judge,
+            partial(self._models.open_cached_judge, judge, settings),
+            partial(open_splitter, judge, settings),
+        )

@@ -12,7 +12,7 @@ from tasks.profiles.load_profile import load_profile
 
 if TYPE_CHECKING:
     from tasks.judges.verifiers.local_model import LocalModel
-    from tasks.judges.verifiers.verifier_judge import SentenceSplitter
+    from tasks.judges.verifiers.question_plan import SentenceSplitter
 
 
 def run_verifier(settings: SingleJudgeSettings, splitter: "SentenceSplitter") -> Judge:

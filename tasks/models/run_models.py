@@ -37,7 +37,7 @@ from tasks.recognizers.spacy_pipeline import SpacyPipeline
 if TYPE_CHECKING:
     from tasks.cache.cached_judge import CachedJudge
     from tasks.cache.cached_models import CachedEmbedder
-    from tasks.judges.verifiers.verifier_judge import SentenceSplitter
+    from tasks.judges.verifiers.question_plan import SentenceSplitter
 
 _RUNS = 8
 """Number of runs whose connections a process keeps open; a run that is displaced by later ones reconnects."""
@@ -138,9 +138,9 @@ class RunModels:
             embedder = self.open_embedder(settings.embedder, settings.cache)
             return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
         if judge.backend == "verifier":
-            return run_verifier(judge, _splitter(judge, settings))
+            return run_verifier(judge, open_splitter(judge, settings))
         if judge.backend == "server" and judge.profile is not None:
-            return connect_verifier(judge, _splitter(judge, settings), _recognize_in(settings.cache))
+            return connect_verifier(judge, open_splitter(judge, settings), _recognize_in(settings.cache))
         if judge.profile is not None:
             raise ConfigError(
                 f"judge.profile is {judge.profile!r}, but judge.backend is {judge.backend!r}; a profile is for the "
@@ -253,9 +253,9 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
             RunModels().open_embedder(embedder).embed([""])
 
 
-def _splitter(judge: SingleJudgeSettings, settings: JudgedSettings) -> "SentenceSplitter":
+def open_splitter(judge: SingleJudgeSettings, settings: JudgedSettings) -> "SentenceSplitter":
     """Return the splitter of claims for a verifier; the pipeline is loaded when a claim needs it."""
-    from tasks.judges.verifiers.verifier_judge import SentenceSplitter  # noqa: PLC0415 loads the client
+    from tasks.judges.verifiers.question_plan import SentenceSplitter  # noqa: PLC0415 loads the client
 
     if load_profile(judge.profile or "").chunks.claim == "whole":
         return SentenceSplitter(lambda texts: [[text] for text in texts], "")

@@ -11,7 +11,7 @@ from tasks.options.judge_options import SingleJudgeSettings
 from tasks.profiles.load_profile import load_profile
 
 if TYPE_CHECKING:
-    from tasks.judges.verifiers.verifier_judge import SentenceSplitter
+    from tasks.judges.verifiers.question_plan import SentenceSplitter
 
 
 def connect_judge(settings: SingleJudgeSettings, recognize: Recognize) -> Judge:

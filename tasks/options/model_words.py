@@ -27,6 +27,21 @@ def parse_judge(value: Any) -> Any:
     return parse_model(value)
 
 
+def replace_judge(word: str) -> dict[str, Any]:
+    """Return the options of the judge that a flag names, which replaces the one of a configuration.
+
+    The profile of the configuration, its model in the process and its server to launch belong to the judge that is
+    replaced. How requests are made stays.
+
+    >>> replace_judge("builtin")
+    {'profile': None, 'verifier': None, 'launch': None, 'backend': 'builtin'}
+
+    Raises:
+        ConfigError: The word is a host and a port without a scheme, or there is no such profile.
+    """
+    return {"profile": None, "verifier": None, "launch": None, **parse_judge(word)}
+
+
 def parse_model(value: Any) -> Any:
     """Return the options of a judge or an embedder that is named by a backend or by the URL of its server.
 

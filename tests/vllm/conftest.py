@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark these tests, and skip them unless they are selected and the judge is built."""
     reason = None
     if MARKER not in str(config.option.markexpr):
-        reason = "takes minutes and 5 GB of memory: run it with `just test-vllm`"
+        reason = "takes minutes and 8 GB of memory: run it with `just test-vllm`"
     elif not judge_cpu().is_complete():
         reason = f"there is no vLLM for CPUs in {judge_cpu().path}: build it with `just judge-cpu`"
     for item in items:

@@ -17,7 +17,7 @@ from annotated_types import Ge
 from deployments.cli._support.console import stderr, use_log_format
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
-from tasks.options.model_words import parse_judge, parse_model
+from tasks.options.model_words import parse_model, replace_judge
 from tasks.options.option import Flag, OptionGroup, declarations, facts_of, variable_name
 from tasks.options.text_forms import RepeatedText, split_commas
 
@@ -258,14 +258,14 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
     for warning in find_misspelled_variables(os.environ):
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     for name in ("judge", "embedder"):
-        parse = parse_judge if name == "judge" else parse_model
+        parse = replace_judge if name == "judge" else parse_model
         given[name] = None if given[name] is None else parse(given[name])
     if model is not None:
         given["judge"] = given["judge"] or {}
         given["judge"].setdefault("server", {})["model"] = model
     for option in [name for name in given if name.startswith(JUDGE_OF)]:
         if (named := given.pop(option)) is not None:
-            given["judge"] = {**(given["judge"] or {}), option.removeprefix(JUDGE_OF): parse_judge(named)}
+            given["judge"] = {**(given["judge"] or {}), option.removeprefix(JUDGE_OF): replace_judge(named)}
     selected = {name.removeprefix(TRACES_OF): given.pop(name) for name in list(given) if name.startswith(TRACES_OF)}
     given["traces"] = {name: value for name, value in selected.items() if value is not None} or None
     if source is None or not source.endswith(CONFIG_SUFFIXES):

@@ -82,12 +82,12 @@ def pair_of(form: PairForm, premise: str, claim: str) -> tuple[str, str]:
 
 
 def whole_text(profile: Profile, premise: str, claim: str) -> str:
-    """Return all text of a request, to estimate its size."""
+    """Return all text of a request, to estimate its size; documents first, where templates place them."""
     form = profile.form
     if isinstance(form, TextForm):
         return text_of(form, premise, claim)
     if isinstance(form, PairForm):
         return " ".join(pair_of(form, premise, claim))
-    parts = [message.content for message in form.messages]
-    parts += [text for document in form.documents for text in document.values()]
+    parts = [text for document in form.documents for text in document.values()]
+    parts += [message.content for message in form.messages]
     return str(fill("\n".join(parts), {PREMISE: premise, CLAIM: claim}))

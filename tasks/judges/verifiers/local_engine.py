@@ -15,14 +15,9 @@ from tasks.judges.verifiers.engine import OnVerdict, Pair
 from tasks.judges.verifiers.forms import pair_of, text_of, whole_text
 from tasks.judges.verifiers.local_model import Encoded, LocalModel
 from tasks.judges.verifiers.open_served import OVERRIDDEN, PASSED, describe
+from tasks.judges.verifiers.question_plan import SMALLEST_ROOM, SentenceSplitter
 from tasks.judges.verifiers.readings import Verdict, class_support, fail, span_support
-from tasks.judges.verifiers.verifier_judge import (
-    SMALLEST_ROOM,
-    SentenceSplitter,
-    VerifierDescription,
-    VerifierFeatures,
-    VerifierJudge,
-)
+from tasks.judges.verifiers.verifier_judge import VerifierDescription, VerifierFeatures, VerifierJudge
 from tasks.profiles.profile import ClassReading, InProcess, PairForm, Profile, SpanReading, TextForm
 from tasks.runtime.cancellation import current_cancellation
 from tasks.runtime.usage import Usage

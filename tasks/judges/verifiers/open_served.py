@@ -7,15 +7,10 @@ from typing import Any
 from metric_core.errors import ConfigError, JudgeError
 from tasks.judges.protocol import JudgeIdentity
 from tasks.judges.verifiers.canaries import canary_questions, find_problem
+from tasks.judges.verifiers.question_plan import SMALLEST_ROOM, SentenceSplitter
 from tasks.judges.verifiers.readings import Verdict
 from tasks.judges.verifiers.served_engine import Asked, ServedEngine
-from tasks.judges.verifiers.verifier_judge import (
-    SMALLEST_ROOM,
-    SentenceSplitter,
-    VerifierDescription,
-    VerifierFeatures,
-    VerifierJudge,
-)
+from tasks.judges.verifiers.verifier_judge import VerifierDescription, VerifierFeatures, VerifierJudge
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.jobs import UnusableError
 from tasks.model_clients.model_names import list_models

@@ -62,6 +62,16 @@ _JOINT = 16
 _KNOWN = 65_536
 
 
+def pairs_per_request(profile: Profile) -> int:
+    """Return how many pairs a request asks about at most.
+
+    >>> from tasks.profiles.load_profile import load_profile
+    >>> pairs_per_request(load_profile("minicheck-7b")), pairs_per_request(load_profile("minicheck-roberta"))
+    (1, 16)
+    """
+    return 1 if profile.route == "chat" else BATCH
+
+
 @dataclass(frozen=True, slots=True)
 class _Tokens:
     """The tokens of a text: their ids, and their names if the server gives them."""
@@ -136,7 +146,7 @@ class ServedEngine:
 
     def ask(self, pairs: Sequence[Pair], on_verdict: OnVerdict) -> None:
         """Ask about each pair; pairs with equal premises go to the same replica."""
-        per_request = 1 if self._profile.route == "chat" else BATCH
+        per_request = pairs_per_request(self._profile)
         batches = [range(start, min(start + per_request, len(pairs))) for start in range(0, len(pairs), per_request)]
         refused: list[int] = []
 

@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
 from metric_core import reasons
 from metric_core.judge_questions import (
-    CLAIM,
-    CONTEXT,
     NO,
     YES,
     ChoiceQuestion,
@@ -18,7 +16,6 @@ from metric_core.judge_questions import (
     QuestionKind,
 )
 from metric_core.records import AnswerStatus
-from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
@@ -27,24 +24,16 @@ from tasks.judges.protocol import (
     OnGenerateAnswer,
     notify_all,
 )
-from tasks.judges.verifiers.chunking import divide_texts, size
-from tasks.judges.verifiers.engine import Engine, Pair
-from tasks.judges.verifiers.forms import guard
+from tasks.judges.verifiers.engine import Engine
 from tasks.judges.verifiers.marked_words import spans_reply
-from tasks.judges.verifiers.readings import (
-    Verdict,
-    merge_chunks,
-    merge_sentences,
-    unsupported_spans,
-)
+from tasks.judges.verifiers.question_plan import QuestionPlan, SentenceSplitter, plan_questions
+from tasks.judges.verifiers.readings import Verdict, merge_chunks, merge_sentences, unsupported_spans
 from tasks.model_clients.served_model import RecognizedModel
 from tasks.profiles.profile import Profile
+from tasks.runtime.usage import Usage
 
 VERSION = 1
 """Increase it whenever the same question would be asked, or its answer combined, in another way."""
-
-SMALLEST_ROOM = 32
-"""Tokens of a premise that a request must have room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +65,6 @@ class VerifierFeatures:
     canaries: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The requests of a question: sentences of the claim, each with the positions of its pairs."""
-
-    claim: str
-    sentences: tuple[tuple[int, ...], ...]
-    problem: str | None = None
-    detail: str = ""
-
-
 @dataclass(slots=True)
 class _Collector:
     """A thread-safe collector of the verdicts on the pairs that several questions share."""
@@ -107,19 +86,6 @@ class _Collector:
                 if self.missing[question] == 0:
                     complete.append(question)
             return complete
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceSplitter:
-    """The way to split claims into sentences.
-
-    Args:
-        split: Returns the sentences of each text.
-        digest: Digest of everything that determines them.
-    """
-
-    split: Callable[[Sequence[str]], list[list[str]]]
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +145,7 @@ class VerifierJudge:
         self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
     ) -> list[ChoiceAnswer]:
         """Answer questions for verdicts, with the probability of support."""
-        plans, pairs = self._plan(questions)
+        plans, pairs = plan_questions(self.profile, self._splitter, self._engine, questions)
         wanted: dict[int, list[int]] = {position: [] for position in range(len(pairs))}
         missing = []
         for number, plan in enumerate(plans):
@@ -191,7 +157,10 @@ class VerifierJudge:
         answers: dict[int, ChoiceAnswer] = {}
 
         def finish(number: int) -> None:
-            answers[number] = self._answer(questions[number], plans[number], collector.verdicts)
+            # A pair that several questions need is asked about once, and costs the first of them.
+            mine = {each for sentence in plans[number].sentences for each in sentence if wanted[each][0] == number}
+            usage = sum((collector.verdicts[position].usage for position in mine), Usage())
+            answers[number] = self._answer(questions[number], plans[number], collector.verdicts, usage)
             if on_answer is not None:
                 on_answer(number, answers[number])
 
@@ -217,73 +186,9 @@ class VerifierJudge:
         """Release what the engine holds."""
         self._engine.close()
 
-    def _plan(self, questions: Sequence[ChoiceQuestion]) -> tuple[list[_Plan], list[Pair]]:
-        """Return the plan of each question, and the distinct pairs to ask about, ordered by premise."""
-        delimiters = self.profile.delimiters
-        texts = [
-            (guard(question.texts[CONTEXT], delimiters), guard(question.texts[CLAIM], delimiters))
-            if question.kind is QuestionKind.VERDICT
-            else None
-            for question in questions
-        ]
-        sentences = self._sentences(list(dict.fromkeys(pair[1] for pair in texts if pair is not None)))
-        rooms = self._rooms([sentence for parts in sentences.values() for sentence in parts])
-        by_room: dict[int, dict[str, int]] = {}
-        for pair in texts:
-            for sentence in sentences[pair[1]] if pair is not None else ():
-                room = rooms[sentence]
-                if room >= SMALLEST_ROOM and pair is not None:
-                    by_room.setdefault(room, {})[pair[0]] = room
-        overlap = self.profile.chunks.overlap
-        divided = {room: divide_texts(budgets, self._engine.count, overlap) for room, budgets in by_room.items()}
-        positions: dict[Pair, int] = {}
-        plans = []
-        for pair in texts:
-            if pair is None:
-                plans.append(_Plan("", (), reasons.NEEDS_LANGUAGE_MODEL))
-                continue
-            premise, claim = pair
-            short = [sentence for sentence in sentences[claim] if rooms[sentence] < SMALLEST_ROOM]
-            if short:
-                detail = f"the claim leaves {rooms[short[0]]} of {self._engine.window} tokens for the premise"
-                plans.append(_Plan(claim, (), TOO_LONG, detail))
-                continue
-            plans.append(
-                _Plan(
-                    claim,
-                    tuple(
-                        tuple(
-                            positions.setdefault(Pair(part, sentence), len(positions))
-                            for part in divided[rooms[sentence]][premise]
-                        )
-                        for sentence in sentences[claim]
-                    ),
-                )
-            )
-        return plans, list(positions)
-
-    def _sentences(self, claims: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return the sentences of each claim; the claim itself if it is asked about as a whole."""
-        if self.profile.chunks.claim == "whole" or not claims:
-            return {claim: (claim,) for claim in claims}
-        split = self._splitter.split(claims)
-        return {claim: tuple(parts) or (claim,) for claim, parts in zip(claims, split, strict=True)}
-
-    def _rooms(self, sentences: Sequence[str]) -> dict[str, int]:
-        """Return the tokens that a request has for the premise beside each sentence.
-
-        Most sentences are shorter than what is reserved, so that the parts of a premise are the same for all of them.
-        """
-        chunks = self.profile.chunks
-        distinct = list(dict.fromkeys(sentences))
-        tokens = {sentence: size(sentence) for sentence in distinct}
-        long = [sentence for sentence in distinct if tokens[sentence] > chunks.reserve]
-        tokens |= dict(zip(long, self._engine.count(long) if long else [], strict=True))
-        left = self._engine.window - self._engine.overhead
-        most = left if chunks.premise is None else chunks.premise
-        return {sentence: min(left - max(chunks.reserve, tokens[sentence]), most) for sentence in distinct}
-
-    def _answer(self, question: ChoiceQuestion, plan: _Plan, verdicts: Mapping[int, Verdict]) -> ChoiceAnswer:
+    def _answer(
+        self, question: ChoiceQuestion, plan: QuestionPlan, verdicts: Mapping[int, Verdict], usage: Usage
+    ) -> ChoiceAnswer:
         if plan.problem is not None:
             is_other_kind = plan.problem == reasons.NEEDS_LANGUAGE_MODEL
             status = AnswerStatus.UNDEFINED if is_other_kind else AnswerStatus.FAILED
@@ -292,7 +197,7 @@ class VerifierJudge:
             [merge_chunks([verdicts[position] for position in sentence]) for sentence in plan.sentences]
         )
         if merged.probability is None:
-            return ChoiceAnswer(AnswerStatus.FAILED, reason=merged.problem, reply=merged.reply, usage=merged.usage)
+            return ChoiceAnswer(AnswerStatus.FAILED, reason=merged.problem, reply=merged.reply, usage=usage)
         yes = merged.probability
         label = YES if self.profile.supports(yes) else NO
         reply = merged.reply
@@ -303,5 +208,5 @@ class VerifierJudge:
             (label,) * question.votes,
             {YES: yes, NO: 1 - yes} if merged.is_graded else None,
             reply=reply,
-            usage=merged.usage,
+            usage=usage,
         )

@@ -41,6 +41,35 @@ def test_options_become_fields_of_the_configuration(monkeypatch: pytest.MonkeyPa
     assert (config.judge.server.urls, config.judge.server.model) == (("http://gpu:8000/v1",), "m")
 
 
+def test_a_named_judge_replaces_the_one_of_the_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(
+        f"""source = "{Path(SOURCE).absolute()}"
+[judge]
+backend = "verifier"
+profile = "factcg"
+verifier = {{model = "models/factcg"}}
+server = {{urls = ["http://b/v1"], concurrency = 7}}
+launch = {{python = "python3", model = "m"}}
+verdicts = {{backend = "server", profile = "minicheck-7b", server = {{urls = ["http://a/v1"], concurrency = 3}}}}
+""",
+        encoding="utf-8",
+    )
+    kept = parse(str(path))[0].judge
+    assert (kept.profile, kept.launch is None, kept.verifier is None) == ("factcg", False, False)
+    for word, backend, profile in (
+        ("builtin", "builtin", None),
+        ("http://gpu:8000/v1", "server", None),
+        ("minicheck-roberta@http://gpu:8000/v1", "server", "minicheck-roberta"),
+    ):
+        judge = parse(str(path), "--judge", word, "--judge-verdicts", word)[0].judge
+        for named, concurrency in ((judge, 7), (judge.verdicts, 3)):
+            assert named is not None
+            assert (named.backend, named.profile, named.launch, named.verifier) == (backend, profile, None, None)
+            assert named.server is not None
+            assert named.server.concurrency == concurrency
+
+
 def test_stages_and_a_store_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = str(tmp_path / "answers.db")
     config, _ = parse(SOURCE, "--refresh", "claims, verdicts", "--cache", path)

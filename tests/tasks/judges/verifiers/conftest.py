@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tasks.judges.verifiers.open_served import open_served_verifier
-from tasks.judges.verifiers.verifier_judge import SentenceSplitter, VerifierJudge
+from tasks.judges.verifiers.question_plan import SentenceSplitter
+from tasks.judges.verifiers.verifier_judge import VerifierJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.profiles.load_profile import load_profile
 from tasks.profiles.profile import Profile

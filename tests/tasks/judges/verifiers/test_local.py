@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer
 
 from metric_core.errors import ConfigError, JudgeError, MissingDependencyError
 from metric_core.judge_questions import ask_verdict
@@ -22,11 +22,11 @@ from tasks.options.judge_options import JudgeSettings
 from tasks.profiles.load_profile import load_profile
 from tasks.profiles.profile import Profile
 from tests.tasks.judges.verifiers.conftest import SPLITTER
+from tests.tasks.judges.verifiers.random_models import own_probability, save_random
 
 ONNX = Path(__file__).parent / "onnx_sum"
 """A model that adds up two numbers per word: an ONNX graph of five nodes, and a tokenizer of 21 words."""
 
-SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]")
 QUESTIONS = [
     ask_verdict("It rains.", "It rains here."),
     ask_verdict("Bread costs seven euros, and so does the cake of the baker.", "Bread costs three euros. " * 9),
@@ -152,68 +152,11 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
 # Random weights of the real architectures, as transformers makes them.
 
 
-def save_tokenizer(folder: Path, kind: str) -> None:
-    """Save a byte-level tokenizer of single bytes with the special tokens of a family of models."""
-    transformers = pytest.importorskip("transformers", reason="needs the extra transformers")
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    size = 256 + len(SPECIAL)
-    vocabulary = {token: i for i, token in enumerate([*SPECIAL, *alphabet])}
-    assert len(vocabulary) == size
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    first, last = {"roberta": ("<s>", "</s>"), "bert": ("[CLS]", "[SEP]"), "t5": ("", "</s>")}[kind]
-    begin = f"{first} " if first else ""
-    tokenizer.add_special_tokens(list(SPECIAL))
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{begin}$A {last}",
-        pair=f"{begin}$A {last} $B {last}",
-        special_tokens=[(token, vocabulary[token]) for token in SPECIAL],
-    )
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token=last, unk_token="<unk>"
-    ).save_pretrained(folder)
-
-
-def save_random(folder: Path, name: str) -> Any:
-    """Save a small model of the architecture of a profile, with random weights, and return it."""
-    torch = pytest.importorskip("torch", reason="needs the extra transformers")
-    transformers = pytest.importorskip("transformers", reason="needs the extra transformers")
-    torch.manual_seed(3)
-    size = {"vocab_size": 266, "pad_token_id": 1, "initializer_range": 0.1 if name == "factcg" else 0.4}
-    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
-    t5 = {
-        "initializer_factor": 0.4,
-        "d_model": 32,
-        "d_ff": 48,
-        "d_kv": 16,
-        "num_layers": 2,
-        "num_heads": 2,
-        "vocab_size": 266,
-        "pad_token_id": 1,
-    }
-    if name == "minicheck-roberta":
-        config = transformers.RobertaConfig(**size, **small, max_position_embeddings=514, num_labels=2)
-        model = transformers.RobertaForSequenceClassification(config)
-    elif name == "factcg":
-        config = transformers.DebertaV2Config(**size, **small, relative_attention=True, num_labels=2)
-        model = transformers.DebertaV2ForSequenceClassification(config)
-    elif name == "lettucedetect":
-        config = transformers.ModernBertConfig(**size, **small, num_labels=2, max_position_embeddings=1024)
-        model = transformers.ModernBertForTokenClassification(config)
-    elif name == "minicheck-ft5":
-        model = transformers.T5ForConditionalGeneration(transformers.T5Config(**t5, decoder_start_token_id=1))
-    else:
-        model = transformers.T5ForTokenClassification(transformers.T5Config(**t5, num_labels=2))
-    model.eval().save_pretrained(folder)
-    save_tokenizer(folder, "roberta" if "roberta" in name else "t5" if "t5" in name or "hhem" in name else "bert")
-    return model
-
-
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # of DeBERTa in transformers
 @pytest.mark.parametrize("name", ["minicheck-roberta", "factcg", "minicheck-ft5", "hhem-2.1", "lettucedetect"])
 def test_transformers_probabilities_are_its_own(tmp_path: Path, name: str) -> None:
     model = save_random(tmp_path, name)
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    transformers = pytest.importorskip("transformers")
     profile = profile_of(name)
     if name == "hhem-2.1":
         profile = profile.model_copy(update={"in_process": profile.in_process.model_copy(update={"foundation": None})})  # type: ignore[union-attr]
@@ -229,45 +172,13 @@ def test_transformers_probabilities_are_its_own(tmp_path: Path, name: str) -> No
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     for question, answer in zip(questions, answers, strict=True):
         premise, claim = question.texts["context"], question.texts["claim"]
-        wanted = own_probability(name, torch, model, tokenizer, premise, claim)
+        wanted = own_probability(name, model, tokenizer, premise, claim)
         assert answer.probabilities is not None
         assert answer.probabilities["yes"] == pytest.approx(wanted, abs=1e-5)
         assert 0.001 < wanted < 0.999
         if name == "lettucedetect":
             spans = json.loads(answer.reply or "")["unsupported"]
             assert all(claim[span["start"] : span["end"]] == span["text"] for span in spans)
-
-
-def own_probability(  # noqa: PLR0917 a model and its texts
-    name: str, torch: Any, model: Any, tokenizer: Any, premise: str, claim: str
-) -> float:
-    """Return the probability of support as the makers of a model compute it, one text at a time."""
-    with torch.inference_mode():
-        if name == "lettucedetect":
-            prompt = f"Summarize the following text:\npassage 1: {premise}\noutput:"
-            inputs = tokenizer(prompt, claim, return_tensors="pt")
-            marks = model(**inputs).logits.softmax(-1)[0, :, 1]
-            count = len(tokenizer(claim, add_special_tokens=False)["input_ids"])
-            return 1 - float(marks[-1 - count : -1].max())
-        text = {
-            "minicheck-roberta": f"{premise}</s>{claim}",
-            "minicheck-ft5": f"predict: {premise}</s>{claim}",
-            "hhem-2.1": (
-                "<pad> Determine if the hypothesis is true given the premise?\n\n"
-                f"Premise: {premise}\n\nHypothesis: {claim}"
-            ),
-            "factcg": (
-                f'{premise}\n\nChoose your answer: based on the paragraph above can we conclude that "{claim}"?\n\n'
-                "OPTIONS:\n- Yes\n- No\nI think the answer is "
-            ),
-        }[name]
-        inputs = tokenizer(text, return_tensors="pt")
-        inputs.pop("token_type_ids", None)
-        if name == "minicheck-ft5":
-            logits = model(**inputs, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits[0, 0]
-            return float(logits[[3, 209]].softmax(-1)[1])
-        logits = model(**inputs).logits[0]
-        return float((logits[0] if name == "hhem-2.1" else logits).softmax(-1)[1])
 
 
 def test_a_model_within_another_is_found_by_its_key_mapping(tmp_path: Path) -> None:
