@@ -63,7 +63,9 @@ class VerifierForecast:
         self.overhead = self.count([whole_text(profile, "", "")])[0] + reply + _EXTRA_TOKENS
 
     @classmethod
-    def from_settings(cls, settings: SingleJudgeSettings, splitter: "SentenceSplitter", features: object | None) -> Self:
+    def from_settings(
+        cls, settings: SingleJudgeSettings, splitter: "SentenceSplitter", features: object | None
+    ) -> Self:
         """Return the forecast for a verifier behind a server.
 
         Args:
