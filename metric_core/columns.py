@@ -11,6 +11,7 @@ class ColumnType(StrEnum):
     IDS = "list of ids"
     RUBRICS = "mapping of score<number>_description to text"
     NUMBERS = "list of numbers"
+    JUDGMENTS = "mapping of passage id to grade"
     NUMBER = "number"
     FLAG = "true or false"
     ANY = "any value"
@@ -34,6 +35,7 @@ EARLIER_TURNS = "earlier_turns"
 EARLIER_CONTEXTS = "earlier_contexts"
 TOOL_RESULTS = "tool_results"
 EARLIER_ANSWERS = "earlier_answers"
+RELEVANCE_JUDGMENTS = "relevance_judgments"
 
 COLUMNS: dict[str, ColumnType] = {
     USER_INPUT: ColumnType.TEXT,
@@ -51,6 +53,7 @@ COLUMNS: dict[str, ColumnType] = {
     EARLIER_CONTEXTS: ColumnType.TEXTS,
     TOOL_RESULTS: ColumnType.TEXTS,
     EARLIER_ANSWERS: ColumnType.TEXTS,
+    RELEVANCE_JUDGMENTS: ColumnType.JUDGMENTS,
 }
 """Every column that a metric can require, in display order."""
 
@@ -65,6 +68,7 @@ COLUMN_ALIASES: dict[str, str] = {
     "session": SESSION_ID,
     "conversation_id": SESSION_ID,
     "thread_id": SESSION_ID,
+    "qrels": RELEVANCE_JUDGMENTS,
 }
 """Alias -> column, for names used by older data sets. A column under its own name takes precedence over an alias."""
 

@@ -97,6 +97,7 @@ class QuestionKind(StrEnum):
     RUBRIC = "rubric", KindGroup.RATINGS
     INSTANCE_RUBRIC = "instance_rubric", KindGroup.RATINGS
     REFUSAL = "refusal", KindGroup.RATINGS
+    PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS
     EXPLANATION = "explanation", KindGroup.WRITING
     RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
 
@@ -302,6 +303,7 @@ _SUBJECTS: dict[str, str] = {
     QuestionKind.GROUNDEDNESS_1: "how well the response is grounded in the context",
     QuestionKind.GROUNDEDNESS_2: "how well the response is grounded in the context",
     QuestionKind.REFUSAL: "whether the response declines to answer the question",
+    QuestionKind.PASSAGE_RELEVANCE: "how well the context answers the question",
 }
 """Subjects of the ratings whose prompt alone says what is rated."""
 

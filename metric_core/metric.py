@@ -15,7 +15,7 @@ from metric_core.evidence import Evidence, MissingProductError, premises_of
 from metric_core.judge_questions import Kind, RatingRequest
 from metric_core.reasons import missing_column, wrong_type
 from metric_core.records import Direction, Sample, Score, VerdictRequest
-from metric_core.stages import Product, closure
+from metric_core.stages import Product, any_judged, closure
 
 Parameters: TypeAlias = Mapping[str, Any]
 
@@ -191,6 +191,11 @@ class MetricRequest:
             self._name, self.key, readable, closure(self.products), metric.own_columns, own_products=own
         )
         object.__setattr__(self, "_declared", declared)
+
+    @property
+    def needs_language_model(self) -> bool:
+        """True if the metric needs a language model as judge, with these parameters."""
+        return self.metric.language_model and any_judged(self.products)
 
     @property
     def _name(self) -> str:

@@ -155,6 +155,8 @@ class Sample:
     """Results of tools that were called before the response."""
     earlier_answers: tuple[str, ...] | None = None
     """Responses to earlier questions of the conversation."""
+    relevance_judgments: Mapping[str, float] | None = None
+    """Grades of passages for the user question, by the id of the passage; a passage without one is unjudged."""
 
     @property
     def joined_contexts(self) -> str:

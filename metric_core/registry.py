@@ -25,6 +25,15 @@ from metric_core.metrics.reference_contexts import (
     NON_LLM_CONTEXT_RECALL,
 )
 from metric_core.metrics.refusals import ABSTENTION_ACCURACY, OVER_REFUSAL
+from metric_core.metrics.retrieval_rankings import (
+    AVERAGE_PRECISION,
+    HIT_RATE,
+    JUDGED_PASSAGES,
+    NDCG,
+    RECIPROCAL_RANK,
+    RETRIEVAL_PRECISION,
+    RETRIEVAL_RECALL,
+)
 from metric_core.metrics.rubrics import INSTANCE_RUBRICS, RUBRICS
 from metric_core.metrics.string_similarity import STRING_SIMILARITY
 from metric_core.parsing.metric_text import parse_metrics
@@ -42,6 +51,13 @@ METRICS: dict[str, Metric] = {
         CONTEXT_RECALL,
         NON_LLM_CONTEXT_RECALL,
         ID_CONTEXT_RECALL,
+        NDCG,
+        RETRIEVAL_RECALL,
+        RETRIEVAL_PRECISION,
+        RECIPROCAL_RANK,
+        AVERAGE_PRECISION,
+        HIT_RATE,
+        JUDGED_PASSAGES,
         CONTEXT_RELEVANCY,
         CONTEXT_ENTITY_RECALL,
         ANSWER_SIMILARITY,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from metric_core.stages import Stage
 
 _RUBRIC = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("description", pa.string())])
+_JUDGMENT = pa.struct([pa.field("id", pa.string(), nullable=False), pa.field("grade", pa.float64(), nullable=False)])
 _PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
 _PANEL_VOTE = pa.struct(
     [
@@ -109,11 +110,13 @@ SAMPLES = TableSchema(
         pa.field("earlier_contexts", pa.list_(pa.string())),
         pa.field("tool_results", pa.list_(pa.string())),
         pa.field("earlier_answers", pa.list_(pa.string())),
+        pa.field("relevance_judgments", pa.list_(_JUDGMENT)),
     ),
     also_reads=(1,),
     optional=(
         *("retrieved_context_scores", "session_id", "conversation"),
         *("earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),
+        "relevance_judgments",
     ),
 )
 """Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""

@@ -75,7 +75,7 @@ def _entry(metric: Metric) -> dict[str, object]:
             for key, p in metric.parameters.items()
         },
         "undefined": dict(metric.undefined),
-        "language_model": metric.language_model,
+        "language_model": request.needs_language_model,
         "formula": guide.formula if (guide := GUIDES.get(metric.name)) and not metric.origin else None,
         "in_default_suite": metric.in_default_suite,
     }

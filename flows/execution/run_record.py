@@ -25,7 +25,7 @@ from flows.execution.stage_settings import judged_settings
 from metric_core.errors import BudgetSpentError, RunFolderError
 from metric_core.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
-from metric_core.stages import Stage
+from metric_core.stages import Product, Stage
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import NO_JUDGE, Judge
 from tasks.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
@@ -174,7 +174,8 @@ def _prompts(config: RunConfig, judge: Judge, kinds: Sequence[Kind]) -> dict[str
 def planned_kinds(plan: Plan) -> list[Kind]:
     """Return the kinds of questions that the stages of a run may ask; if there are none, it needs no judge."""
     asked = {kind for stage in plan.sharded_stages for kind in STAGES[stage].asks}
-    custom = {kind for request in plan.requests for kind in request.metric.question_kinds}
+    rated = (request.metric for request in plan.requests if Product.RATINGS in request.products)
+    custom = {kind for metric in rated for kind in metric.question_kinds}
     return sorted(asked | custom) if Stage.RATINGS in plan.sharded_stages else sorted(asked)
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
-from metric_core.guides import claim_guides, rating_guides, refusal_guides, text_guides
+from metric_core.guides import claim_guides, ranking_guides, rating_guides, refusal_guides, text_guides
 from metric_core.guides.guide import Guide
 
 GUIDES: Mapping[str, Guide] = {
     **claim_guides.GUIDES,
     **text_guides.GUIDES,
+    **ranking_guides.GUIDES,
     **rating_guides.GUIDES,
     **refusal_guides.GUIDES,
 }

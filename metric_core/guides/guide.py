@@ -111,6 +111,7 @@ _COLUMNS = (
     *("user_input", "response", "retrieved_contexts", "reference", "reference_contexts"),
     *("retrieved_context_ids", "reference_context_ids", "rubrics", "retrieved_context_scores"),
     *("session_id", "conversation", "earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),
+    "relevance_judgments",
 )
 _WORDS = {
     "contexts": "supported by the contexts",

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, MESSAGES
 from metric_core.errors import ConfigError
 from tasks.options.conversation_options import ConversationOptions
+from tasks.options.judgment_options import JudgmentOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas, table_from_text
 from tasks.options.trace_options import TraceOptions
@@ -43,7 +44,7 @@ def split_pairs(text: str) -> list[tuple[str, str]]:
     return [(name.strip(), target.strip()) for name, _, target in pairs]
 
 
-class RowOptions(TraceOptions, ConversationOptions):
+class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
     """Options that say how the rows of the data are read."""
 
     column_map: Annotated[

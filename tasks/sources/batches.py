@@ -41,4 +41,6 @@ class BatchBuilder:
 def _size(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
     return sum(map(_size, value)) if isinstance(value, list) else 0

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from metric_core.columns import ColumnType
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
+from tasks.sources.judgments.judgment_values import as_judgments
 from tasks.sources.messages import count_messages
 
 _CONVERSATION_HINT = "--column-map NAME=messages reads the column NAME as conversations"
@@ -147,6 +148,7 @@ CONVERTERS: dict[ColumnType, Converter] = {
     ColumnType.IDS: as_ids,
     ColumnType.RUBRICS: as_rubrics,
     ColumnType.NUMBERS: as_numbers,
+    ColumnType.JUDGMENTS: as_judgments,
 }
 
 

@@ -68,6 +68,22 @@ def _open_traces(address: str) -> RowSource:
     return TraceSource([DataFile(filesystem, path, name)], name, f"{name.rpartition('/')[0]}/")
 
 
+def open_file(address: str) -> DataFile:
+    """Open one file at a path or fsspec URL.
+
+    Raises:
+        SourceError: There is no such file, or it cannot be reached.
+        MissingDependencyError: The package for a kind of URL is not installed.
+    """
+    with translate_read_errors(_redact(address)):
+        filesystem, path = _filesystem(address)
+        if not _exists(filesystem, path, address):
+            raise SourceError(_not_found(filesystem, path, address))
+        if filesystem.isdir(path):
+            raise SourceError(f"{_redact(address)} is a folder, wanted a file")
+        return DataFile(filesystem, path, _redact(address))
+
+
 def _open_address(address: str) -> RowSource:
     filesystem, path = _filesystem(address)
     split = None

@@ -5,12 +5,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from metric_core.columns import RUBRICS, SESSION_ID
+from metric_core.columns import RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
 from tasks.sources.bad_rows import DUPLICATE_HINT, UnfitError
 from tasks.sources.converters import as_id
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _DIGITS = 16
+_NOT_CONTENT = (SESSION_ID, RELEVANCE_JUDGMENTS)
 
 
 class RowIds:
@@ -57,13 +58,15 @@ class RowIds:
 def content_digest(values: Mapping[str, Any]) -> str:
     """Return the digest of the non-empty sample columns, independent of their order and their names in the source.
 
-    The session is left out: it says where a row comes from.
+    The session and the relevance judgments are left out: they say where a row comes from, and what is known about it.
 
     >>> content_digest({"response": "Yes.", "reference": None}) == content_digest({"reference": "", "response": "Yes."})
     True
     """
     content = {
-        column: value for column, value in values.items() if value is not None and value != "" and column != SESSION_ID
+        column: value
+        for column, value in values.items()
+        if value is not None and value != "" and column not in _NOT_CONTENT
     }
     if RUBRICS in content:
         content[RUBRICS] = {rubric["key"]: rubric["description"] for rubric in content[RUBRICS]}

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pyarrow as pa
 
-from metric_core.columns import COLUMNS, ID_COLUMNS
+from metric_core.columns import COLUMNS, ID_COLUMNS, RELEVANCE_JUDGMENTS
 from metric_core.errors import BadRowsError, SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.sources.bad_rows import SKIP_HINT, BadRow, BadRowLog, UnfitError
@@ -22,6 +22,7 @@ from tasks.sources.column_mapping import (
     resolve,
 )
 from tasks.sources.conversations import read_conversations
+from tasks.sources.judgments.qrels_file import QrelsFile
 from tasks.sources.location import SourceLike, open_source
 from tasks.sources.missing_values import MissingValues
 from tasks.sources.nested_columns import with_paths
@@ -83,6 +84,8 @@ class SampleReader:
         self._source, options = read_conversations(with_paths(source, options), options)
         self._options = options
         self._redaction = Redaction(options.redact) if options.redact is not None else None
+        redact = None if self._redaction is None else self._redaction.text
+        self._qrels = None if options.qrels is None else QrelsFile(options.qrels, options.query_id_column, redact)
         self._needed_by = required_by(required)
         self._first_names = self._first_columns()
         self._id_column: str | None = None
@@ -91,15 +94,16 @@ class SampleReader:
             self._raise_for_missing_columns()
         self._id_column = find_id_column(self._first_names, source.name, options)
         check_mapped(self._first_names, self._source, options)
+        self._check_qrels()
         if not self._needed_by:
             check_known(self._first_names, self._resolution, source.name)
-        brought = () if set(self._needed_by) <= self._resolution.bindings.keys() else self._companions
+        brought = () if set(self._needed_by) <= self._resolution.bindings.keys() else self._brought
         check_required(self._first_names, self._resolution, self._needed_by, source.name, brought)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The sample columns of the source."""
-        found = {*self._resolution.bindings, *self._companions}
+        found = {*self._resolution.bindings, *self._brought}
         return tuple(column for column in COLUMNS if column in found)
 
     @property
@@ -120,7 +124,7 @@ class SampleReader:
     @property
     def warnings(self) -> list[str]:
         """Warnings about the data, one sentence each."""
-        found = dict.fromkeys((*self._source.warnings, *self._warnings))
+        found = dict.fromkeys((*self._source.warnings, *self._warnings, *(self._qrels.warnings if self._qrels else ())))
         return [*found, *self._missing.sentences(self._rows_read - self._log.count)]
 
     def __iter__(self) -> Iterator[pa.Table]:
@@ -146,6 +150,26 @@ class SampleReader:
             yield builder.take()
         self._raise_for_bad_rows()
 
+    @property
+    def _brought(self) -> frozenset[str]:
+        """The columns that rows have without a column of the source."""
+        return self._companions | self._from_file
+
+    @property
+    def _from_file(self) -> frozenset[str]:
+        return frozenset() if self._qrels is None else frozenset({RELEVANCE_JUDGMENTS})
+
+    def _check_qrels(self) -> None:
+        if self._qrels is None:
+            return
+        self._qrels.check_column(self._first_names, self._source.name)
+        column = self._resolution.bindings.get(RELEVANCE_JUDGMENTS)
+        if column is not None:
+            raise SourceError(
+                f"the column {column!r} of {self._source.name} and the file {self._qrels.name} both give relevance "
+                "judgments; leave out one of them"
+            )
+
     @cached_property
     def _companions(self) -> frozenset[str]:
         """The columns that passages bring along in the first rows: their ids and scores, if they are objects."""
@@ -168,6 +192,8 @@ class SampleReader:
         self._log = BadRowLog()
         self._missing = MissingValues(self._needed_by, text_cells=self._source.text_cells)
         self._rows_read = 0
+        if self._qrels is not None:
+            self._qrels.start()
         self._seen = SeenColumns(self._options)
         self._seen.add(self._first_names)
         self._resolution = resolve(self._first_names, self._options.column_map)
@@ -192,8 +218,12 @@ class SampleReader:
             content = self._redaction.row(content)
         row = converter.convert(content)
         if ids.column is None:
-            return ids.from_content(row.values), row
-        return ids.from_value(content.get(ids.column), raw.number), row
+            row_id = ids.from_content(row.values)
+        else:
+            row_id = ids.from_value(content.get(ids.column), raw.number)
+        if self._qrels is not None:
+            row.values[RELEVANCE_JUDGMENTS] = self._qrels.judgments(content, row_id)
+        return row_id, row
 
     def _raise_for_missing_columns(self) -> None:
         """Read all rows: since there are none, or none is usable, this raises the error that says so."""
@@ -212,6 +242,8 @@ class SampleReader:
             raise BadRowsError(message)
         if all_bad:
             raise SourceError(message)
+        if self._qrels is not None:
+            self._qrels.check_met(self._source.name)
 
     def _first_columns(self) -> tuple[str, ...]:
         seen = SeenColumns(self._options)
@@ -226,9 +258,8 @@ class SampleReader:
 
     def _has_all(self, names: Collection[str]) -> bool:
         configured = {*self._options.column_map, self._options.id_column or None} - {None}
-        return configured <= set(names) and set(self._needed_by) <= set(
-            resolve(names, self._options.column_map).bindings
-        )
+        found = {*resolve(names, self._options.column_map).bindings, *self._from_file}
+        return configured <= set(names) and set(self._needed_by) <= found
 
     def _bind_new_columns(self, raw: Mapping[str, object], number: int) -> RowConverter | None:
         """Return a converter that includes the new columns of a row; None if none of them is meaningful."""

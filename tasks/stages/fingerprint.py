@@ -35,7 +35,7 @@ def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Kind
     content: dict[str, Any] = settings.model_dump(mode="json", exclude=implementation_fields(type(settings)))
     if isinstance(settings, JudgedSettings):
         judge = models.judge()
-        kinds = (*asks, *_custom_kinds(settings))
+        kinds = (*asks, *_kinds_of_metrics(settings, asks))
         content["judge"] = {kind: judge.fingerprint(kind) if judge.can_answer(kind) else None for kind in kinds}
     elif isinstance(embedder := getattr(settings, "embedder", None), EmbedderSettings):
         content["embedder"] = embedder.model_dump(mode="json", include={"cross_encoder", "revision"})
@@ -49,8 +49,12 @@ def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Kind
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _custom_kinds(settings: Settings) -> list[CustomKind]:
-    """Return the kinds of questions that the metrics of a stage define."""
+def _kinds_of_metrics(settings: Settings, asks: Sequence[Kind]) -> list[Kind]:
+    """Return the kinds of questions that come with the metrics of a stage: custom kinds, and kinds of one family."""
     metrics: Sequence[MetricSettings] = getattr(settings, "metrics", ())
     kinds = (kind for metric in metrics for kind in metric.request().metric.question_kinds)
-    return [kind for kind in kinds if isinstance(kind, CustomKind)]
+    return [kind for kind in kinds if isinstance(kind, CustomKind) or _comes_with_metrics(kind, asks)]
+
+
+def _comes_with_metrics(kind: Kind, asks: Sequence[Kind]) -> bool:
+    return any(asked.group is kind.group for asked in asks) and kind not in asks

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metric_core import reasons
-from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, GenerateQuestion, RatingRequest
+from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
 from metric_core.records import AnswerStatus, Score, finite_number
 from metric_core.stages import Stage
 from tasks.judges.batching import JudgeBatcher
@@ -15,6 +15,10 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_samples_table
+
+_ASKED_BY_ANY = tuple(kind for kind in RATING_KINDS if kind is not QuestionKind.PASSAGE_RELEVANCE)
+"""Kinds that determine the tables of all runs, whichever metrics they have; any other comes with the metric that asks
+it, so that a new kind leaves the tables of earlier runs valid."""
 
 
 class RatingsSettings(JudgedSettings):
@@ -27,7 +31,7 @@ class RatingsSettings(JudgedSettings):
     metrics: tuple[MetricSettings, ...]
 
 
-@stage(Stage.RATINGS, version=2, reads=(Stage.SAMPLES,), asks=RATING_KINDS)
+@stage(Stage.RATINGS, version=2, reads=(Stage.SAMPLES,), asks=_ASKED_BY_ANY)
 def ratings(tables: Tables, settings: RatingsSettings, models: Models, progress: Progress) -> StageOutput:
     """Ask the rating questions of each metric, except about samples whose score needs none."""
     samples = read_samples_table(tables[Stage.SAMPLES])

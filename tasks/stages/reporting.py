@@ -98,7 +98,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
                 "direction": request.metric.direction,
                 "bounds": request.bounds,
                 "parameters": dict(request.parameters),
-                "language_model": request.metric.language_model,
+                "language_model": request.needs_language_model,
                 "undefined": dict(request.metric.undefined),
             }
             for request in requests

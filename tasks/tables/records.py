@@ -60,7 +60,7 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:
-    rubrics, extras = row["rubrics"], row["extras"]
+    rubrics, extras, judgments = row["rubrics"], row["extras"], row["relevance_judgments"]
     return Sample(
         row_id=row["row_id"],
         user_input=row["user_input"],
@@ -79,6 +79,7 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         earlier_contexts=_values(row["earlier_contexts"]),
         tool_results=_values(row["tool_results"]),
         earlier_answers=_values(row["earlier_answers"]),
+        relevance_judgments=None if judgments is None else {each["id"]: each["grade"] for each in judgments},
     )
 
 

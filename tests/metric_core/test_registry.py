@@ -14,7 +14,8 @@ ALL_NAMES = [name for metric in METRICS.values() for name in (metric.name, *metr
 
 
 def parameters_for(metric: Metric) -> dict[str, str]:
-    return REQUIRED if "definition" in metric.parameters else {}
+    judged = {"judgments": "judge"} if "judgments" in metric.parameters else {}
+    return REQUIRED if "definition" in metric.parameters else judged
 
 
 def test_no_name_means_two_metrics() -> None:

@@ -27,6 +27,13 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
         {"mode": "recall"},
         {"mode": "recall", "recall_basis": "documented"},
     ],
+    "ndcg": [{}, {"k": 2, "gain": "exponential"}, {"judgments": "judge"}, {"judgments": "both"}],
+    "retrieval_recall": [{"k": 2}, {"min_grade": 2}, {"judgments": "judge"}],
+    "retrieval_precision": [{}, {"k": 3}, {"k": 2, "judgments": "judge"}],
+    "reciprocal_rank": [{}, {"min_grade": 2}, {"judgments": "both"}],
+    "average_precision": [{}, {"k": 3}, {"judgments": "both", "min_grade": 2}],
+    "hit_rate": [{"k": 1}, {"k": 1, "judgments": "judge"}],
+    "judged_passages": [{}, {"k": 2}],
     "noise_sensitivity": [{"mode": "relevant"}, {"mode": "irrelevant"}],
     "aspect_critic": [{"definition": "Is it rude?"}, {"definition": "Is it rude?", "strictness": 4}],
     "discrete_criteria": [
@@ -53,7 +60,13 @@ UNORDERED = {
 RANK_FREE = UNORDERED
 """The ranks of the retrieved contexts do not matter."""
 
-RANKED = {"context_precision", "context_utilization", "non_llm_context_precision"}
+JUDGED_RANKINGS = {
+    "ndcg", "retrieval_recall", "retrieval_precision", "reciprocal_rank", "average_precision", "hit_rate",
+    "judged_passages",
+}  # fmt: skip
+"""Made of relevance judgments: no passage that is retrieved twice raises the score."""
+
+RANKED = {"context_precision", "context_utilization", "non_llm_context_precision"} | JUDGED_RANKINGS
 """A relevant context further up never lowers the score."""
 
 REPEATABLE = UNORDERED
@@ -85,7 +98,7 @@ EMPTY_SCORES = {
 }
 """The documented scores of a row in which everything is empty; all others have none."""
 
-SETS = (UNORDERED, RANKED, SHARES, VERDICTS, RATINGS, SIMILARITIES, SYMMETRIC)
+SETS = (UNORDERED, JUDGED_RANKINGS, RANKED, SHARES, VERDICTS, RATINGS, SIMILARITIES, SYMMETRIC)
 
 
 def requests_of(names: Iterable[str]) -> list[MetricRequest]:

@@ -189,9 +189,23 @@ def test_a_relevant_context_further_up_never_lowers_the_score(world: World, data
     order = list(range(len(world.contexts)))
     order[rank - 1], order[rank] = rank, rank - 1
     for request in requests_of(sets.RANKED):
+        if Product.RATINGS in request.products:
+            continue  # the ratings of a world do not follow its contexts
         upper, lower = (value(rerank(world, [alone]), request) for alone in (rank - 1, rank))
         before, after = value(world, request), value(rerank(world, order), request)
         assert after >= before - EXACT if lower >= upper else after <= before + EXACT, request.key
+
+
+@given(world=worlds(least=2), data=st.data())
+@a_property
+def test_a_passage_that_is_retrieved_again_never_raises_the_score(world: World, data: st.DataObject) -> None:
+    again = data.draw(st.sampled_from(range(len(world.contexts))))
+    place = data.draw(st.integers(again + 1, len(world.contexts)))
+    order = list(range(len(world.contexts)))
+    order.insert(place, again)
+    for request in requests_of(sets.JUDGED_RANKINGS):
+        if Product.RATINGS not in request.products:
+            assert rerank(world, order).score(request) == world.score(request), request.key
 
 
 @given(world=worlds(BINARY, least=1), data=st.data())

@@ -18,6 +18,8 @@ from metric_core.records import Question, Rating, Sample, Score, Side, Support, 
 from metric_core.stages import Product
 
 T = TypeVar("T")
+GRADES = {"a": 2.0, "b": 0.0, "c": 1.0}
+"""Judgments of passages by their id; any other is unjudged."""
 SCALE = {"score0_description": "none", "score0.5_description": "part", "score2_description": "all"}
 
 
@@ -72,6 +74,7 @@ class World:
             "reference_context_ids": tuple(name for _, name in self.reference_contexts),
             "rubrics": SCALE,
             "retrieved_context_scores": tuple(1 / rank for rank in range(1, len(self.contexts) + 1)),
+            "relevance_judgments": GRADES if self.reference_contexts else {},
             **dict.fromkeys(("session_id", "conversation", "earlier_turns"), "User: Hi!"),
             **dict.fromkeys(("earlier_contexts", "tool_results", "earlier_answers"), ()),
         }

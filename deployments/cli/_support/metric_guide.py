@@ -85,9 +85,10 @@ def render_page(metrics: Iterable[Metric]) -> str:
 
 def judge_of(metric: Metric) -> str:
     """Return the kind of judge that a metric needs: none, any or language model."""
-    if metric.language_model:
+    request = _default_request(metric)
+    if request.needs_language_model:
         return "language model"
-    return "any" if any_judged(_default_request(metric).products) else "none"
+    return "any" if any_judged(request.products) else "none"
 
 
 def range_of(metric: Metric) -> str:

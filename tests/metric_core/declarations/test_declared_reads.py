@@ -36,6 +36,7 @@ WHOLE = Evidence(
         earlier_contexts=(),
         tool_results=(),
         earlier_answers=("Hello!",),
+        relevance_judgments={"a": 1.0},
     ),
     claims={Side.RESPONSE: {"response:0": "It rains."}, Side.REFERENCE: {"reference:0": "Rain."}},
     verdicts={

@@ -5,6 +5,7 @@ from dataclasses import replace
 from metric_core import judge_questions as q
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
 from metric_core.judge_questions import QuestionKind as Kind
+from metric_core.metrics._graded_ranking import ask_passage_relevance
 
 USER_INPUT = "How long is the crossing?"
 RESPONSE = "The ferry needs 40 minutes."
@@ -50,6 +51,7 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         GenerateQuestion(Kind.RUBRIC, SAMPLE, _SCORE, {"score1_description": "wrong", "score2_description": "right"}),
         GenerateQuestion(Kind.INSTANCE_RUBRIC, {**SAMPLE, "rubric": _RUBRIC}, _SCORE),
         q.ask_refusal(USER_INPUT, RESPONSE),
+        ask_passage_relevance(USER_INPUT, CONTEXT),
         q.ask_explanation("It takes 40 minutes.", CONTEXT, "yes"),
         q.ask_rating_explanation(_ASPECT, "0"),
     )

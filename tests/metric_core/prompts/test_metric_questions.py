@@ -7,11 +7,13 @@ from metric_core.prompts.prompt_set import load_prompts
 from metric_core.records import Sample, Score
 from metric_core.registry import METRICS
 from tests.metric_core.prompts.structure import split
+from tests.properties.sets import JUDGED_RANKINGS
 
 PROMPTS = load_prompts()
 NEEDED = {
     "aspect_critic": {"definition": "Is it kind?"},
     "discrete_criteria": {"definition": "How clear is it?"},
+    **{name: {"judgments": "judge"} for name in JUDGED_RANKINGS},
     "numeric_criteria": {"prompt": "How clear is {response}, given {user_input}?"},
 }
 ASKING = [name for name, metric in METRICS.items() if metric.ratings is not None]

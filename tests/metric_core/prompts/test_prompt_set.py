@@ -27,6 +27,7 @@ LABELS = {
     QuestionKind.GROUNDEDNESS_1: ["context", "response"],
     QuestionKind.GROUNDEDNESS_2: ["context", "response"],
     QuestionKind.REFUSAL: ["context", "question"],
+    QuestionKind.PASSAGE_RELEVANCE: ["context", "question"],
     QuestionKind.EXPLANATION: ["context", "claim"],
     QuestionKind.INSTANCE_RUBRIC: ["context", "reference_contexts", "question", "response", "reference", "rubric"],
 }

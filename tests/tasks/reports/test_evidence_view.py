@@ -36,6 +36,7 @@ COLUMNS = (
     "earlier_contexts",
     "tool_results",
     "earlier_answers",
+    "relevance_judgments",
 )
 
 

@@ -22,6 +22,7 @@ SAMPLES: list[dict[str, Any]] = [
         "rubrics": {"score1_description": "wrong", "score2_description": "right"},
         "note": "checked",
         "retrieved_context_scores": [0.75, 0.5],
+        "relevance_judgments": {"d1": 2, "d7": 0},
     },
     {
         "id": "b",
@@ -33,6 +34,7 @@ SAMPLES: list[dict[str, Any]] = [
         "rubrics": {"score1_description": "falsch", "score2_description": "richtig, 'ja'"},
         "note": "unchecked",
         "retrieved_context_scores": [],
+        "relevance_judgments": {},
     },
 ]
 

@@ -221,6 +221,7 @@ def test_csv_has_no_null(tmp_path: Path) -> None:
         "earlier_contexts": None,
         "tool_results": None,
         "earlier_answers": None,
+        "relevance_judgments": None,
     }
 
 

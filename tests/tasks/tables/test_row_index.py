@@ -34,6 +34,7 @@ ROW: Mapping[str, Any] = {
     "earlier_contexts": ["three"],
     "tool_results": ["four"],
     "earlier_answers": ["five"],
+    "relevance_judgments": [{"id": "1", "grade": 2.0}],
 }
 RECIPES = {Stage.CLAIMS: "claims, asked in one way"}
 
@@ -75,6 +76,8 @@ def digest(**cells: Any) -> bytes:
         {"earlier_turns": None, "conversation": "User: Hi!"},
         {"earlier_contexts": None, "tool_results": ["three", "four"]},
         {"earlier_answers": []},
+        {"relevance_judgments": [{"id": "1", "grade": 3.0}]},
+        {"relevance_judgments": None},
     ],
     ids=str,
 )

@@ -1,0 +1,209 @@
+"""The grades of ranked passages: given with the data, made by the judge, or both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from metric_core import columns, reasons
+from metric_core.evidence import Evidence
+from metric_core.judge_questions import CONTEXT, USER_INPUT, ChoiceQuestion, QuestionKind, RatingRequest
+from metric_core.metric import MetricRequest, Parameter, Parameters, allow_none, require_positive_integer
+from metric_core.metrics._votes import exact_label
+from metric_core.records import Sample, Score
+from metric_core.stages import Product
+
+GIVEN, JUDGE, BOTH = "given", "judge", "both"
+_TEMPLATE = "passage"
+
+RELEVANCE_GRADES = ("0", "1", "2", "3")
+"""Grades of relevance that a judge gives to a passage, in ascending order."""
+
+CUT_OFF = Parameter(
+    summary="number of ranks that are looked at; none for all that were retrieved",
+    check=allow_none(require_positive_integer),
+)
+JUDGMENTS = Parameter(
+    summary="where grades come from: relevance_judgments (given), the judge (0 to 3), or both, the given ones first",
+    default=GIVEN,
+    choices=(GIVEN, JUDGE, BOTH),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GradedRanking:
+    """The retrieved passages of a row with their grades, each passage once.
+
+    Args:
+        ranked: Grade of each distinct passage at its first rank, best rank first; None if it is unjudged.
+        judged: Grades of all judged passages, retrieved or not.
+        by_judge: True if the judge was asked about every passage without a given grade.
+    """
+
+    ranked: tuple[float | None, ...]
+    judged: tuple[float, ...]
+    by_judge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """A distinct retrieved passage.
+
+    Args:
+        index: Index of its first rank, from 0.
+        key: Id; the text if the data have no ids.
+        text: Text; None if it is not read.
+        grade: Given grade; None if there is none, or it is not read.
+    """
+
+    index: int
+    key: str
+    text: str | None = None
+    grade: float | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """True if the judge is asked for the grade: none is given, and there is a text to grade."""
+        return self.grade is None and bool((self.text or "").strip())
+
+    @property
+    def template(self) -> str:
+        """Name of the rating question about the passage."""
+        return f"{_TEMPLATE}:{self.index}"
+
+
+def ask_passage_relevance(user_input: str, context: str) -> ChoiceQuestion:
+    """Ask for the relevance of one passage to the user question, graded from 0 to 3.
+
+    Source of the grades: Upadhyay et al., "UMBRELA: UMbrela is the (Open-Source Reproduction of the) Bing RELevance
+    Assessor" (2024). The wording is our own.
+    """
+    texts = {CONTEXT: context, USER_INPUT: user_input}
+    return ChoiceQuestion(QuestionKind.PASSAGE_RELEVANCE, texts, RELEVANCE_GRADES)
+
+
+def columns_of(parameters: Parameters) -> tuple[str, ...]:
+    """Return the columns that a metric over graded rankings needs.
+
+    >>> columns_of({"judgments": "given"})
+    ('retrieved_context_ids', 'relevance_judgments')
+    """
+    if parameters["judgments"] == GIVEN:
+        return columns.RETRIEVED_CONTEXT_IDS, columns.RELEVANCE_JUDGMENTS
+    asked = (columns.USER_INPUT, columns.RETRIEVED_CONTEXTS)
+    return asked if parameters["judgments"] == JUDGE else (*asked, columns.RETRIEVED_CONTEXT_IDS)
+
+
+def optional_columns_of(parameters: Parameters) -> tuple[str, ...]:
+    """Return the columns that a metric over graded rankings uses if the data have them."""
+    optional = {JUDGE: (columns.RETRIEVED_CONTEXT_IDS,), BOTH: (columns.RELEVANCE_JUDGMENTS,)}
+    return optional.get(parameters["judgments"], ())
+
+
+def products_of(parameters: Parameters) -> tuple[Product, ...]:
+    """Return the products that a metric over graded rankings reads: ratings, if the judge makes grades."""
+    return () if parameters["judgments"] == GIVEN else (Product.RATINGS,)
+
+
+def questions_about_all(sample: Sample, parameters: Parameters) -> list[RatingRequest] | Score:
+    """Return the questions about all retrieved passages without a grade, for metrics that count relevant passages.
+
+    >>> row = Sample(user_input="Why?", retrieved_contexts=("So.", "So.", " ", "Thus."))
+    >>> [asked.template for asked in questions_about_all(row, {"judgments": "judge"})]
+    ['passage:0', 'passage:3']
+    """
+    if parameters["judgments"] == GIVEN:
+        return []
+    passages = ranked_passages(sample, parameters["judgments"])
+    if isinstance(passages, Score):
+        return passages
+    question = sample.user_input or ""
+    if not question.strip():
+        return Score.undefined(reasons.empty_column(columns.USER_INPUT))
+    return [
+        RatingRequest(passage.template, ask_passage_relevance(question, passage.text or ""))
+        for passage in passages
+        if passage.is_asked
+    ]
+
+
+def questions_about_top(sample: Sample, parameters: Parameters) -> list[RatingRequest] | Score:
+    """Return the questions about the passages up to the cut-off, for metrics that look no further."""
+    questions = questions_about_all(sample, parameters)
+    if isinstance(questions, Score) or parameters["k"] is None or parameters["judgments"] == GIVEN:
+        return questions
+    passages = ranked_passages(sample, parameters["judgments"])
+    if isinstance(passages, Score):
+        return passages
+    top = {passage.template for passage in passages[: parameters["k"]]}
+    return [question for question in questions if question.template in top]
+
+
+def ranked_passages(sample: Sample, judgments: str) -> list[RankedPassage] | Score:
+    """Return the distinct retrieved passages of a row, each at its first rank, with the given grades.
+
+    Ranks are the order of the list: it is never sorted again, whatever scores the retriever gave. A passage is known by
+    its id; by its text if the data have no ids and the judge makes all grades.
+
+    >>> row = Sample(retrieved_context_ids=("b", "a", "b"), relevance_judgments={"a": 2.0, "z": 1.0})
+    >>> [(passage.index, passage.key, passage.grade) for passage in ranked_passages(row, "given")]
+    [(0, 'b', None), (1, 'a', 2.0)]
+
+    Args:
+        sample: The row.
+        judgments: Value of the parameter `judgments`.
+    """
+    grades: Mapping[str, float] = (sample.relevance_judgments or {}) if judgments != JUDGE else {}
+    ids = sample.retrieved_context_ids
+    if judgments == GIVEN:
+        keys, texts = ids or (), None
+    else:
+        texts = sample.retrieved_contexts or ()
+        keys = texts if ids is None else ids
+        if len(keys) != len(texts):
+            return Score.undefined(reasons.IDS_OF_OTHER_PASSAGES)
+    passages: dict[str, RankedPassage] = {}
+    for index, key in enumerate(keys):
+        if key not in passages:
+            passages[key] = RankedPassage(index, key, None if texts is None else texts[index], grades.get(key))
+    return list(passages.values())
+
+
+def graded_ranking(request: MetricRequest, evidence: Evidence, *, only_top: bool) -> GradedRanking | Score:
+    """Return the graded ranking of a row, or its score if a grade is missing.
+
+    Args:
+        request: Metric with its parameters.
+        evidence: Evidence of the row.
+        only_top: True if the metric reads no grade beyond the cut-off; the judge is not asked for them.
+    """
+    parameters = request.parameters
+    judgments, k = parameters["judgments"], parameters["k"]
+    sample = evidence.sample
+    passages = ranked_passages(sample, judgments)
+    if isinstance(passages, Score):
+        return passages
+    given: Mapping[str, float] = (sample.relevance_judgments or {}) if judgments != JUDGE else {}
+    if judgments == GIVEN:
+        return GradedRanking(tuple([passage.grade for passage in passages]), tuple(given.values()))
+    if not evidence.column(columns.USER_INPUT).strip():
+        return Score.undefined(reasons.empty_column(columns.USER_INPUT))
+    ratings = {rating.template: rating.value for rating in evidence.ratings_of(request.key)}
+    ranked: list[float | None] = []
+    made: list[float] = []
+    for rank, passage in enumerate(passages):
+        grade = passage.grade
+        if grade is None and (not only_top or k is None or rank < k):
+            grade = _made_grade(passage, ratings)
+            if grade is None:
+                return Score.failed(reasons.NO_USABLE_RATING)
+            made.append(grade)
+        ranked.append(grade)
+    return GradedRanking(tuple(ranked), (*given.values(), *made), by_judge=True)
+
+
+def _made_grade(passage: RankedPassage, ratings: Mapping[str, Any]) -> float | None:
+    """Return the grade that the judge gave; 0 for a passage without a text, which it is not asked about."""
+    if not passage.is_asked:
+        return 0.0
+    label = exact_label(ratings.get(passage.template), RELEVANCE_GRADES)
+    return None if label is None else float(label)

@@ -1,0 +1,45 @@
+"""Declare the options that say where the relevance judgments of the rows come from."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from tasks.options.option import Flag, Option, OptionGroup
+from tasks.runtime.credentials import refuse_secrets
+
+
+class JudgmentOptions(OptionGroup):
+    """The options that say where the relevance judgments of the rows come from."""
+
+    qrels: Annotated[
+        Annotated[str, AfterValidator(refuse_secrets)] | None,
+        Option(
+            "File of relevance judgments, as TREC qrels (QUERY 0 PASSAGE GRADE) or the table of BEIR. They become the "
+            "column relevance_judgments of the rows.",
+            path=True,
+            may_hold_secret=True,
+            affects_scores=True,
+            cli=Flag(
+                long="--qrels",
+                metavar="PATH",
+                help="File of relevance judgments: TREC qrels, or the table of BEIR.",
+            ),
+            examples=["judgments/qrels.txt"],
+        ),
+    ] = None
+    query_id_column: Annotated[
+        str | None,
+        Option(
+            "Column of the data with the ids that queries have in the file of qrels. Default: query_id or qid, else "
+            "the row id.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(
+                long="--query-id-column",
+                metavar="NAME",
+                help="Column with the ids of the queries in qrels. Default: query_id, qid or row id.",
+            ),
+            examples=["topic"],
+        ),
+    ] = None
