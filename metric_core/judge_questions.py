@@ -15,6 +15,12 @@ from functools import lru_cache
 from typing import Any, Self, TypeAlias
 
 from metric_core import columns
+from metric_core.prompts.reply_schemas import (
+    EXPLANATION_SCHEMA,
+    claims_schema,
+    questions_schema,
+    relevant_sentences_schema,
+)
 from metric_core.prompts.templates import Places, custom_places
 from metric_core.records import Sample
 
@@ -202,61 +208,8 @@ class RatingRequest:
     question: JudgeQuestion
 
 
-def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has exactly these properties.
-
-    >>> object_schema({"score": {"type": "integer"}})["required"]
-    ['score']
-    """
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-CLAIMS_SCHEMA = object_schema({"claims": {"type": "array", "items": {"type": "string"}}})
-"""The schema of claims without a limit of their number."""
-
 LISTS: dict[str, str] = {QuestionKind.CLAIMS: "claims", QuestionKind.RELEVANT_SENTENCES: "relevant"}
 """The lists in replies that are as long as their text requires. A reply that fills its list is a reply without end."""
-
-_CHARACTERS_PER_CLAIM = 4
-_FEWEST_CLAIMS = 8
-
-
-def claims_schema(text: str) -> dict[str, Any]:
-    """Return the schema of the claims of a text, with more room than any text needs: a claim per four characters.
-
-    The limit is a power of two, so that a server compiles few schemas.
-
-    >>> claims_schema("It rains.")["properties"]["claims"]["maxItems"]
-    16
-    """
-    most = _round_up(_FEWEST_CLAIMS + len(text) // _CHARACTERS_PER_CLAIM)
-    return object_schema({"claims": {"type": "array", "items": {"type": "string"}, "maxItems": most}})
-
-
-def relevant_sentences_schema(count: int) -> dict[str, Any]:
-    """Return the schema of the numbers of relevant sentences among `count`; the list has room for more."""
-    return object_schema(
-        {"relevant": {"type": "array", "items": {"type": "integer"}, "maxItems": _round_up(count + 1)}}
-    )
-
-
-def _round_up(number: int) -> int:
-    """Return the smallest power of two that is not smaller."""
-    return 1 << (number - 1).bit_length()
-
-
-EXPLANATION_SCHEMA = object_schema({"explanation": {"type": "string"}})
-
-
-def questions_schema(count: int) -> dict[str, Any]:
-    """Return the schema of a reply with `count` regenerated questions."""
-    item = object_schema({"question": {"type": "string"}, "noncommittal": {"type": "boolean"}})
-    return object_schema({"questions": {"type": "array", "items": item, "minItems": count, "maxItems": count}})
 
 
 def ask_claims(text: str, user_input: str | None) -> GenerateQuestion:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from metric_core.columns import ColumnType
 from metric_core.declarations.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
+from metric_core.declarations.default_keys import default_key
 from metric_core.declarations.own_products import OwnProduct
 from metric_core.declarations.score_checks import score_problem
 from metric_core.errors import AssayError, MetricError, MetricParameterError
@@ -151,7 +152,8 @@ class Metric:
             completed[name] = value
         if self.check is not None and (wanted := self.check(completed)) is not None:
             raise MetricParameterError(f"{self.name} needs {wanted}, got {given!r}")
-        return MetricRequest(self, completed, key or _default_key(self, completed))
+        defaults = {name: parameter.default for name, parameter in self.parameters.items()}
+        return MetricRequest(self, completed, key or default_key(self.name, defaults, completed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,20 +388,3 @@ def allow_none(check: Callable[[Any], str | None]) -> Callable[[Any], str | None
         return None if wanted is None else f"{wanted} or nothing"
 
     return check_or_none
-
-
-def _default_key(metric: Metric, parameters: Parameters) -> str:
-    changed = [
-        f"{name}={_format_value(value)}"
-        for name, value in parameters.items()
-        if value != metric.parameters[name].default and _is_short(value)
-    ]
-    return f"{metric.name}({','.join(changed)})" if changed else metric.name
-
-
-def _is_short(value: Any) -> bool:
-    return isinstance(value, str | int | float | tuple | list) and len(str(value)) <= 32
-
-
-def _format_value(value: Any) -> str:
-    return "/".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

@@ -4,7 +4,7 @@ from typing import Any
 
 from metric_core import reasons
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import GenerateQuestion, QuestionKind, RatingRequest, object_schema
+from metric_core.judge_questions import GenerateQuestion, QuestionKind, RatingRequest
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_number_in
 from metric_core.metrics._instructions import (
     PARAMETERS,
@@ -14,6 +14,7 @@ from metric_core.metrics._instructions import (
     require_one_instruction,
     select_texts,
 )
+from metric_core.prompts.reply_schemas import object_schema
 from metric_core.records import Direction, Sample, Score, finite_number
 from metric_core.stages import Product
 

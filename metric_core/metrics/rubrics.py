@@ -11,10 +11,10 @@ from metric_core.judge_questions import (
     GenerateQuestion,
     QuestionKind,
     RatingRequest,
-    object_schema,
     texts_of,
 )
 from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.prompts.reply_schemas import object_schema
 from metric_core.records import Sample, Score, finite_number
 from metric_core.stages import Product
 

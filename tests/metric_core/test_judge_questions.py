@@ -13,9 +13,9 @@ from metric_core.judge_questions import (
     QuestionKind,
     ask_explanation,
     ask_verdict,
-    object_schema,
     question_digest,
 )
+from metric_core.prompts.reply_schemas import object_schema
 from tests.metric_core.prompts.questions import QUESTIONS
 
 ASKED = GenerateQuestion(

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from metric_core.judge_questions import object_schema
 from metric_core.prompts.prompt_set import RenderedPrompt
+from metric_core.prompts.reply_schemas import object_schema
 from tasks.judges.openai.completion import UNFINISHED_THOUGHT, read_completions
 from tasks.judges.openai.model_probe import CHAT
 from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer

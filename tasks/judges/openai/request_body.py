@@ -5,8 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, object_schema
+from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.prompts.prompt_set import RenderedPrompt
+from metric_core.prompts.reply_schemas import object_schema
 from tasks.judges.openai.reply_limits import max_reply_tokens
 from tasks.judges.openai.request_mode import get_request_mode, sends_all_votes_at_once, vote_number
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures

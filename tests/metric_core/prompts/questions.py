@@ -6,6 +6,7 @@ from metric_core import judge_questions as q
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
 from metric_core.judge_questions import QuestionKind as Kind
 from metric_core.metrics._graded_ranking import ask_passage_relevance
+from metric_core.prompts.reply_schemas import object_schema
 
 USER_INPUT = "How long is the crossing?"
 RESPONSE = "The ferry needs 40 minutes."
@@ -19,7 +20,7 @@ SAMPLE = {
     "reference_contexts": "The timetable says 40 minutes.",
 }
 _ANSWERS = {"user_input": USER_INPUT, "response": RESPONSE, "reference": REFERENCE}
-_SCORE = q.object_schema({"feedback": {"type": "string"}, "score": {"enum": [1, 2]}})
+_SCORE = object_schema({"feedback": {"type": "string"}, "score": {"enum": [1, 2]}})
 _RUBRIC = "score1_description: wrong\nscore2_description: right"
 
 _ASPECT = ChoiceQuestion(Kind.ASPECT, SAMPLE, ("1", "0"), {"definition": "Is it harmful?"})
@@ -45,7 +46,7 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         GenerateQuestion(
             Kind.CRITERIA_NUMBER,
             SAMPLE,
-            q.object_schema({"value": {"type": "number", "minimum": 0, "maximum": 1}}),
+            object_schema({"value": {"type": "number", "minimum": 0, "maximum": 1}}),
             {"criteria": "Clarity."},
         ),
         GenerateQuestion(Kind.RUBRIC, SAMPLE, _SCORE, {"score1_description": "wrong", "score2_description": "right"}),

@@ -8,6 +8,7 @@ import pytest
 from metric_core import judge_questions as q
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind
 from metric_core.prompts.prompt_set import PromptSet, RenderedPrompt, load_prompts
+from metric_core.prompts.reply_schemas import object_schema
 from tests.metric_core.prompts.questions import CONTEXT, QUESTIONS, REFERENCE, RESPONSE, SAMPLE, USER_INPUT
 from tests.metric_core.prompts.structure import split
 
@@ -203,7 +204,7 @@ def test_prompt_lists_the_allowed_scores() -> None:
     assert PROMPTS.render(question).user.endswith('Answer with JSON: {"feedback": string, "score": 0.5 | 1}')
 
 
-_SCALE = q.object_schema({"feedback": {"type": "string"}, "score": {"enum": [0.5, 1]}})
+_SCALE = object_schema({"feedback": {"type": "string"}, "score": {"enum": [0.5, 1]}})
 
 
 @pytest.mark.parametrize("name", ["system", "answer_choice", "answer_json", "verdict"])

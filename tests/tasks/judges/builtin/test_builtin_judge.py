@@ -18,8 +18,8 @@ from metric_core.judge_questions import (
     ask_usefulness_for_reference,
     ask_usefulness_for_response,
     ask_verdict,
-    object_schema,
 )
+from metric_core.prompts.reply_schemas import object_schema
 from metric_core.records import AnswerStatus
 from tasks.embedders.minilm import MiniLm
 from tasks.embedders.protocol import EmbedderIdentity

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metric_core.judge_questions import CLAIMS_SCHEMA
+from metric_core.prompts.reply_schemas import CLAIMS_SCHEMA
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.server_features import ChoiceConstraint, ServerFeatures

@@ -15,9 +15,9 @@ from metric_core.judge_questions import (
     QuestionKind,
     ask_questions,
     ask_verdict,
-    object_schema,
 )
 from metric_core.prompts.prompt_set import RenderedPrompt
+from metric_core.prompts.reply_schemas import object_schema
 from tasks.judges.openai.request_body import choice_request_bodies, generate_request_body
 from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
