@@ -143,6 +143,7 @@ def _row(
         "prompt_tokens": _sum(parts, lambda part: part.prompt_tokens),
         "output_tokens": _sum(parts, lambda part: part.output_tokens),
         "model": answering.model or _first(part.model for part in reversed(parts)),
+        "response_id": answering.response_id,
         "span_name": span.name or None,
     }
     extras = {name: value for name, value in _extras(tree, span).items() if name not in columns}

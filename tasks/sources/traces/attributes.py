@@ -36,6 +36,7 @@ _RERANKED = "reranker.output_documents"
 _CANDIDATES = "reranker.input_documents"
 _SESSIONS = ("session.id", "gen_ai.conversation.id")
 _MODELS = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model")
+_RESPONSE_ID = "gen_ai.response.id"
 _PROMPT_TOKENS = ("llm.token_count.prompt", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
 _OUTPUT_TOKENS = ("llm.token_count.completion", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
 _QUESTIONS = ("input.value", "gen_ai.retrieval.query.text", "reranker.query")
@@ -91,6 +92,7 @@ def fill_span(span: Span, attributes: Mapping[str, Any], events: Iterable[Event]
     span.model = as_name(_first(found, _MODELS))
     span.prompt_tokens = as_count(_first(found, _PROMPT_TOKENS))
     span.output_tokens = as_count(_first(found, _OUTPUT_TOKENS))
+    span.response_id = as_name(found.get(_RESPONSE_ID))
     span.session = as_name(_first(found, _SESSIONS))
     span.extras |= {
         name: load(value) if name == "metadata" else value

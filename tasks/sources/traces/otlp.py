@@ -119,10 +119,14 @@ def _value(value: Any) -> Any:
         except (TypeError, ValueError):
             raise UnfitError(f"an attribute is {value['intValue']!r}, wanted a whole number") from None
     if "arrayValue" in value:
-        return [_value(item) for item in _objects((value["arrayValue"] or {}).get("values"))]
+        return [_value(item) for item in _objects(_inside(value["arrayValue"]))]
     if "kvlistValue" in value:
-        return _attributes((value["kvlistValue"] or {}).get("values"))
+        return _attributes(_inside(value["kvlistValue"]))
     return value.get("bytesValue")
+
+
+def _inside(value: Any) -> Any:
+    return value.get("values") if isinstance(value, Mapping) else value
 
 
 def _id(value: Any) -> str:

@@ -92,5 +92,5 @@ def _sample(traces: Sequence[Trace], size: float, seed: int) -> list[Trace]:
 
 def _rank(trace_id: str, seed: int) -> float:
     """Return a number in [0, 1) that depends on a trace and the seed alone."""
-    digest = hashlib.blake2b(f"{seed}/{trace_id}".encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(f"{seed}/{trace_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64

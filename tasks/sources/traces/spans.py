@@ -41,6 +41,7 @@ class Span:
         model: Name of the model that answered.
         prompt_tokens: Number of tokens of the prompt.
         output_tokens: Number of generated tokens.
+        response_id: Id that the model's server gave the answer.
         session: Id of the session or conversation.
         extras: Other attributes, by name.
     """
@@ -63,6 +64,7 @@ class Span:
     model: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    response_id: str | None = None
     session: str | None = None
     extras: dict[str, Any] = field(default_factory=dict)
 

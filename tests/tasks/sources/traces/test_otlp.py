@@ -171,6 +171,7 @@ def gen_ai(recorder: Recorder, *, as_events: bool) -> None:
                     "gen_ai.provider.name": "openai",
                     "gen_ai.request.model": "small",
                     "gen_ai.response.model": "small-1",
+                    "gen_ai.response.id": "chatcmpl-1",
                     "gen_ai.conversation.id": "conv_1",
                     "gen_ai.usage.input_tokens": 100,
                     "gen_ai.usage.output_tokens": 180,
@@ -192,7 +193,7 @@ def test_the_gen_ai_conventions(as_events: bool, tmp_path: Path) -> None:
     assert row["retrieved_context_ids"] == ["doc_1", "doc_2"]
     assert row["retrieved_context_scores"] == [0.95, 0.5]
     assert row["tool_results"] == ["08:30"]
-    assert row["extras"]["model"] == "small-1"
+    assert (row["extras"]["model"], row["extras"]["response_id"]) == ("small-1", "chatcmpl-1")
     assert (row["extras"]["prompt_tokens"], row["extras"]["output_tokens"]) == (100, 180)
 
 
