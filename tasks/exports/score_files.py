@@ -94,7 +94,7 @@ def langsmith_feedback(rows: Iterable[ScoredRow], run: str) -> pa.Table:
 
 
 def _traced_cells(rows: Iterable[ScoredRow]) -> list[tuple[ScoredRow, Cell]]:
-    found = [(row, cell) for row in rows if row.trace_id is not None for cell in row.cells if cell.is_scored]
+    found = [(row, cell) for row in rows if row.trace_id is not None for cell in row.scored]
     if not found:
         raise ConfigError(
             "no scored row has a trace to attach its scores to: evaluate `traces:PATH`, or data with the columns "

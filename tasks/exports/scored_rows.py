@@ -69,6 +69,11 @@ class ScoredRow:
     session_id: str | None = None
     response_id: str | None = None
 
+    @property
+    def scored(self) -> tuple[Cell, ...]:
+        """The cells that have a value or a label."""
+        return tuple(cell for cell in self.cells if cell.is_scored)
+
 
 def read_scored_rows(folder: Path) -> Iterator[ScoredRow]:
     """Yield the rows of a run with their scores, in the order of the data.

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from metric_core.errors import ConfigError, MissingDependencyError
 from metric_core.records import Status
-from tasks.exports.scored_rows import Cell, ScoredRow
+from tasks.exports.scored_rows import ScoredRow
 from tasks.options.otlp_endpoint import check_endpoint
 
 _BATCH = 500
@@ -180,12 +180,7 @@ def _event_attributes(row: ScoredRow, sent: SentScores) -> Iterator[dict[str, An
 
 def _span_sender(base: str, run: str, timeout: float, sent: SentScores) -> Callable[[Sequence[ScoredRow]], str | None]:
     with _needed_packages():
-        from openinference.semconv.trace import (  # noqa: PLC0415 of an extra
-            EvaluationAttributes,
-            OpenInferenceAnnotatorKindValues,
-            OpenInferenceSpanKindValues,
-            SpanAttributes,
-        )
+        import openinference.semconv.trace  # noqa: F401, PLC0415 of an extra
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult  # noqa: PLC0415
@@ -197,45 +192,50 @@ def _span_sender(base: str, run: str, timeout: float, sent: SentScores) -> Calla
     provider.add_span_processor(SimpleSpanProcessor(kept))
     tracer = provider.get_tracer("rag-assay", version("rag-assay"))
 
-    def kind_of(cell: Cell) -> str:
-        kinds = OpenInferenceAnnotatorKindValues
-        return str((kinds.LLM if cell.language_model else kinds.CODE).value)
-
-    def attributes_of(row: ScoredRow) -> dict[str, Any]:
-        attributes: dict[str, Any] = {
-            SpanAttributes.OPENINFERENCE_SPAN_KIND: OpenInferenceSpanKindValues.EVALUATOR.value,
-            SpanAttributes.METADATA: json.dumps({"row_id": row.row_id, "run": run}),
-        }
-        if row.session_id is not None:
-            attributes[SpanAttributes.SESSION_ID] = row.session_id
-        scored = [cell for cell in row.cells if cell.is_scored]
-        sent.cells += len(scored)
-        sent.unscored += len(row.cells) - len(scored)
-        for index, cell in enumerate(scored):
-            fields = {
-                EvaluationAttributes.EVALUATION_NAME: cell.metric,
-                EvaluationAttributes.EVALUATION_SCORE: cell.value,
-                EvaluationAttributes.EVALUATION_LABEL: cell.label,
-                EvaluationAttributes.EVALUATION_EXPLANATION: cell.explanation,
-                EvaluationAttributes.EVALUATION_ANNOTATOR_KIND: kind_of(cell),
-            }
-            for name, value in fields.items():
-                if value is not None:
-                    attributes[f"{SpanAttributes.TRACE_EVALUATIONS}.{index}.{name}"] = value
-        return attributes
-
     def send(rows: Sequence[ScoredRow]) -> str | None:
         for row in rows:
             context = _context_of(row, needs_span=True)
             if context is None:
                 sent.untraced += 1
                 continue
-            tracer.start_span("rag-assay", context, attributes=attributes_of(row)).end()
+            sent.cells += len(row.scored)
+            sent.unscored += len(row.cells) - len(row.scored)
+            if row.scored:
+                tracer.start_span("rag-assay", context, attributes=_span_attributes(row, run)).end()
         spans = kept.get_finished_spans()
         kept.clear()
         return _export(lambda: exporter.export(spans) is SpanExportResult.SUCCESS) if spans else None
 
     return send
+
+
+def _span_attributes(row: ScoredRow, run: str) -> dict[str, Any]:
+    from openinference.semconv.trace import (  # noqa: PLC0415 of an extra
+        EvaluationAttributes,
+        OpenInferenceAnnotatorKindValues,
+        OpenInferenceSpanKindValues,
+        SpanAttributes,
+    )
+
+    kinds = {True: OpenInferenceAnnotatorKindValues.LLM.value, False: OpenInferenceAnnotatorKindValues.CODE.value}
+    attributes: dict[str, Any] = {
+        SpanAttributes.OPENINFERENCE_SPAN_KIND: OpenInferenceSpanKindValues.EVALUATOR.value,
+        SpanAttributes.METADATA: json.dumps({"row_id": row.row_id, "run": run}),
+    }
+    if row.session_id is not None:
+        attributes[SpanAttributes.SESSION_ID] = row.session_id
+    for index, cell in enumerate(row.scored):
+        fields = {
+            EvaluationAttributes.EVALUATION_NAME: cell.metric,
+            EvaluationAttributes.EVALUATION_SCORE: cell.value,
+            EvaluationAttributes.EVALUATION_LABEL: cell.label,
+            EvaluationAttributes.EVALUATION_EXPLANATION: cell.explanation,
+            EvaluationAttributes.EVALUATION_ANNOTATOR_KIND: kinds[cell.language_model],
+        }
+        for name, value in fields.items():
+            if value is not None:
+                attributes[f"{SpanAttributes.TRACE_EVALUATIONS}.{index}.{name}"] = value
+    return attributes
 
 
 def _context_of(row: ScoredRow, *, needs_span: bool = False) -> Any:

@@ -62,6 +62,11 @@ def test_a_trace_of_another_kind_of_span_ids_still_names_the_trace(receiver: Otl
     assert receiver.logs[0].trace_id.hex() == TRACE
 
 
+def test_a_row_without_a_score_is_no_evaluation(receiver: OtlpReceiver) -> None:
+    sent = send_scores([ScoredRow("b", (UNDEFINED,), TRACE, SPAN)], receiver.url, Form.EVALUATIONS, "r")
+    assert (sent.cells, sent.unscored, receiver.spans) == (0, 1, [])
+
+
 def test_an_evaluation_is_a_span_below_the_one_that_answered(receiver: OtlpReceiver) -> None:
     sent = send_scores([ROW], receiver.url, Form.EVALUATIONS, "nightly")
     assert (sent.cells, sent.unscored, sent.untraced) == (2, 2, 0)
