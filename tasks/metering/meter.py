@@ -15,6 +15,7 @@ from threading import Lock
 from metric_core.errors import BudgetSpentError
 from tasks.metering.money import Money, format_money, money_of
 from tasks.metering.prefix_forecast import PrefixForecast
+from tasks.metering.server_counters import NOTHING, Counters, CounterWatch, ReadCounters
 from tasks.metering.timeline import Interval, Timeline
 from tasks.options.cost_options import Budget, Prices
 from tasks.runtime.usage import Usage
@@ -22,6 +23,9 @@ from tasks.runtime.usage import Usage
 ASSUMED = Usage(prompt_tokens=1000, output_tokens=200)
 """Tokens that a conversation is taken to have before the first reply tells: rather too many, because a request that
 waits for others costs less than one beyond the budget."""
+
+_MOST_FOREIGN = 0.02
+"""Share of the prompt tokens of replies by which a server may have counted more or fewer: others asked it, too."""
 
 _PAUSE = 0.02
 """Seconds between two looks at a budget that the requests in flight may use up."""
@@ -54,6 +58,7 @@ class ServerRecord:
         estimated_cached: Number of cached prompt tokens, estimated from the order of the prompts where a reply did not
             say it.
         intervals: The time of the run in parts.
+        counted: What the servers counted themselves; None if they offer no counters, or counted for others, too.
     """
 
     name: str
@@ -62,6 +67,7 @@ class ServerRecord:
     tells_cached: bool
     estimated_cached: int
     intervals: tuple[Interval, ...]
+    counted: Counters | None = None
 
 
 @dataclass(slots=True)
@@ -75,7 +81,15 @@ class _Server:
     estimated_cached: int = 0
     prefixes: PrefixForecast = field(default_factory=PrefixForecast)
     cached_share: float = 0.0
+    watch: CounterWatch | None = None
+    counted: Counters = NOTHING
     _recent: tuple[float, float] = (0.0, 0.0)
+
+    def own_counts(self) -> Counters | None:
+        """Return what the servers counted, if that is about what the replies to this run say."""
+        told, counted = self.usage.prompt_tokens, self.counted
+        is_own = abs(counted.prompt - told) <= _MOST_FOREIGN * told
+        return counted if self.watch is not None and self.watch.is_reliable and is_own else None
 
     def expect(self, prompts: Iterable[tuple[str, int]]) -> None:
         """Estimate the share of the tokens of the next prompts that will be in the prefix cache.
@@ -113,6 +127,7 @@ class Meter:
         self._clock = clock
         self._cpu = cpu
         self._lock = Lock()
+        self._watching = Lock()
         self._servers: dict[str, _Server] = {}
         self._observers: dict[str, ServerObserver] = {}
         self._usage = Usage()
@@ -122,7 +137,13 @@ class Meter:
         self._in_flight = 0
         self._in_store = 0
 
-    def observe(self, name: str, slots: int, prompts: Iterable[tuple[str, int]] = ()) -> "ServerObserver":
+    def observe(
+        self,
+        name: str,
+        slots: int,
+        prompts: Iterable[tuple[str, int]] = (),
+        counters: ReadCounters | None = None,
+    ) -> "ServerObserver":
         """Return the observer of some requests to a server.
 
         Args:
@@ -130,15 +151,42 @@ class Meter:
             slots: Number of conversations that it may have in flight.
             prompts: Prompts of the requests, in their order, from which the share of cached tokens is estimated if the
                 server does not tell it; with each the number of characters that the next ones probably begin with too.
+            counters: Reads the counters of the server; None if it offers none.
         """
+        if counters is not None and name not in self._servers:
+            self._watch(name, slots, counters)
         with self._lock:
-            server = self._servers.setdefault(name, _Server(slots, Timeline(self._cpu, self._in_store)))
+            server = self._server(name, slots)
             # One observer per server: requests of one observer may be sent together.
             observer = self._observers.setdefault(name, ServerObserver(self, server))
             is_told = server.tells_cached and server.usage.requests > 0
         if not is_told:
             server.expect(prompts)
         return observer
+
+    def _server(self, name: str, slots: int) -> _Server:
+        return self._servers.setdefault(name, _Server(slots, Timeline(self._cpu, self._in_store)))
+
+    def _watch(self, name: str, slots: int, counters: ReadCounters) -> None:
+        """Read the counters of a server before the first request, and from then on."""
+        with self._watching:
+            if name in self._servers:
+                return
+            watch = CounterWatch(counters, lambda counted: self._count(name, counted))
+            with self._lock:
+                self._server(name, slots).watch = watch
+
+    def _count(self, name: str, counted: Counters) -> None:
+        with self._lock:
+            server = self._servers[name]
+            server.counted += counted
+            server.timeline.count(self._clock(), counted.prompt - counted.cached, counted.output)
+
+    def close(self) -> None:
+        """Stop reading the counters of the servers."""
+        for server in list(self._servers.values()):
+            if server.watch is not None:
+                server.watch.close()
 
     def count_elsewhere(self, usage: Usage) -> None:
         """Count what another process asked.
@@ -168,6 +216,9 @@ class Meter:
 
     def records(self) -> list[ServerRecord]:
         """Return a record of each server that was asked anything."""
+        for watch in [server.watch for server in list(self._servers.values())]:
+            if watch is not None:
+                watch.look()
         with self._lock:
             return [
                 ServerRecord(
@@ -177,6 +228,7 @@ class Meter:
                     server.tells_cached,
                     server.estimated_cached,
                     tuple(intervals),
+                    server.own_counts(),
                 )
                 for name, server in self._servers.items()
                 if (intervals := server.timeline.intervals())
@@ -334,6 +386,7 @@ def use_meter(meter: Meter) -> Iterator[Meter]:
         yield meter
     finally:
         _CURRENT.reset(token)
+        meter.close()
 
 
 @contextmanager

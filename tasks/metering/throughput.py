@@ -7,7 +7,7 @@ client, while this process computed; else to questions that were not ready, beca
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tasks.metering.meter import ServerRecord
@@ -56,7 +56,9 @@ def throughput_entry(records: Sequence[ServerRecord], rows: int) -> dict[str, An
 
 
 def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
-    intervals, usage = record.intervals, record.usage
+    intervals, usage, counted = record.intervals, record.usage, record.counted
+    if counted is not None:
+        intervals = tuple(map(_as_counted, intervals))
     seconds = sum(interval.seconds for interval in intervals)
     entry: dict[str, Any] = {
         "server": record.name,
@@ -64,7 +66,8 @@ def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
         "rows_per_second": round(rows / seconds, 4) if seconds else None,
         "requests": usage.requests,
         "prompt_tokens": usage.prompt_tokens,
-        "cached_tokens": usage.cached_tokens if record.tells_cached else None,
+        "cached_tokens": usage.cached_tokens if record.tells_cached else counted and round(counted.cached),
+        "cached_tokens_from": "replies" if record.tells_cached else "counters" if counted else "estimate",
         "estimated_cached_tokens": record.estimated_cached,
         "output_tokens": usage.output_tokens,
         "in_flight": round(sum(interval.in_flight for interval in intervals) / seconds, 2) if seconds else 0.0,
@@ -91,7 +94,7 @@ def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
     }
     if entry["is_lower_bound"]:
         return {**entry, "held_back_by": _main_work(intervals, seconds)}
-    lost = _split(record, rates, max(0.0, seconds - busy))
+    lost = _split(record.slots, intervals, rates, max(0.0, seconds - busy))
     return {
         **entry,
         "held_back_by": SERVER if share >= _AT_THE_LIMIT else lost.cause,
@@ -117,11 +120,17 @@ def _rate(rate: float | None) -> float | None:
     return None if rate is None else round(rate, 1)
 
 
-def _split(record: ServerRecord, rates: ServerRates, lost: float) -> _Lost:
+def _as_counted(interval: Interval) -> Interval:
+    """Return an interval with the tokens that the server counted itself."""
+    prompt, output = round(interval.counted_prompt), round(interval.counted_output)
+    return replace(interval, prompt_tokens=prompt, output_tokens=output)
+
+
+def _split(slots: int, intervals: Sequence[Interval], rates: ServerRates, lost: float) -> _Lost:
     """Divide lost seconds by their causes, in the proportions of the intervals in which the server had little to do."""
     store = client = questions = 0.0
-    for interval in join_intervals(record.intervals):
-        enough = min(1.0, interval.in_flight / (_FULL * record.slots * interval.seconds))
+    for interval in join_intervals(intervals):
+        enough = min(1.0, interval.in_flight / (_FULL * slots * interval.seconds))
         idle = max(0.0, interval.seconds - rates.seconds(interval.prompt_tokens, interval.output_tokens))
         idle *= 1.0 - enough
         in_store = min(idle, interval.store)

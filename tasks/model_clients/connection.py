@@ -9,6 +9,8 @@ from typing import cast
 
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
+from tasks.metering.server_counters import PATH as METRICS
+from tasks.metering.server_counters import Counters, add_counters
 from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.event_loop import EventLoopThread
 from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
@@ -33,6 +35,7 @@ PROBE_SECONDS = 0.5
 """Seconds between two attempts to reach the first server."""
 
 
+OK = 200
 _PROBE_TRIES = 5
 _BUSY = (408, 425, 429, 502, 503, 504)
 
@@ -123,6 +126,15 @@ class Connection:
             UnusableError: No replica can be reached.
         """
         return self._background.run(self._get_all(path))
+
+    def read_counters(self) -> Counters | None:
+        """Return the counters of tokens of all replicas; None if one of them has none, or cannot be reached."""
+        try:
+            replies = self._background.run(self._get_from_all(METRICS))
+        except (UnusableError, LostReplyError, CancelledError, RuntimeError):  # the last one: it was closed
+            return None
+        texts = [reply.content if reply.status == OK else None for reply in replies.values()]
+        return add_counters(texts) if len(texts) == len(self._replicas) else None
 
     def ask_each(
         self, requests: Sequence[Request], is_same: Callable[[Sequence[Reply]], bool]

@@ -3,10 +3,12 @@
 import gc
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from threading import Timer
 from types import ModuleType
 
 _PANDAS = "pandas"
@@ -27,6 +29,29 @@ def garbage_kept() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@contextmanager
+def importing_meanwhile(*modules: str, after: float = 1.0) -> Iterator[None]:
+    """Import modules in a thread while the block waits for others, so that nobody waits for them after it.
+
+    Args:
+        modules: Names of modules; one that cannot be imported is left to whoever needs it.
+        after: Seconds from the start of the block, in which it has work of its own; a shorter one imports nothing.
+    """
+
+    def work() -> None:
+        for name in modules:
+            with suppress(ImportError):
+                import_module(name)
+
+    timer = Timer(after, work)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def defer_pandas() -> None:

@@ -15,7 +15,7 @@ from tasks.judges.openai.batch_probe import batch_request, takes_batches
 from tasks.judges.openai.context_window import MIN_REPLY_TOKENS, TOO_LONG, estimate_max_tokens, remaining_tokens
 from tasks.judges.openai.grouping import Grouping
 from tasks.judges.openai.model_probe import CHAT, model_requests, read_model
-from tasks.judges.openai.probe import TOKENIZE, probe, read_token_count
+from tasks.judges.openai.probe import TOKENIZE, VLLM, probe, read_token_count
 from tasks.judges.openai.reply_collector import ReplyCollector
 from tasks.judges.openai.reply_limits import fills_its_list, max_reply_tokens, repeats_itself
 from tasks.judges.openai.reply_parsing import (
@@ -303,7 +303,9 @@ class OpenAIJudge:
         if meter is None:
             return None
         texts = ((f"{prompt.system}{prompt.user}", len(prompt.system) + len(prompt.prefix_key)) for prompt in prompts)
-        return meter.observe(" and ".join(options.urls), options.concurrency * len(options.urls), texts)
+        slots, counters = options.concurrency * len(options.urls), self._connection.read_counters
+        has_counters = self.features.software.startswith(VLLM)
+        return meter.observe(" and ".join(options.urls), slots, texts, counters if has_counters else None)
 
     def _fit_to_window(self, pending: Sequence[_PendingQuestion]) -> list[_PendingQuestion]:
         """Limit the replies to the tokens left in the context window; mark questions whose prompts leave too few."""

@@ -30,6 +30,7 @@ from tasks.options.judge_server_options import ServerJudgeOptions
 
 COMPLETIONS = "completions"
 TOKENIZE = "/tokenize"
+VLLM = "vLLM"
 
 TASK = "Reply with the word hello."
 LABELS = ("qx7", "zk4")
@@ -192,7 +193,7 @@ def _software(connection: Connection, card: Mapping[str, Any]) -> str:
     if card.get("owned_by") != "vllm":
         return ServerFeatures("").software
     versions = [reply.content.get("version") for reply in connection.get_all("/version").values() if reply.is_answer]
-    return f"vLLM {versions[0] or ''}".strip() if versions else "vLLM"
+    return f"{VLLM} {versions[0] or ''}".strip() if versions else VLLM
 
 
 def _is_label(reply: Reply, features: ServerFeatures, constraint: ChoiceConstraint) -> bool:

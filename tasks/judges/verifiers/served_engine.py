@@ -216,7 +216,8 @@ class ServedEngine:
         meter, options = current_meter(), self._options
         if meter is None:
             return None
-        return meter.observe(" and ".join(options.urls), options.concurrency * len(options.urls))
+        slots, counters = options.concurrency * len(options.urls), self._connection.read_counters
+        return meter.observe(" and ".join(options.urls), slots, counters=counters)
 
     def _body(self, pairs: Sequence[Pair], joined: Sequence[Sequence[int]]) -> tuple[str, dict[str, Any]]:
         form = self._profile.form

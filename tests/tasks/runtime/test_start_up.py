@@ -3,8 +3,12 @@
 import gc
 import subprocess
 import sys
+from pathlib import Path
 
-from tasks.runtime.start_up import garbage_kept
+import pytest
+
+from tasks.runtime.start_up import garbage_kept, importing_meanwhile
+from tests.tasks.cache.helpers import wait_until
 
 _WITHOUT_PANDAS = """
 import sys
@@ -42,3 +46,14 @@ def test_garbage_is_collected_again_after_the_imports() -> None:
     finally:
         if not was:
             gc.disable()
+
+
+def test_modules_are_imported_while_a_block_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("imported_meanwhile", "never_imported"):
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with importing_meanwhile("never_imported", after=60.0):
+        pass
+    with importing_meanwhile("no_such_module_at_all", "imported_meanwhile", after=0.0):
+        wait_until(lambda: "imported_meanwhile" in sys.modules)
+    assert "never_imported" not in sys.modules

@@ -4,7 +4,8 @@ import asyncio
 import json
 import math
 import socket
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -97,6 +98,7 @@ class FakeServer:
         self.authorizations: set[str | None] = set()
         self.most_in_flight = 0
         self.in_flight = 0
+        self.counted = Counter({"prompt_tokens": 5000, "generation_tokens": 70, "prompt_tokens_cached": 0})
         self._background = EventLoopThread("fake-server")
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -134,6 +136,7 @@ class FakeServer:
         app = web.Application()
         app.router.add_get("/v1/models", self._list)
         app.router.add_get("/version", self._version)
+        app.router.add_get("/metrics", self._metrics)
         app.router.add_post("/tokenize", self._tokenize)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/chat/completions/batch", self._chat_with_several)
@@ -153,6 +156,23 @@ class FakeServer:
 
     async def _version(self, _request: web.Request) -> web.Response:
         return web.json_response({"version": "0.33.0"})
+
+    async def _metrics(self, _request: web.Request) -> web.Response:
+        """Return the counters of two engines in the words of vLLM, if the server has the ability `counters`."""
+        if "counters" not in self.abilities:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        lines = ['vllm:num_requests_running{engine="0",model_name="judge-model"} 3.0']
+        for name, value in self.counted.items():
+            lines += [f"# HELP vllm:{name}_total Number of tokens.", f"# TYPE vllm:{name}_total counter"]
+            for engine, part in (("0", value // 3), ("1", value - value // 3)):
+                lines.append(f'vllm:{name}_total{{engine="{engine}",model_name="judge-model"}} {float(part)}')
+            lines.append(f'vllm:{name}_created{{engine="0",model_name="judge-model"}} 1.7e+09')
+        return web.Response(text="\n".join(lines))
+
+    def _count(self, usage: Mapping[str, int]) -> None:
+        self.counted["prompt_tokens"] += usage["prompt_tokens"]
+        self.counted["prompt_tokens_cached"] += usage["prompt_tokens"] * 4 // 5
+        self.counted["generation_tokens"] += usage["completion_tokens"]
 
     async def _tokenize(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -203,6 +223,8 @@ class FakeServer:
         usage = {
             name: sum(reply["usage"][name] for reply in replies) for name in ("prompt_tokens", "completion_tokens")
         }
+        if "counters" in self.abilities:
+            self._count(usage)
         return web.json_response(self.shape_batch({**replies[0], "choices": choices, "usage": usage}))
 
     async def _answer(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
@@ -217,7 +239,10 @@ class FakeServer:
         if isinstance(said, Fault):
             return await _fail(request, said)
         known = {name: value for name, value in body.items() if name not in unknown}
-        return web.json_response(self.shape(_completion(known, said or {})))
+        reply = _completion(known, said or {})
+        if "counters" in self.abilities:
+            self._count(reply["usage"])
+        return web.json_response(self.shape(reply))
 
 
 async def _fail(request: web.Request, fault: Fault) -> web.StreamResponse:

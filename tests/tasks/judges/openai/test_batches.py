@@ -16,6 +16,8 @@ from metric_core.judge_questions import (
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.protocol import ChoiceAnswer
+from tasks.metering.meter import Meter, use_meter
+from tasks.metering.throughput import throughput_entry
 from tasks.runtime.usage import Usage
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.judges.openai.fake_server import BATCHES, Fault, step
@@ -173,3 +175,18 @@ def test_votes_are_asked_for_alone(serve: Serve, open_judge: OpenJudge) -> None:
     answers = open_judge(server).choose(questions)
     assert [len(answer.votes) for answer in answers] == [3] * 4
     assert not server.batches
+
+
+def test_cached_tokens_are_those_that_the_server_counted(serve: Serve, open_judge: OpenJudge) -> None:
+    with use_meter(Meter()) as meter:
+        for abilities, source, cached in (
+            (BATCHES | {"counters"}, "counters", 3200),
+            (BATCHES, "estimate", None),
+        ):
+            server = serve(abilities)
+            open_judge(server).choose(QUESTIONS)
+            entry = throughput_entry(meter.records(), rows=4)
+            assert entry is not None
+            found = entry["servers"][-1]
+            assert (found["cached_tokens_from"], found["cached_tokens"]) == (source, cached)
+            assert found["prompt_tokens"] == 4000

@@ -1,16 +1,18 @@
 """Tests of the server judge with the stub judge of the peer benchmark, a separate process, if available."""
 
+import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
+from benchmarks.gpu_judge import Gpu
 from metric_core.judge_questions import ask_claims, ask_questions, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import reply_parsing
@@ -19,7 +21,8 @@ from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.fake_server import free_port
 
-STUB = Path(__file__).parents[5] / "shared" / "peer" / "judge_stub.py"
+ROOT = Path(__file__).parents[4]
+STUB = ROOT.parent / "shared" / "peer" / "judge_stub.py"
 
 pytestmark = pytest.mark.skipif(not STUB.is_file(), reason="the stub judge of the peer benchmark is not available")
 
@@ -32,9 +35,10 @@ def start() -> Iterator[Start]:
     """Return a function that starts a stub on a port and waits until it serves; kill the stubs at the end."""
     running: list[subprocess.Popen[bytes]] = []
 
-    def start_one(port: int, *options: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, str(STUB), "--port", str(port), "--latency-ms", "2", "--max-seconds", "60", *options]
-        running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+    def start_one(port: int, *options: str, program: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        given = program or (str(STUB), "--latency-ms", "2", "--max-seconds", "60")
+        command = [sys.executable, *given, "--port", str(port), *options]
+        running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT))
         for _ in range(200):
             try:
                 urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
@@ -96,3 +100,36 @@ def test_a_killed_and_restarted_process(start: Start, monkeypatch: pytest.Monkey
     assert len(results) == len(VERDICTS)
     assert None not in results
     judge.close()
+
+
+def test_the_lean_model_of_a_gpu_replies_and_counts_as_the_stub(start: Start) -> None:
+    questions = [ask_verdict(f"claim {i % 9}", f"context {i % 7} " + "word " * 90) for i in range(60)]
+    names = ("chat_requests", "est_prompt_tokens", "est_cached_tokens", "est_completion_tokens")
+    found = []
+    for program in ([str(STUB), "--gpu", "--max-seconds", "60"], ["-m", "benchmarks.gpu_judge"]):
+        port = free_port()
+        start(port, "--step-ms", "1", "--prefill-tps", "1000000", program=program)
+        url = f"http://127.0.0.1:{port}"
+        judge = OpenAIJudge(ServerJudgeOptions(urls=(f"{url}/v1",), concurrency=1))
+        before = json.loads(urlopen(f"{url}/stats").read())
+        labels, (claims,) = judge.choose(questions), judge.generate([ask_claims("It rains. It pours.", "How is it?")])
+        after = json.loads(urlopen(f"{url}/stats").read())
+        judge.close()
+        contents = [(label.status, label.reply, label.probabilities) for label in labels]
+        contents.append((claims.status, claims.reply, None))
+        found.append((contents, {name: after[name] - before[name] for name in names}))
+    (stub, counted), (lean, counted_by_lean) = found
+    assert lean == stub
+    assert counted_by_lean == counted
+    assert counted["est_cached_tokens"] > 0
+
+
+def test_the_lean_model_of_a_gpu_takes_the_time_of_its_tokens() -> None:
+    gpu = Gpu(prefill_tps=100, step_s=0.5, max_num_seqs=2, cache_tokens=4000)
+    first, second = "a" * 640, "b" * 640  # 160 tokens each
+    assert gpu.serve(first, 2, now=0.0) == 1.6 + 1.0
+    assert gpu.serve(second, 4, now=0.0) == 3.2 + 2.0  # its prefill waits for the first
+    assert gpu.serve(first, 2, now=0.0) == pytest.approx(3.2 + 0.01 + 1.0)  # cached, and seated at 2.6
+    assert gpu.serve(first + "c" * 64, 2, now=9.0) == pytest.approx(9.0 + 0.16 + 1.0)
+    assert gpu.cached_tokens == 320
+    assert gpu.idle_s == pytest.approx(9.0 - 3.21)
