@@ -36,16 +36,18 @@ class DataFile:
         filesystem: The fsspec file system of the file.
         path: Path within the file system.
         name: Name of the file in messages.
+        is_compressed: False for a file whose suffix names the compression of its parts rather than of the whole.
     """
 
     filesystem: Any
     path: str
     name: str
+    is_compressed: bool = True
 
     @property
     def compression(self) -> str | None:
         """The compression named by the suffix; None for an uncompressed file."""
-        return _COMPRESSIONS.get(_suffixes(self.path)[-1])
+        return _COMPRESSIONS.get(_suffixes(self.path)[-1]) if self.is_compressed else None
 
     @property
     def extension(self) -> str:

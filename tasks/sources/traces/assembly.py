@@ -49,8 +49,10 @@ def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
     """
     tree = _Tree(spans)
     problem = None
-    rows = [_row(tree, span, [*tree.list_below(span)]) for span in sorted(tree.find_answered(), key=_start)]
-    if not rows and not tree.roots:
+    rows = [_row(tree, span, tree.list_below(span)) for span in sorted(tree.find_answered(), key=_start)]
+    if tree.is_aside:
+        problem = NO_CONTENT
+    elif not rows and not tree.roots:
         problem = PARTIAL
     elif not rows:
         row, problem = _whole(tree)
@@ -61,7 +63,10 @@ def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
 
 
 class _Tree:
-    """The spans of a trace by their parents. Of spans with the same id, the last one that has ended counts."""
+    """The spans of a trace by their parents. Of spans with the same id, the last one that has ended counts.
+
+    Evaluators, guardrails and the like, and what is below them, are left aside: what their models say is no answer.
+    """
 
     def __init__(self, spans: Iterable[Span]) -> None:
         by_id: dict[str, Span] = {}
@@ -72,23 +77,26 @@ class _Tree:
             if earlier is None or span.end is not None or earlier.end is None:
                 by_id[span.span_id] = span
         # Files may have the children before their parents, and exporters send spans as they end.
-        self.spans = sorted(by_id.values(), key=lambda span: (_start(span), span.span_id))
+        every = sorted(by_id.values(), key=lambda span: (_start(span), span.span_id))
+        self.start = min(map(_start, every))
         self._children: dict[str, list[Span]] = {}
-        for span in self.spans:
+        for span in every:
             self._children.setdefault(span.parent_id or "", []).append(span)
+        aside = {each.span_id for span in every if span.kind is Kind.OTHER for each in self.list_below(span)}
+        self.spans = [span for span in every if span.span_id not in aside]
         self.tops = [span for span in self.spans if span.parent_id not in by_id or span.parent_id == span.span_id]
         self.roots = [span for span in self.tops if span.parent_id is None or span.parent_is_remote]
-        self.start = min(map(_start, self.spans))
+        self.is_aside = not self.spans
 
-    def list_below(self, span: Span) -> Iterator[Span]:
-        """Yield a span and all spans that are part of it, in the order of their starts."""
+    def list_below(self, span: Span) -> list[Span]:
+        """Return a span and all spans that are part of it, in the order of their starts."""
         found, waiting = {}, [span]
         while waiting:
             each = waiting.pop()
-            if each.span_id not in found:
+            if each.span_id not in found and (each.kind is not Kind.OTHER or span.kind is Kind.OTHER):
                 found[each.span_id] = each
                 waiting += self._children.get(each.span_id, ())
-        return iter(sorted(found.values(), key=lambda each: (_start(each), each is not span, each.span_id)))
+        return sorted(found.values(), key=lambda each: (_start(each), each is not span, each.span_id))
 
     def find_answered(self) -> Iterator[Span]:
         """Yield the topmost chains that have a question and an answer, and a root model that stands alone."""
@@ -100,8 +108,10 @@ class _Tree:
             seen.add(span.span_id)
             if span.kind is Kind.CHAIN and span.question and span.answer and not span.failed:
                 yield span
-            elif span.kind is Kind.CHAIN or span.kind is Kind.OTHER:
-                waiting += reversed(self._children.get(span.span_id, []))
+            elif span.kind is Kind.CHAIN:
+                waiting += reversed(
+                    [each for each in self._children.get(span.span_id, ()) if each.kind is not Kind.OTHER]
+                )
 
 
 def _whole(tree: _Tree) -> tuple[dict[str, Any] | None, str | None]:

@@ -55,7 +55,7 @@ def read_run(record: Mapping[str, Any]) -> Iterator[Span]:
         run_id,
         parent,
         str(record.get("name") or ""),
-        _KINDS.get(str(record.get("run_type")), Kind.OTHER),
+        _KINDS.get(str(record.get("run_type")), Kind.CHAIN),
         as_seconds(record.get("start_time")),
         as_seconds(record.get("end_time")),
         failed=record.get("error") not in (None, "") or record.get("status") == "error",

@@ -1,6 +1,7 @@
-"""Decode files with protobuf messages of the OpenTelemetry protocol. Needs the extra `traces`."""
+"""Decode files with messages of the OpenTelemetry protocol. Needs the extra `traces`."""
 
 import io
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,8 @@ from tasks.sources.bad_rows import UnfitError
 from tasks.sources.read_limits import BoundedStream, ReadLimits
 from tasks.sources.readers.protocol import Unreadable
 
-_ZSTD = b"\x28\xb5\x2f\xfd"
+ZSTD_MARK = b"\x28\xb5\x2f\xfd"
+"""First bytes of compressed content."""
 _PREFIX_BYTES = 4
 _MOST_VARINT_BITS = 35
 _CUT_OFF = b"\xff"
@@ -22,7 +24,7 @@ def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[d
     """Yield the messages in a file, in the form of the protocol's JSON; an unreadable one has its reason.
 
     A file is one ExportTraceServiceRequest, several one after the other, or several that each follow their size: four
-    bytes, as the file exporter of the collector writes (also with each message compressed), or a varint.
+    bytes, as the file exporter of the collector writes (also compressed, and then also JSON), or a varint.
 
     Args:
         content: Content of the file.
@@ -44,15 +46,19 @@ def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[d
 
     def decode(message: bytes) -> Any:
         try:
-            return ExportTraceServiceRequest.FromString(_decompress(message, limits, name))
-        except (DecodeError, pa.ArrowException):
+            plain = _decompress(message, limits, name)
+            return (
+                json.loads(plain)
+                if plain.startswith(b"{")
+                else MessageToDict(ExportTraceServiceRequest.FromString(plain))
+            )
+        except (DecodeError, ValueError, pa.ArrowException):
             return None
 
     for split in (_split_by_size, _keep_whole, _split_by_varint):
-        requests = [decode(message) for message in split(content)]
-        if any(request is not None and request.resource_spans for request in requests):
-            for request in requests:
-                yield Unreadable("the message cannot be decoded") if request is None else MessageToDict(request)
+        messages = [decode(message) for message in split(content)]
+        if any(message is not None and "resourceSpans" in message for message in messages):
+            yield from (Unreadable("the message cannot be decoded") if each is None else each for each in messages)
             return
     raise UnfitError("the file is neither JSON nor protobuf with spans of the OpenTelemetry protocol")
 
@@ -88,7 +94,7 @@ def _split_by_varint(content: bytes) -> list[bytes]:
 
 
 def _decompress(message: bytes, limits: ReadLimits, name: str) -> bytes:
-    if not message.startswith(_ZSTD):
+    if not message.startswith(ZSTD_MARK):
         return message
     with pa.CompressedInputStream(pa.BufferReader(message), "zstd") as stream:
         return io.BufferedReader(BoundedStream(stream, limits, len(message), name)).read()

@@ -21,7 +21,7 @@ def select(
     """Return the selected traces, and a sentence for each rule that left some out.
 
     Args:
-        traces: Traces with rows, in the order of their starts.
+        traces: Traces in the order of their starts. Those without a row are left out by their time alone.
         settings: Which traces to select.
         now: Time that durations count back from; None for the current one.
     """
@@ -37,13 +37,15 @@ def select(
     if settings.since is not None:
         start = parse_since(settings.since, now or datetime.now(UTC)).timestamp()
         keep([trace for trace in chosen if trace.start >= start and math.isfinite(trace.start)], "since")
+    unreadable = [trace for trace in chosen if trace.problem is not None]
+    chosen = [trace for trace in chosen if trace.problem is None]
     if settings.where:
         keep([trace for trace in chosen if _fits(trace, settings.where)], "where")
     if settings.deduplicate != "off":
         keep(_deduplicate(chosen, settings.deduplicate), f"deduplicate = {settings.deduplicate}")
     if settings.sample is not None:
         keep(_sample(chosen, settings.sample, settings.seed), "sample")
-    return chosen, notes
+    return [*chosen, *unreadable], notes
 
 
 def _fits(trace: Trace, where: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ class Kind(StrEnum):
     RERANKER = "reranker"
     TOOL = "tool"
     OTHER = "other"
+    """A step beside the way to the answer: an evaluator, a guardrail, an embedding, an event."""
 
 
 @dataclass(slots=True)

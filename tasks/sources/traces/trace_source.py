@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,7 @@ from tasks.sources.readers.parquet import ParquetSource
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.source_files import DataFile, refuse_utf16
 from tasks.sources.traces.assembly import Trace, assemble
-from tasks.sources.traces.protobuf import decode_messages
+from tasks.sources.traces.protobuf import ZSTD_MARK, decode_messages
 from tasks.sources.traces.record_forms import Spans, records_of
 from tasks.sources.traces.selection import select
 
@@ -36,6 +37,7 @@ TRACE_EXTENSIONS = (".jsonl", ".ndjson", ".json", *_TABLES, ".pb", ".binpb", ".b
 """Extensions of the files that are read of a folder. A single file may have any name."""
 
 _FIRST_BYTES = 4096
+_SIZE_BYTES = 4
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """Bytes that JSON does not have, and that all messages in protobuf have as the tags of their fields."""
@@ -83,21 +85,16 @@ class TraceSource(RowSource):
         spans, damaged = self._spans()
         traces = [assemble(trace_id, found) for trace_id, found in spans.traces.items()]
         traces.sort(key=lambda trace: (trace.start, trace.trace_id))
-        readable = [trace for trace in traces if trace.problem is None]
-        chosen, notes = select(readable, self._settings)
-        kept = {trace.trace_id for trace in chosen}
-        contents: list[tuple[Any, str]] = list(damaged)
-        for trace in traces:
-            if trace.problem is not None:
-                contents.append((Unreadable(trace.problem), f"trace {trace.trace_id}"))
-            elif trace.trace_id in kept:
-                contents += [(row, f"trace {trace.trace_id}") for row in trace.rows]
-        rows = [RawRow(number, content, place) for number, (content, place) in enumerate(contents, start=1)]
-        if readable and not chosen:
-            raise SourceError(
-                f"{self.name} has {len(readable):,} traces, none of which is selected: {'; '.join(notes)}"
-            )
-        return rows, [*_count_problems(damaged, traces, spans.scores), *notes]
+        chosen, notes = select(traces, self._settings)
+        if notes and not any(trace.rows for trace in chosen):
+            raise SourceError(f"{self.name}: none of {len(traces):,} traces is selected: {'; '.join(notes)}")
+        chosen.sort(key=lambda trace: (trace.start, trace.trace_id))
+        contents: list[tuple[Any, str]] = []
+        for trace in chosen:
+            parts = trace.rows if trace.problem is None else [Unreadable(trace.problem)]
+            contents += [(part, f"trace {trace.trace_id}") for part in parts]
+        rows = [RawRow(number, part, place) for number, (part, place) in enumerate([*contents, *damaged], start=1)]
+        return rows, [*_count_problems(damaged, chosen, spans.scores), *notes]
 
     def _spans(self) -> tuple[Spans, list[tuple[Unreadable, str]]]:
         """Return the spans of all files, and the records that cannot be read with their places."""
@@ -115,6 +112,9 @@ class TraceSource(RowSource):
     def _records(self, file: DataFile) -> Iterator[tuple[Any, str]]:
         if file.extension in _TABLES:
             yield from self._table(_TABLES[file.extension](file))
+            return
+        if _has_compressed_messages(file):
+            yield from self._protobuf(replace(file, is_compressed=False))
             return
         with file.open(self.limits) as opened:
             first = opened.read(_FIRST_BYTES)
@@ -154,6 +154,14 @@ class TraceSource(RowSource):
                 yield message, f"message {number}"
         except UnfitError as unfit:
             yield Unreadable(unfit.problem), ""
+
+
+def _has_compressed_messages(file: DataFile) -> bool:
+    """Return whether each message of a file is compressed by itself, after its size, as the collector writes .zst."""
+    if file.compression != "zstd":
+        return False
+    with replace(file, is_compressed=False).open() as opened:
+        return opened.read(_SIZE_BYTES + len(ZSTD_MARK)).endswith(ZSTD_MARK)
 
 
 def _count_problems(damaged: Sequence[tuple[Unreadable, str]], traces: Sequence[Trace], scores: int) -> Iterator[str]:

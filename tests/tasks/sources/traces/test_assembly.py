@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tasks.sources.passage_objects import Passage
-from tasks.sources.traces.assembly import FAILED, NO_ANSWER, NO_QUESTION, PARTIAL, assemble
+from tasks.sources.traces.assembly import FAILED, NO_ANSWER, NO_CONTENT, NO_QUESTION, PARTIAL, assemble
 from tasks.sources.traces.spans import Kind, Span
 
 
@@ -122,3 +122,15 @@ def test_of_duplicates_the_one_that_ended_counts() -> None:
         trace = assemble("t", spans)
         assert [row["response"] for row in trace.rows] == ["So."]
         assert trace.duplicates == len(spans) - 1
+
+
+def test_models_of_evaluators_and_guardrails_give_no_answers() -> None:
+    evaluator = span("evaluator", "root", Kind.OTHER, 5)
+    verdict = span("verdict", "evaluator", Kind.LLM, 6, question="Is it right?", answer="yes", prompt_tokens=100)
+    model = span("llm", "root", Kind.LLM, 1, question="Why?", answer="So.", prompt_tokens=5)
+    for root in (ROOT, span("root")):
+        [row] = assemble("t", [root, model, evaluator, verdict]).rows
+        assert (row["response"], row["prompt_tokens"]) == ("So.", 5)
+    chain = span("chain", "evaluator", question="Is it right?", answer="yes")
+    assert [row["response"] for row in assemble("t", [span("root"), model, evaluator, chain]).rows] == ["So."]
+    assert assemble("t", [span("evaluator", None, Kind.OTHER), verdict]).problem == NO_CONTENT

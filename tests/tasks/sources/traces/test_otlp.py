@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import Status, StatusCode
 
-from metric_core.errors import SourceError
+from metric_core.errors import MissingDependencyError, SourceError
 from tasks.sources.traces.record_forms import FORMS
 from tests.tasks.sources.traces.builders import Recorder, frame, otlp, otlp_json, read_traces, write_json_lines
 
@@ -101,6 +102,8 @@ FILES: dict[str, Write] = {
     "concatenated.binpb": lambda spans: b"".join(otlp([span]).SerializeToString() for span in spans),
     "collector.proto": lambda spans: frame(*(otlp([span]).SerializeToString() for span in spans)),
     "compressed.bin": lambda spans: frame(*(zstd(otlp([span]).SerializeToString()) for span in spans)),
+    "collector.zst": lambda spans: frame(*(zstd(json.dumps(otlp_json([span])).encode()) for span in spans)),
+    "whole.jsonl.zst": lambda spans: zstd(json.dumps(otlp_json(spans)).encode()),
     "delimited.otlp": lambda spans: varints(*(otlp([span]).SerializeToString() for span in spans)),
     "no_extension": lambda spans: otlp(spans).SerializeToString(),
 }
@@ -271,7 +274,7 @@ def test_what_cannot_be_read_is_counted_with_its_reason(tmp_path: Path) -> None:
     )
     reader, [row] = read_traces(path)
     assert row["user_input"] == QUESTION
-    assert [(bad.place.partition(" (")[2].removesuffix(")"), bad.problem) for bad in reader.bad_rows[:3]] == [
+    assert [(bad.place.partition(" (")[2].removesuffix(")"), bad.problem) for bad in reader.bad_rows[-3:]] == [
         ("traces.jsonl, line 2", "invalid JSON: Unterminated string starting at character 21"),
         ("traces.jsonl, line 3", "the OTLP message is damaged: wanted a list of objects"),
         (
@@ -279,14 +282,14 @@ def test_what_cannot_be_read_is_counted_with_its_reason(tmp_path: Path) -> None:
             f"unknown form: an object with 'metrics', 'unit', wanted {FORMS}",
         ),
     ]
-    assert [bad.problem for bad in reader.bad_rows[3:]] == [
+    assert [bad.problem for bad in reader.bad_rows[:-3]] == [
         "no answer",
         "no answer: it ended with an error",
         "neither a question nor an answer: no span recorded texts",
         "no question",
         "partial trace: the span that it begins with is missing",
     ]
-    assert all(bad.detail.startswith("trace ") for bad in reader.bad_rows[3:])
+    assert all(bad.detail.startswith("trace ") for bad in reader.bad_rows[:-3])
     assert (reader.rows_read, reader.bad_row_count) == (9, 8)
     assert reader.warnings == [
         "3 records cannot be read and are left out",
@@ -360,3 +363,15 @@ def test_addresses_without_files(address: str, problem: str, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SourceError, match=problem):
         read_traces(address)
+
+
+def test_only_protobuf_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder()
+    record(recorder)
+    (tmp_path / "a.json").write_bytes(FILES["traces.json"](recorder.spans))
+    (tmp_path / "a.pb").write_bytes(FILES["request.pb"](recorder.spans))
+    for name in ("google.protobuf.json_format", "opentelemetry.proto.collector.trace.v1.trace_service_pb2"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert len(read_traces(tmp_path / "a.json")[1]) == 1
+    with pytest.raises(MissingDependencyError, match=r"pip install 'rag-assay\[traces\]'"):
+        read_traces(tmp_path / "a.pb")

@@ -105,3 +105,8 @@ def test_settings_as_the_command_line_gives_them() -> None:
     settings = TraceSettings.model_validate({"sample": "200", "where": "service.name=prod,user.id=u1"})
     assert (settings.sample, settings.where) == (200, {"service.name": "prod", "user.id": "u1"})
     assert TraceSettings.model_validate({"sample": "0.1"}).sample == 0.1
+
+
+def test_traces_without_a_row_are_left_out_by_their_time_alone() -> None:
+    given = [*traces(3), Trace("p", NOW.timestamp() - 60, [], "no answer", 0), Trace("q", 0, [], "no answer", 0)]
+    assert choose(given, since="24h", where={"row_id": "t1"}, sample=1) == ["t1", "p"]
