@@ -1,6 +1,6 @@
 """Results of the stages for one sample, in the form that metrics read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from metric_core.records import (
 )
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 
+_ONE_CONTEXT = "context"
 ALL_CONTEXTS = "contexts"
 """Premise: all retrieved contexts, joined by newlines."""
 SOURCES = "sources"
@@ -88,11 +89,46 @@ def context_premise(index: int) -> str:
     >>> context_premise(2)
     'context:2'
     """
-    return f"context:{index}"
+    return f"{_ONE_CONTEXT}:{index}"
+
+
+def contexts_premise(indices: Iterable[int]) -> str:
+    """Return the name of the premise that is several retrieved contexts together, by their indices from 0.
+
+    >>> contexts_premise([2, 0]), contexts_premise([1])
+    ('contexts:0,2', 'context:1')
+    """
+    chosen = sorted(set(indices))
+    return context_premise(chosen[0]) if len(chosen) == 1 else f"{ALL_CONTEXTS}:{','.join(map(str, chosen))}"
+
+
+def contexts_of(premise: str) -> tuple[int, ...]:
+    """Return the indices of the contexts that a premise consists of; empty for any other premise.
+
+    >>> contexts_of("contexts:0,2"), contexts_of("context:1"), contexts_of("contexts"), contexts_of("context:x")
+    ((0, 2), (1,), (), ())
+    """
+    if premise.partition(":")[0] not in (ALL_CONTEXTS, _ONE_CONTEXT):
+        return ()
+    indices = premise.partition(":")[2].split(",")
+    return tuple(map(int, indices)) if all(index.isdecimal() for index in indices) else ()
+
+
+def has_premise(sample: Sample, premise: str) -> bool:
+    """Return whether a sample has a premise, such as one of its contexts or several together.
+
+    >>> row = Sample(retrieved_contexts=("It rains.", "It is dry."))
+    >>> has_premise(row, "contexts:0,1"), has_premise(row, "contexts:1,0"), has_premise(row, "context:2")
+    (True, False, False)
+    """
+    indices = contexts_of(premise)
+    if not indices:
+        return premise in premises_of(sample)
+    return premise == contexts_premise(indices) and max(indices) < len(sample.retrieved_contexts or ())
 
 
 def premises_of(sample: Sample) -> tuple[str, ...]:
-    """Return the names of the premises that a sample has.
+    """Return the names of the premises that a sample has, apart from several contexts together.
 
     >>> premises_of(Sample(response="It rains.", retrieved_contexts=("Rain.",)))
     ('contexts', 'response', 'context:0')
@@ -121,10 +157,12 @@ def joint_premise(sample: Sample, product: Product) -> str:
 
 
 def premise_text(sample: Sample, premise: str) -> str:
-    """Return the text of a premise.
+    r"""Return the text of a premise.
 
     >>> premise_text(Sample(retrieved_contexts=("It rains.", "It is dry.")), context_premise(1))
     'It is dry.'
+    >>> premise_text(Sample(retrieved_contexts=("It rains.", "It is dry.", "It snows.")), contexts_premise([0, 2]))
+    'It rains.\nIt snows.'
     """
     whole = {
         ALL_CONTEXTS: sample.joined_contexts,
@@ -135,7 +173,8 @@ def premise_text(sample: Sample, premise: str) -> str:
     }
     if premise in whole:
         return whole[premise] or ""
-    return (sample.retrieved_contexts or ())[int(premise.partition(":")[2])]
+    contexts = sample.retrieved_contexts or ()
+    return "\n".join(contexts[index] for index in contexts_of(premise))
 
 
 def products_of(kind: VerdictKind, claim_id: str, premise: str) -> tuple[Product, ...]:
@@ -149,7 +188,7 @@ def products_of(kind: VerdictKind, claim_id: str, premise: str) -> tuple[Product
     origin = claim_id.partition(":")[0]
     if premise == BY_EARLIER_ANSWERS and origin != STATEMENT:
         return ()
-    if origin == STATEMENT or premise.partition(":")[0] == PREMISE_TEXT:
+    if origin == STATEMENT or premise.startswith((f"{PREMISE_TEXT}:", f"{ALL_CONTEXTS}:")):
         return (Product.REQUESTED_VERDICTS,)
     return _products_of_support(Side(origin), premise)
 
@@ -191,6 +230,8 @@ class Evidence:
         gaps: Product -> undefined or failed score that says why the product is missing for this row.
         places: Claim (or sentence) id -> place in its text, for claims whose place is known.
         requested: Verdicts that the metric has requested, in its order.
+        decisions: (kind, claim id, premise) -> the judge's verdict as 0 or 1, where `verdicts` has probabilities;
+            None if they are the same.
         computed: Name -> product of a plugin, the metric that read it first, and its value; filled as metrics read.
     """
 
@@ -204,7 +245,8 @@ class Evidence:
     ratings: Mapping[str, Sequence[Rating]] = field(default_factory=dict)
     gaps: Mapping[Product, Score] = field(default_factory=dict)
     places: Mapping[str, Place] = field(default_factory=dict)
-    requested: Sequence[VerdictRequest] = ()
+    requested: Collection[VerdictRequest] = ()
+    decisions: Mapping[tuple[VerdictKind, str, str], Support] | None = None
     computed: dict[str, tuple[Any, str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def column(self, name: str) -> Any:
@@ -264,6 +306,21 @@ class Evidence:
         """
         self._require(Product.REQUESTED_VERDICTS)
         return [self.verdicts.get((VerdictKind.SUPPORT, *request.key)) for request in self.requested]
+
+    def decision(self, request: VerdictRequest) -> Support:
+        """Return the judge's verdict on an earlier request of the metric: 1 or 0; None if it gave no usable one.
+
+        The verdict is that of the judge, whether scores count probabilities or not. A metric that follows up its
+        requests decides by it what it asks next.
+
+        Raises:
+            LookupError: The metric has not requested this verdict.
+        """
+        self._require(Product.REQUESTED_VERDICTS)
+        if request not in self.requested:
+            raise LookupError(f"{request!r} has not been requested")
+        decisions = self.verdicts if self.decisions is None else self.decisions
+        return decisions.get((VerdictKind.SUPPORT, *request.key))
 
     def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
         """Return the support of every claim of a side by a premise, in the order of the claims.

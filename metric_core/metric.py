@@ -12,13 +12,16 @@ from metric_core.declarations.default_keys import default_key
 from metric_core.declarations.own_products import OwnProduct
 from metric_core.declarations.score_checks import score_problem
 from metric_core.errors import AssayError, MetricError, MetricParameterError
-from metric_core.evidence import Evidence, MissingProductError, premises_of
+from metric_core.evidence import Evidence, MissingProductError, has_premise, premises_of
 from metric_core.judge_questions import Kind, RatingRequest
 from metric_core.reasons import missing_column, wrong_type
-from metric_core.records import Direction, Sample, Score, VerdictRequest
+from metric_core.records import Direction, Sample, Score, VerdictKind, VerdictRequest
 from metric_core.stages import Product, any_judged, closure
 
 Parameters: TypeAlias = Mapping[str, Any]
+
+_MOST_ROUNDS = 20
+"""Rounds of requested verdicts after which a metric that follows up is taken to have no end."""
 
 
 class ParameterValues(dict[str, Any]):
@@ -91,6 +94,8 @@ class Metric:
             user-defined metrics, their own must be named.
         verdicts: Function from the claims of a row and parameters to the verdicts that the metric wants judged, for
             metrics that read Product.REQUESTED_VERDICTS. It is called twice, and must return the same both times.
+        follows_up: True if `verdicts` decides by the verdicts that it has requested what else it requests. It is called
+            again, with these in `evidence.requested` and `evidence.decision(request)`, until it requests nothing new.
         language_model: True if the metric needs a language model as judge.
         in_default_suite: True if the metric is computed by default when the data has its columns.
         family: Name of the module that defines the metric, for grouping.
@@ -119,6 +124,7 @@ class Metric:
     ratings: Callable[[Sample, Parameters], Sequence[RatingRequest] | Score] | None = None
     question_kinds: tuple[Kind, ...] = ()
     verdicts: Callable[[Evidence, Parameters], Sequence[VerdictRequest]] | None = None
+    follows_up: bool = False
     language_model: bool = False
     in_default_suite: bool = True
     origin: str = ""
@@ -236,6 +242,8 @@ class MetricRequest:
     def verdict_requests(self, evidence: Evidence) -> Sequence[VerdictRequest]:
         """Return the verdicts that the metric wants judged for a row; none if it lacks a column or its claims.
 
+        A metric that follows up its requests is asked again as long as the evidence has the verdicts on them.
+
         Raises:
             MetricError: If the metric raises, reads what it does not declare or anything but claims and sentences, or
                 requests a verdict on a claim or by a premise that the row does not have.
@@ -243,26 +251,34 @@ class MetricRequest:
         ask = self.metric.verdicts
         if ask is None:
             return ()
+        declared = self._declared.before_verdicts(follows_up=self.metric.follows_up)
 
         def ask_about(evidence: Evidence) -> Sequence[VerdictRequest]:
-            requested = ask(DeclaredEvidence(evidence, self._declared.before_verdicts()), self.parameters)
+            requested = ask(DeclaredEvidence(evidence, declared), self.parameters)
             if not isinstance(requested, Sequence):
                 raise self._error(f"requests {requested!r}, wanted a list of VerdictRequest", evidence.sample)
             return requested
 
-        requested = self._checked(ask_about, evidence)
-        if isinstance(requested, Score):
-            return ()
-        for request in requested:
-            self._check_verdict_request(request, evidence)
-        return tuple(dict.fromkeys(requested))
+        known: dict[VerdictRequest, None] = {}
+        for _ in range(_MOST_ROUNDS):
+            requested = self._checked(ask_about, replace(evidence, requested=known))
+            if isinstance(requested, Score):
+                return ()
+            for request in requested:
+                self._check_verdict_request(request, evidence)
+            new = dict.fromkeys(request for request in requested if request not in known)
+            known = known | new
+            has_verdicts = all((VerdictKind.SUPPORT, *request.key) in evidence.verdicts for request in new)
+            if not (new and has_verdicts and self.metric.follows_up):
+                return tuple(known)
+        raise self._error(f"requests further verdicts after {_MOST_ROUNDS} rounds", evidence.sample)
 
     def _check_verdict_request(self, request: object, evidence: Evidence) -> None:
         if not isinstance(request, VerdictRequest):
             raise self._error(f"requests {request!r}, wanted a VerdictRequest", evidence.sample)
         if request.claim is not None and not any(request.claim in claims for claims in evidence.claims.values()):
             raise self._error(f"requests a verdict on {request.claim!r}, which is no claim of the row", evidence.sample)
-        if request.premise is not None and request.premise not in premises_of(evidence.sample):
+        if request.premise is not None and not has_premise(evidence.sample, request.premise):
             wanted = ", ".join(premises_of(evidence.sample)) or "none"
             problem = f"requests a verdict by {request.premise!r}; premises of the row are: {wanted}"
             raise self._error(problem, evidence.sample)
@@ -277,7 +293,7 @@ class MetricRequest:
 
         def compute(evidence: Evidence) -> Any:
             if self.metric.verdicts is not None:
-                evidence = replace(evidence, requested=self.verdict_requests(evidence))
+                evidence = replace(evidence, requested=dict.fromkeys(self.verdict_requests(evidence)))
             score: object = self.metric.compute(self, DeclaredEvidence(evidence, self._declared))
             if not isinstance(score, Score):
                 raise self._error(f"returned {score!r}, wanted a Score", evidence.sample)

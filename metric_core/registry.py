@@ -8,6 +8,14 @@ from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS
 from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY
 from metric_core.metrics.answer_similarity import ANSWER_SIMILARITY
 from metric_core.metrics.aspect_critic import ASPECT_CRITIC
+from metric_core.metrics.citations import (
+    CITATION_F1,
+    CITATION_PRECISION,
+    CITATION_RECALL,
+    DANGLING_CITATIONS,
+    MISATTRIBUTED_CLAIMS,
+    UNCITED_CLAIMS,
+)
 from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL
 from metric_core.metrics.context_precision import CONTEXT_PRECISION, CONTEXT_UTILIZATION
 from metric_core.metrics.context_recall import CONTEXT_RECALL
@@ -64,6 +72,12 @@ METRICS: dict[str, Metric] = {
         ANSWER_CORRECTNESS,
         FACTUAL_CORRECTNESS,
         NOISE_SENSITIVITY,
+        CITATION_PRECISION,
+        CITATION_RECALL,
+        CITATION_F1,
+        MISATTRIBUTED_CLAIMS,
+        UNCITED_CLAIMS,
+        DANGLING_CITATIONS,
         ABSTENTION_ACCURACY,
         OVER_REFUSAL,
         NV_ACCURACY,

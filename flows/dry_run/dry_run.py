@@ -196,6 +196,7 @@ class _DryRunner:
             return Certainty.AT_LEAST
         is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.products
         asks_by_answers = is_each and len(sides_by_every_context(self._config, self._plan)) < len(BY_EACH_CONTEXT)
+        asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.requests)
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST
         return Certainty.EXACT if is_certain else Certainty.ESTIMATED

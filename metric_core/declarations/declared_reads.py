@@ -45,6 +45,7 @@ class Declarations:
         function: Name of a function of the metric that can read fewer products than its formula.
         own_products: Name -> product of the plugin that it reads.
         product: Name of the product of the plugin that reads, in place of the formula.
+        follows_up: True for a function that may read the verdicts on its earlier requests.
     """
 
     metric: str
@@ -55,11 +56,16 @@ class Declarations:
     function: str = ""
     own_products: Mapping[str, OwnProduct] = field(default_factory=dict)
     product: str = ""
+    follows_up: bool = False
 
-    def before_verdicts(self) -> "Declarations":
-        """Return the declarations for the function that requests verdicts, which exist only afterwards."""
+    def before_verdicts(self, *, follows_up: bool = False) -> "Declarations":
+        """Return the declarations for the function that requests verdicts, which exist only afterwards.
+
+        Args:
+            follows_up: True if it is called again with the verdicts that it has requested.
+        """
         claims = frozenset(product for product in self.products if PRODUCTS[product].stage is Stage.CLAIMS)
-        return replace(self, products=claims, function="verdicts", own_products={})
+        return replace(self, products=claims, function="verdicts", own_products={}, follows_up=follows_up)
 
     def of_product(self, product: OwnProduct) -> "Declarations":
         """Return the declarations for the function of a product of the plugin."""
@@ -99,6 +105,15 @@ class Declarations:
                     "claims and sentences only"
                 )
             raise self._undeclared(f"the product {str(product)!r}")
+
+    def require_requests(self) -> None:
+        """Raise MetricError if verdicts on requests are not declared, or the function that requests reads them once."""
+        if self.function and not self.follows_up:
+            raise self.error(
+                f"reads verdicts in its function {self.function}; set follows_up=True to be called again with them"
+            )
+        if not self.function:
+            self.require_product(Product.REQUESTED_VERDICTS)
 
     def require_own_product(self, name: str) -> OwnProduct:
         """Return a declared product of the plugin; raise MetricError if it is not declared."""
@@ -230,7 +245,7 @@ class DeclaredEvidence(Evidence):
         return self._guard(self._whole.places, lambda claim: products_on(Stage.CLAIMS, Side(claim.partition(":")[0])))
 
     @property
-    def requested(self) -> Sequence[VerdictRequest]:
+    def requested(self) -> Collection[VerdictRequest]:
         """Verdicts that the metric has requested."""
         return self._whole.requested
 
@@ -274,6 +289,16 @@ class DeclaredEvidence(Evidence):
         """Return the requested verdicts; see `Evidence.requested_supports`."""
         self._declared.require_product(Product.REQUESTED_VERDICTS)
         return self._whole.requested_supports()
+
+    @property
+    def decisions(self) -> Mapping[tuple[VerdictKind, str, str], Support] | None:
+        """Verdicts as 0 or 1, which are read by request."""
+        raise self._declared.error("reads evidence.decisions; read a verdict by evidence.decision(request)")
+
+    def decision(self, request: VerdictRequest) -> Support:
+        """Return the verdict on an earlier request; see `Evidence.decision`."""
+        self._declared.require_requests()
+        return self._whole.decision(request)
 
     def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
         """Return verdicts by each context; see `Evidence.context_supports`."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metric_core.evidence import Evidence
+from metric_core.evidence import Evidence, contexts_of
 from metric_core.judge_questions import QuestionKind
 from metric_core.records import Rating, Sample, Side, Support, VerdictKind
 
@@ -92,8 +92,10 @@ def describe_evidence(evidence: Evidence, columns: Collection[str] = ()) -> list
     for side, claims in evidence.claims.items():
         for claim, text in claims.items():
             found = {premise: _yes(value) for (_, of, premise), value in evidence.verdicts.items() if of == claim}
-            facts = ", ".join(f"{_WORDS.get(premise) or _context(premise)}: {found[premise]}" for premise in found)
-            lines.append(f'{_SIDES[side]} "{text}": {facts}')
+            facts = [f"{_WORDS.get(premise) or _context(premise)}: {found[premise]}" for premise in found]
+            place = evidence.places.get(claim)
+            cited = [] if place is None else [f"cites {' and '.join(place.citations) or 'nothing'}"]
+            lines.append(f'{_SIDES[side]} "{text}": {", ".join((*cited, *facts))}')
     lines += [
         f"{_context(premise)} is useful: {_yes(value)}"
         for (_, claim, premise), value in evidence.verdicts.items()
@@ -122,6 +124,7 @@ _WORDS = {
 _OWNERS = {Side.REFERENCE: "reference", Side.CONTEXT: "contexts"}
 _SIDES = {
     Side.RESPONSE: "response claim",
+    Side.RESPONSE_SENTENCE: "response sentence",
     Side.REFERENCE: "reference claim",
     Side.REFERENCE_SENTENCE: "reference sentence",
     Side.CONTEXT_SENTENCE: "context sentence",
@@ -129,7 +132,8 @@ _SIDES = {
 
 
 def _context(premise: str) -> str:
-    return f"context {int(premise.partition(':')[2]) + 1}"
+    numbers = [str(index + 1) for index in contexts_of(premise)]
+    return f"context {numbers[0]}" if len(numbers) == 1 else f"contexts {' and '.join(numbers)} together"
 
 
 def _yes(support: Support) -> str:

@@ -97,10 +97,12 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
         if (product := _PAIR_PRODUCTS.get(row["pair"])) is not None:
             _note_gap(gaps, product, row)
             answer_similarities[product] = row["cosine"]
+    verdicts = _verdicts(rows.get(Stage.VERDICTS, ()), gaps)
     return Evidence(
         sample=sample,
         claims=claims,
-        verdicts=_verdicts(rows.get(Stage.VERDICTS, ()), verdict, gaps),
+        verdicts=verdicts if verdict == "binary" else _probabilities(rows.get(Stage.VERDICTS, ()), verdicts),
+        decisions=None if verdict == "binary" else verdicts,
         entities={side: tuple(found) for side, found in entities.items()},
         questions=questions,
         question_similarities=cosines,
@@ -136,7 +138,7 @@ def _questions(
 
 
 def _verdicts(
-    rows: Iterable[Mapping[str, Any]], verdict: str, gaps: dict[Product, Score]
+    rows: Iterable[Mapping[str, Any]], gaps: dict[Product, Score]
 ) -> dict[tuple[VerdictKind, str, str], Support]:
     verdicts: dict[tuple[VerdictKind, str, str], Support] = {}
     for row in rows:
@@ -146,11 +148,19 @@ def _verdicts(
             requested = (Product.REQUESTED_VERDICTS,) if kind is VerdictKind.SUPPORT else ()
             for product in (*products_of(kind, row["claim_id"], row["premise"]), *requested):
                 _note_gap(gaps, product, row)
-        support = None if row["verdict"] is None else float(row["verdict"])
-        if support is not None and verdict == "probability" and row["probability"] is not None:
-            support = row["probability"]
-        verdicts[kind, row["claim_id"], row["premise"]] = support
+        verdicts[kind, row["claim_id"], row["premise"]] = None if row["verdict"] is None else float(row["verdict"])
     return verdicts
+
+
+def _probabilities(
+    rows: Iterable[Mapping[str, Any]], verdicts: Mapping[tuple[VerdictKind, str, str], Support]
+) -> dict[tuple[VerdictKind, str, str], Support]:
+    """Return the judge's probabilities of yes, and the verdicts themselves where it gave none."""
+    supports = dict(verdicts)
+    for row in rows:
+        if row["verdict"] is not None and row["probability"] is not None:
+            supports[VerdictKind(row["kind"]), row["claim_id"], row["premise"]] = row["probability"]
+    return supports
 
 
 def _ratings(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Rating]]:

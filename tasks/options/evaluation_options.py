@@ -2,6 +2,7 @@
 
 from metric_core.judge_questions import KindGroup
 from tasks.options.cache_options import CacheOptions
+from tasks.options.citation_options import CitationOptions
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judge_options import JudgeOptions
 from tasks.options.language_options import LanguageOptions
@@ -17,6 +18,7 @@ class EvaluationOptions(
     EmbedderOptions,
     JudgeOptions,
     RetrieverChoice,
+    CitationOptions,
     MetricOptions,
     DataOptions,
 ):

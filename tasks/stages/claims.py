@@ -6,6 +6,7 @@ markers that belong to them.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from metric_core import reasons
@@ -17,6 +18,7 @@ from metric_core.stages import Product, Stage
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import GenerateAnswer
 from tasks.models.protocol import Models
+from tasks.options.citation_options import CitationOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.stages.answer_cells import reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
@@ -30,6 +32,7 @@ _NOTHING_FOUND = {
     Side.REFERENCE_SENTENCE: reasons.NO_REFERENCE_SENTENCES,
     Side.CONTEXT_SENTENCE: reasons.NO_CONTEXTS,
 }
+_WHOLE_TEXTS = {Product.RESPONSE_CLAIMS: Side.RESPONSE, Product.REFERENCE_CLAIMS: Side.REFERENCE}
 _SENTENCES = {
     Product.RESPONSE_SENTENCES: Side.RESPONSE_SENTENCE,
     Product.REFERENCE_SENTENCES: Side.REFERENCE_SENTENCE,
@@ -38,8 +41,11 @@ _SENTENCES = {
 Split = Callable[[Sequence[str]], list[list[str]]]
 """Function that splits texts into sentences."""
 
+Strip = Callable[[Sample, str | None], StrippedText]
+"""Function that returns a text of a sample without its citation markers."""
 
-class ClaimsSettings(JudgedSettings):
+
+class ClaimsSettings(JudgedSettings, CitationOptions):
     """Settings of the stage `claims`.
 
     Args:
@@ -68,38 +74,41 @@ class _Text:
     user_input: str | None = None
 
 
-@stage(Stage.CLAIMS, version=4, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
+@stage(Stage.CLAIMS, version=5, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
 def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: Progress) -> StageOutput:
     """Decompose each text of the samples that a product needs."""
     samples = read_samples_table(tables[Stage.SAMPLES])
     batcher = JudgeBatcher(models.judge(), progress)
     split: Split = models.pipeline().sentences
+    strip = partial(_strip, settings.citation_pattern)
     rows: list[dict[str, Any]] = []
-    if Product.RESPONSE_CLAIMS in settings.products:
-        rows += _claim_rows([_text(sample, Side.RESPONSE, sample.response) for sample in samples], batcher, split)
-    if Product.REFERENCE_CLAIMS in settings.products:
-        rows += _claim_rows([_text(sample, Side.REFERENCE, sample.reference) for sample in samples], batcher, split)
+    for product, side in _WHOLE_TEXTS.items():
+        if product in settings.products:
+            texts = [_text(sample, side, strip(sample, getattr(sample, side))) for sample in samples]
+            rows += _claim_rows(texts, batcher, split)
     if Product.REFERENCE_CONTEXT_CLAIMS in settings.products:
-        rows += _reference_context_rows(samples, batcher, split)
+        rows += _reference_context_rows(samples, strip, batcher, split)
     for product, side in _SENTENCES.items():
         if product in settings.products:
-            rows += _sentence_rows(samples, side, split)
+            rows += _sentence_rows(samples, side, strip, split)
     if Product.CONTEXT_SENTENCES in settings.products:
         rows += _context_sentence_rows(samples, split)
     return StageOutput(build_table(Stage.CLAIMS, rows), batcher.usage)
 
 
-def _text(sample: Sample, side: Side, text: str | None) -> _Text:
-    return _Text(sample, side, str(side), _strip(sample, text), sample.user_input)
+def _text(sample: Sample, side: Side, stripped: StrippedText) -> _Text:
+    return _Text(sample, side, str(side), stripped, sample.user_input)
 
 
-def _strip(sample: Sample, text: str | None) -> StrippedText:
-    return strip_citations(text or "", sample.retrieved_context_ids or ())
+def _strip(pattern: str | None, sample: Sample, text: str | None) -> StrippedText:
+    return strip_citations(text or "", sample.retrieved_context_ids or (), pattern)
 
 
-def _reference_context_rows(samples: Sequence[Sample], batcher: JudgeBatcher, split: Split) -> list[dict[str, Any]]:
+def _reference_context_rows(
+    samples: Sequence[Sample], strip: Strip, batcher: JudgeBatcher, split: Split
+) -> list[dict[str, Any]]:
     texts = [
-        _Text(sample, Side.REFERENCE_CONTEXT, f"{Side.REFERENCE_CONTEXT}:{i}", _strip(sample, text))
+        _Text(sample, Side.REFERENCE_CONTEXT, f"{Side.REFERENCE_CONTEXT}:{i}", strip(sample, text))
         for sample in samples
         for i, text in enumerate(sample.reference_contexts or ())
     ]
@@ -144,9 +153,9 @@ def _places(claims: Mapping[int, tuple[StrippedText, Sequence[str]]], split: Spl
     }
 
 
-def _sentence_rows(samples: Sequence[Sample], side: Side, split: Split) -> list[dict[str, Any]]:
+def _sentence_rows(samples: Sequence[Sample], side: Side, strip: Strip, split: Split) -> list[dict[str, Any]]:
     of_response = side is Side.RESPONSE_SENTENCE
-    texts = [_strip(sample, sample.response if of_response else sample.reference) for sample in samples]
+    texts = [strip(sample, sample.response if of_response else sample.reference) for sample in samples]
     rows: list[dict[str, Any]] = []
     for sample, text, sentences in zip(samples, texts, split([text.text for text in texts]), strict=True):
         places = place_sentences(text, locate_sentences(text.text, sentences))

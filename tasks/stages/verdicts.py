@@ -3,7 +3,8 @@
 Each pair of claim and premise is one judge question. Claims are judged against single contexts in three rounds, because
 noise sensitivity reads few of these verdicts: response claims only if the reference does not support them, and
 reference claims only against contexts that support such a response claim. A reference without claims needs none. The
-verdicts that metrics request by themselves come last, except those that are known by then.
+verdicts that metrics request by themselves come last, except those that are known by then; in several rounds, if a
+metric decides by the first what else it requests.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ from metric_core.judge_questions import (
     ask_usefulness_for_response,
     ask_verdict,
 )
+from metric_core.metric import MetricRequest
 from metric_core.records import AnswerStatus, Sample, Side, VerdictKind, VerdictRequest
 from metric_core.stages import Product, Stage
 from tasks.evidence.sample_evidence import read_evidence
@@ -100,8 +102,11 @@ def verdicts(tables: Tables, settings: VerdictsSettings, models: Models, progres
     if Product.CLAIMS_BY_EACH_CONTEXT in settings.products or settings.every_context:
         sparing = Product.CLAIMS_BY_EACH_CONTEXT in settings.products
         rows += _each_context_rows(samples, claims, rows, batcher, settings.every_context, sparing=sparing)
-    if settings.metrics:
-        rows += _ask(_requested(samples, tables, settings.metrics, rows), batcher)
+    requests = [metric.request() for metric in settings.metrics]
+    rows += _ask(_requested(samples, tables, requests, rows), batcher)
+    following = [request for request in requests if request.metric.follows_up]
+    while following and (pending := _requested(samples, tables, following, rows)):
+        rows += _ask(pending, batcher)
     if Product.SENTENCE_RELEVANCE in settings.products:
         rows += _relevance_rows(samples, claims, batcher)
     return StageOutput(build_table(Stage.VERDICTS, rows), batcher.usage)
@@ -219,14 +224,18 @@ def _each_context_rows(  # noqa: PLR0913 all of them decide what is asked
 
 
 def _requested(
-    samples: Sequence[Sample], tables: Tables, metrics: Sequence[MetricSettings], asked: Sequence[Mapping[str, Any]]
+    samples: Sequence[Sample], tables: Tables, requests: Sequence[MetricRequest], asked: Sequence[Mapping[str, Any]]
 ) -> list[_Pending]:
-    """Return the verdicts that metrics request, except those that have been asked for."""
+    """Return the verdicts that metrics request, except those that have been asked for.
+
+    Some metrics request further verdicts once they know the first.
+    """
     known = {(row["row_id"], row["claim_id"], row["premise"]) for row in asked if row["kind"] == VerdictKind.SUPPORT}
-    requests = [metric.request() for metric in metrics]
     pending: list[_Pending] = []
     readable = {stage: tables[stage] for stage in (Stage.SAMPLES, Stage.CLAIMS) if stage in tables}
-    for evidence in read_evidence(samples, readable, "binary"):
+    if any(request.metric.follows_up for request in requests):
+        readable[Stage.VERDICTS] = build_table(Stage.VERDICTS, asked)
+    for evidence in read_evidence(samples, readable, "binary") if requests else ():
         for wanted in dict.fromkeys(each for request in requests for each in request.verdict_requests(evidence)):
             key = (evidence.sample.row_id, *wanted.key)
             if key not in known:

@@ -26,15 +26,20 @@ from metric_core.metric import MetricRequest
 from metric_core.metrics._votes import exact_label
 from metric_core.metrics.discrete_criteria import discrete_value
 from metric_core.prompts.replies import parse_json_reply
-from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import Place, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product, closure
 
 MOST_ATTEMPTS = 5
 _BLANK = " "
-_CLAIM_SIDES = {"response_claims": Side.RESPONSE, "reference_claims": Side.REFERENCE}
+_CLAIM_SIDES = {
+    "response_claims": Side.RESPONSE,
+    "response_sentences": Side.RESPONSE_SENTENCE,
+    "reference_claims": Side.REFERENCE,
+}
 _WHOLE_NUMBER_KINDS = (QuestionKind.ASPECT, QuestionKind.CRITERIA_INTEGER)
 _ANSWERS: dict[Product, tuple[str, ...]] = {
     Product.RESPONSE_CLAIMS: ("response_claims", "classification"),
+    Product.RESPONSE_SENTENCES: ("cites",),
     Product.REFERENCE_CLAIMS: ("reference_claims", "classification", "recall_attributed"),
     Product.REFERENCE_SENTENCES: ("recall_attributed",),
     Product.CONTEXT_SENTENCES: ("context_sentences_pysbd",),
@@ -77,6 +82,7 @@ def evidence_of(request: MetricRequest, sample: Sample, judge: Mapping[str, Any]
         sample,
         claims={side: dict.fromkeys(ids, "") for side, ids in claims.items()},
         verdicts=_verdicts(sample, judge, claims),
+        places=_places(judge, claims),
         entities={
             Side.REFERENCE: judge.get("reference_entities") or (),
             Side.CONTEXT: judge.get("context_entities") or (),
@@ -126,6 +132,7 @@ def _claims(sample: Sample, judge: Mapping[str, Any]) -> dict[Side, list[str]]:
         counts[Side.REFERENCE] = len(judge["recall_attributed"] if units is None else units)
     for side, text in ((Side.RESPONSE, sample.response), (Side.REFERENCE, sample.reference)):
         counts[side] = 0 if _is_blank(text) else counts[side]
+    counts[Side.RESPONSE_SENTENCE] = len(judge.get("cites") or ())
     counts[Side.REFERENCE_SENTENCE] = counts[Side.REFERENCE]
     counts[Side.CONTEXT_SENTENCE] = len(judge.get("context_sentences_pysbd") or ())
     return {side: [f"{side}:{i}" for i in range(count)] for side, count in counts.items()}
@@ -159,6 +166,20 @@ def _verdicts(sample: Sample, judge: Mapping[str, Any], claims: Mapping[Side, Se
     return found | {
         (VerdictKind.SUPPORT, name, premise): 0.0 for premise in blank for ids in claims.values() for name in ids
     }
+
+
+def _places(judge: Mapping[str, Any], claims: Mapping[Side, Sequence[str]]) -> dict[str, Place]:
+    """Return the places of response claims and sentences: `cites` has the labels by sentence and claim."""
+    sentences = judge.get("cites") or ()
+    labels = [(number, found) for number, of_sentence in enumerate(sentences) for found in of_sentence]
+    places = {
+        claim: Place(0, 0, number, tuple(found))
+        for claim, (number, found) in zip(claims[Side.RESPONSE], labels, strict=False)
+    }
+    for number, of_sentence in enumerate(sentences):
+        every = dict.fromkeys(label for found in of_sentence for label in found)
+        places[f"{Side.RESPONSE_SENTENCE}:{number}"] = Place(0, 0, number, tuple(every))
+    return places
 
 
 def _premises(sample: Sample) -> dict[str, str | None]:

@@ -74,6 +74,60 @@ def test_requests_must_name_claims_and_premises_of_the_row() -> None:
         VerdictRequest(premise="contexts")
 
 
+TOGETHER = VerdictRequest(claim="response:0", premise="contexts:0,1")
+TWO = replace(ROW, sample=Sample(row_id="r1", response="It rains.", retrieved_contexts=("Rain.", "Wet.")))
+
+
+def _more(evidence: Evidence, _: Any) -> list[VerdictRequest]:
+    """Ask for both contexts together where the first alone does not support the claim."""
+    is_settled = CLAIM not in evidence.requested or evidence.decision(CLAIM) == 1
+    return [CLAIM] if is_settled else [CLAIM, TOGETHER]
+
+
+FOLLOWING = replace(SOURCES, verdicts=_more, follows_up=True)
+
+
+def test_a_metric_decides_by_the_verdicts_that_it_requested_what_else_it_requests() -> None:
+    request = FOLLOWING.request()
+    assert request.verdict_requests(replace(TWO, verdicts={})) == (CLAIM,)
+    assert request.verdict_requests(TWO) == (CLAIM, TOGETHER)
+    known = {**TWO.verdicts, (VerdictKind.SUPPORT, *TOGETHER.key): 1.0}
+    assert request.score(replace(TWO, verdicts=known)) == Score.scored(0.5)
+    assert request.verdict_requests(replace(TWO, verdicts={(VerdictKind.SUPPORT, *CLAIM.key): 1.0})) == (CLAIM,)
+
+
+def test_decisions_are_those_of_the_judge_whatever_verdicts_count() -> None:
+    key = (VerdictKind.SUPPORT, *CLAIM.key)
+    unsure = replace(TWO, verdicts={key: 0.4}, decisions={key: 1.0})
+    assert FOLLOWING.request().verdict_requests(unsure) == (CLAIM,)
+
+
+def test_what_was_not_requested_cannot_be_read() -> None:
+    peeking = replace(FOLLOWING, verdicts=lambda evidence, _: [CLAIM] if evidence.decision(TOGETHER) else [])
+    with pytest.raises(MetricError, match="has not been requested"):
+        peeking.request().verdict_requests(TWO)
+    with pytest.raises(MetricError, match="set follows_up=True"):
+        requests(lambda evidence, _: [CLAIM] if evidence.decision(CLAIM) else [])
+
+
+def test_a_metric_that_never_stops_asking_is_stopped() -> None:
+    def another(evidence: Evidence, _: Any) -> list[VerdictRequest]:
+        return [VerdictRequest(statement=f"It is {len(evidence.requested)}.", premise=BY_RESPONSE)]
+
+    asked = [VerdictRequest(statement=f"It is {number}.", premise=BY_RESPONSE) for number in range(50)]
+    known = {(VerdictKind.SUPPORT, *request.key): 1.0 for request in asked}
+    with pytest.raises(MetricError, match="requests further verdicts after 20 rounds"):
+        replace(FOLLOWING, verdicts=another).request().verdict_requests(replace(TWO, verdicts=known))
+
+
+@pytest.mark.parametrize("premise", ["contexts:1,0", "contexts:0,0", "contexts:0,2", "contexts:0", "contexts:"])
+def test_contexts_together_are_named_in_one_way(premise: str) -> None:
+    with pytest.raises(MetricError, match=f"by '{premise}'; premises of the row are"):
+        replace(
+            SOURCES, verdicts=lambda _evidence, _: [VerdictRequest(claim="response:0", premise=premise)]
+        ).request().verdict_requests(TWO)
+
+
 def test_requests_cannot_depend_on_verdicts() -> None:
     with pytest.raises(
         MetricError, match="in its function verdicts, which can read declared claims and sentences only"

@@ -34,6 +34,9 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "average_precision": [{}, {"k": 3}, {"judgments": "both", "min_grade": 2}],
     "hit_rate": [{"k": 1}, {"k": 1, "judgments": "judge"}],
     "judged_passages": [{}, {"k": 2}],
+    **{name: [{"unit": "claim"}, {"unit": "sentence"}] for name in ("citation_precision", "citation_recall")},
+    **{name: [{"unit": "claim"}, {"unit": "sentence"}] for name in ("citation_f1", "misattributed_claims")},
+    "uncited_claims": [{}, {"count": "supported"}, {"count": "unsupported", "unit": "sentence"}],
     "noise_sensitivity": [{"mode": "relevant"}, {"mode": "irrelevant"}],
     "aspect_critic": [{"definition": "Is it rude?"}, {"definition": "Is it rude?", "strictness": 4}],
     "discrete_criteria": [
@@ -90,6 +93,12 @@ SIMILARITIES = {"answer_relevancy", "answer_similarity", "answer_correctness"}
 SYMMETRIC = {"string_similarity", "answer_similarity"}
 """Response and reference may change places."""
 
+CITING = {
+    "citation_precision", "citation_recall", "citation_f1", "misattributed_claims", "uncited_claims",
+    "dangling_citations",
+}  # fmt: skip
+"""Made of citation markers and of the verdicts by the passages that they name: see `test_citations.py`."""
+
 EMPTY_SCORES = {
     "context_relevancy": 0.0,
     "nv_context_relevance": 0.0,
@@ -98,7 +107,7 @@ EMPTY_SCORES = {
 }
 """The documented scores of a row in which everything is empty; all others have none."""
 
-SETS = (UNORDERED, JUDGED_RANKINGS, RANKED, SHARES, VERDICTS, RATINGS, SIMILARITIES, SYMMETRIC)
+SETS = (UNORDERED, JUDGED_RANKINGS, RANKED, SHARES, VERDICTS, RATINGS, SIMILARITIES, SYMMETRIC, CITING)
 
 
 def requests_of(names: Iterable[str]) -> list[MetricRequest]:

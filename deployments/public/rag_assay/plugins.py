@@ -5,10 +5,18 @@ from rag_assay._packages import open_packages
 open_packages()
 
 from metric_core import judge_questions, reasons  # noqa: E402 the packages are open only now
-from metric_core.claims.citations import cited_contexts  # noqa: E402
+from metric_core.claims.cited_contexts import cited_contexts, first_number  # noqa: E402
 from metric_core.columns import ColumnType  # noqa: E402
 from metric_core.declarations.own_products import OwnProduct  # noqa: E402
-from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise  # noqa: E402
+from metric_core.evidence import (  # noqa: E402
+    ALL_CONTEXTS,
+    BY_REFERENCE,
+    BY_RESPONSE,
+    BY_USER_INPUT,
+    Evidence,
+    context_premise,
+    contexts_premise,
+)
 from metric_core.judge_questions import (  # noqa: E402
     ChoiceQuestion,
     CustomKind,
@@ -95,6 +103,8 @@ __all__ = [
     "cited_contexts",
     "constant",
     "context_premise",
+    "contexts_premise",
+    "first_number",
     "judge_questions",
     "reasons",
     "require_number_in",

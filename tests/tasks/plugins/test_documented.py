@@ -104,7 +104,7 @@ def test_the_commands_of_the_page_give_the_documented_results(
     assay(cited.strip())
     precision = pytest.approx(0.65, abs=0.1)  # the mean probability of the builtin judge
     assert cells("runs/cited") == {
-        (0, "citation_precision"): precision,
+        (0, "cited_support"): precision,
         (0, "cited_sentences"): 0.75,
         (0, "cited_share"): pytest.approx(2 / 3),
         (0, "contexts_per_sentence"): 0.75,

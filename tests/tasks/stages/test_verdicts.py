@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from metric_core.metric import MetricRequest, constant
+from metric_core.evidence import Evidence
+from metric_core.metric import MetricRequest, Parameters, constant
 from metric_core.metrics.faithfulness import FAITHFULNESS
 from metric_core.records import Side, VerdictRequest
 from metric_core.stages import Product, Stage
@@ -306,3 +307,34 @@ def test_requested_verdicts_are_judged_once(tmp_path: Path) -> None:
         ("response:0", VerdictRequest(claim="", premise_text=" ").key[1], 0, None, " "),
     ]
     assert output.usage.questions == 4
+
+
+def test_requests_that_depend_on_verdicts_are_judged_in_rounds(tmp_path: Path) -> None:
+    alone = [VerdictRequest(claim="response:0", premise=f"context:{i}") for i in range(2)]
+    together = VerdictRequest(claim="response:0", premise="contexts:0,1")
+
+    def follow(evidence: Evidence, _: Parameters) -> list[VerdictRequest]:
+        is_settled = any(r not in evidence.requested or evidence.decision(r) == 1 for r in alone)
+        return alone if is_settled else [*alone, together]
+
+    wanted = requesting()
+    metric = replace(wanted.request().metric, verdicts=follow, follows_up=True)
+
+    class Following(MetricSettings):
+        def request(self) -> MetricRequest:
+            return metric.request()
+
+    judge = script(
+        tmp_path,
+        says("verdict", "right", "first\nsecond", answer="yes"),
+        says("verdict", "right", answer="no"),
+    )
+    sample = {**NOISY, "response": "right"}
+    tables = {Stage.SAMPLES: samples_table(sample), Stage.CLAIMS: claims_table(response_0="right")}
+    settings = VerdictsSettings(
+        products=(Product.REQUESTED_VERDICTS,),
+        judge=judge,
+        metrics=(Following(name="faithfulness", key="faithfulness"),),
+    )
+    output = run_stage(verdicts, tables, settings)
+    assert cells(output.table, "premise", "verdict") == [("context:0", 0), ("context:1", 0), ("contexts:0,1", 1)]

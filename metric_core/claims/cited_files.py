@@ -1,0 +1,38 @@
+"""Read the names of files in citation labels and in the ids of contexts."""
+
+import re
+
+FILE_SUFFIXES = r"(?:pdf|html?|docx?|md|txt|csv|pptx?|xlsx?|json|yaml|yml|rst|tex)"
+"""Suffixes of files that are cited, as a regular expression."""
+
+_FILE_IN_TEXT = re.compile(rf"[^\s\[\]()<>\"'|,;]+\.{FILE_SUFFIXES}\b", re.IGNORECASE)
+_FILE_AT_START = re.compile(rf"(.+?\.{FILE_SUFFIXES})(?![a-z0-9])", re.IGNORECASE)
+
+
+def cited_file(text: str) -> str | None:
+    """Return the name of the first file in a text; None if there is none.
+
+    >>> cited_file("See the plan in docs/plan.pdf, page 3."), cited_file("See page 3.")
+    ('docs/plan.pdf', None)
+    """
+    found = _FILE_IN_TEXT.search(text)
+    return None if found is None else found[0]
+
+
+def file_of(label: str) -> str | None:
+    """Return the file that a label or an id is a part of, in lower case; None if it names no file.
+
+    >>> file_of("docs/Benefit plan.pdf#page=3"), file_of("plan.md:2"), file_of("doc-3")
+    ('docs/benefit plan.pdf', 'plan.md', None)
+    """
+    found = _FILE_AT_START.match(label.strip())
+    return None if found is None else found[1].casefold().replace("\\", "/")
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Return whether two file names can mean the same file: they are equal, or one is the end of the other's path.
+
+    >>> is_same_file("plan.pdf", "docs/plan.pdf"), is_same_file("a/plan.pdf", "b/plan.pdf")
+    (True, False)
+    """
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")

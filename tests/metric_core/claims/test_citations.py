@@ -1,0 +1,156 @@
+"""Citation markers: which are found, what they cite, and what is left of the text."""
+
+import time
+
+import pytest
+
+from metric_core.claims.citation_pattern import LONGEST_PATTERN, find_by_pattern, pattern_problem
+from metric_core.claims.citations import find_citations, strip_citations
+from metric_core.claims.cited_contexts import cited_contexts, first_number
+from metric_core.records import Sample
+
+FILES = ("hr/leave.md#1", "hr/leave.md#2", "it.md", "fr/leave.md#1")
+
+
+@pytest.mark.parametrize(
+    ("text", "stripped", "labels"),
+    [
+        ("It rains [1].", "It rains.", [("1",)]),
+        ("It rains. [1]", "It rains.", [("1",)]),
+        ("It rains.[1][2]", "It rains.", [("1",), ("2",)]),
+        ("It rains [1], [2] and [3].", "It rains and.", [("1",), ("2",), ("3",)]),
+        ("It rains ([1]; [2]).", "It rains.", [("1",), ("2",)]),
+        ("It rains [1]–[3].", "It rains.", [("1", "2", "3")]),  # noqa: RUF001
+        ("It rains [1-3, 5].", "It rains.", [("1", "2", "3", "5")]),
+        ("It rains [[1]](https://x.y/z).", "It rains.", [("1",)]),
+        ("It rains<sup>2</sup>.", "It rains.", [("2",)]),
+        ("It rains [doc-1, doc-4].", "It rains.", [("doc-1", "doc-4")]),
+        ("It rains [intro, x9].", "It rains.", [("intro", "x9")]),
+        ("It rains【4:0†leave.md】.", "It rains.", [("4:0†leave.md",)]),
+        ("雨が降る[1]。雪が降る。[2]", "雨が降る。雪が降る。", [("1",), ("2",)]),
+        ("下雨［1］、［2］。", "下雨。", [("1",), ("2",)]),  # noqa: RUF001
+        ("تمطر [١].", "تمطر.", [("١",)]),  # noqa: RUF001
+        ("Es regnet [Quelle 2]. Il pleut [1, 2] !", "Es regnet. Il pleut !", [("Quelle 2",), ("1", "2")]),
+        ("อากาศดี [1] ฝนตก [2]", "อากาศดี ฝนตก", [("1",), ("2",)]),
+    ],
+)
+def test_markers_are_no_part_of_the_text(text: str, stripped: str, labels: list[tuple[str, ...]]) -> None:
+    ids = ("intro", "x9")
+    assert strip_citations(text, ids).text == stripped
+    assert [citation.labels for citation in find_citations(text, ids)] == labels
+    assert strip_citations(stripped, ids).text == stripped
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Take `row[0]` of it.",
+        "```\nprint(args[1])\n```",
+        "Then x[0] = 1.",
+        "So [sic] it is [see above], 5 m² of it.",
+        "[1 2 3]",
+        "- [ ] to do",
+    ],
+)
+def test_what_only_looks_like_a_marker_stays(text: str) -> None:
+    assert strip_citations(text).text == text
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        "[^a]: hr/leave.md#2",
+        "[^a]: See hr/leave.md#2, page 3.",
+        "Sources:\n[^a]: hr/leave.md#2",
+        "**References**\n- [^a]: hr/leave.md#2",
+    ],
+)
+def test_footnotes_cite_what_they_are_defined_as(notes: str) -> None:
+    text = f"It rains.[^a]\n\n{notes}"
+    found = find_citations(text, FILES)
+    assert [citation.labels for citation in found] == [("hr/leave.md#2",), ()]
+    assert strip_citations(text, FILES).text.strip() == "It rains."
+
+
+def test_a_list_of_sources_is_no_text_and_says_what_numbers_mean() -> None:
+    text = "It rains [1]. It is dry [2]. It snows [3].\n\nSources:\n[1] it.md\n[2] hr/leave.md#2\n[3] Weather report\n"
+    stripped = strip_citations(text, FILES)
+    assert [labels for _, labels in stripped.citations if labels] == [("it.md",), ("hr/leave.md#2",), ("3",), ("3",)]
+    assert "it.md" not in stripped.text
+    assert "Weather report" in stripped.text  # without a colon, a line with words of its own is a statement
+
+
+def test_a_definition_without_a_name_leaves_the_number() -> None:
+    found = find_citations("It rains [2].\n[2]: The weather report of May.\n", FILES)
+    assert [citation.labels for citation in found] == [("2",), ()]
+
+
+@pytest.mark.parametrize(
+    ("label", "cited"),
+    [
+        ("hr/leave.md#2", (1,)),
+        ("HR/Leave.md#2", (1,)),
+        ("hr/leave.md", (0, 1)),
+        ("leave.md", (0, 1, 3)),
+        ("docs/hr/leave.md", (0, 1)),
+        ("it.md#page=3", (2,)),
+        ("other.md", ()),
+        ("4:2†source", (2,)),
+        ("4:2†it.md", (2,)),
+        ("1", (0,)),
+        ("[c3", ()),
+        ("c3", (2,)),
+        ("Passage 4", (3,)),
+        ("5", ()),
+        ("0", ()),
+        ("١", (0,)),  # noqa: RUF001
+    ],
+)
+def test_labels_name_ids_files_and_numbers(label: str, cited: tuple[int, ...]) -> None:
+    row = Sample(retrieved_contexts=("a", "b", "c", "d"), retrieved_context_ids=FILES)
+    assert cited_contexts((label,), row) == cited
+
+
+def test_numbers_count_from_zero_where_zero_is_cited() -> None:
+    row = Sample(retrieved_contexts=("a", "b"), retrieved_context_ids=("x", "y"))
+    assert first_number(("0", "1"), row) == first_number(("doc-0",), row) == 0
+    assert first_number(("1", "2", "x-10"), row) == 1
+    assert cited_contexts(("0", "1"), row, first=0) == (0, 1)
+    assert first_number(("0",), Sample(retrieved_contexts=("a",), retrieved_context_ids=("0",))) == 1
+
+
+def test_an_id_goes_before_a_number() -> None:
+    row = Sample(retrieved_contexts=("a", "b"), retrieved_context_ids=("2", "1"))
+    assert cited_contexts(("1",), row) == (1,)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("(", "cannot be read"),
+        (r"(?=x)", "no lookaround"),
+        (r"(x)\1", "cannot be read"),
+        ("x?", "matches the empty text"),
+        ("(a)(b)", "has 2 groups"),
+        ("x" * (LONGEST_PATTERN + 1), "has 201 characters; the maximum is 200"),
+    ],
+)
+def test_patterns_that_cannot_be_used_say_why(pattern: str, problem: str) -> None:
+    assert problem in str(pattern_problem(pattern))
+
+
+def test_a_pattern_finds_further_markers_in_order() -> None:
+    text = "Ünder it rains (see notes 1, 3)[2]. 😀 It is dry {x9}."
+    found = find_citations(text, ("x9",), r"\(see notes? ([^)]+)\)|\{x9\}")
+    assert [(text[each.start : each.end], each.labels) for each in found] == [
+        ("(see notes 1, 3)", ("1", "3")),
+        ("[2]", ("2",)),
+    ]
+    assert strip_citations("It rains {x9}.", ("x9",), r"\{(\w+)\}").citations == ((8, ("x9",)),)
+
+
+def test_a_pattern_reads_any_text_in_linear_time() -> None:
+    began = time.process_time()
+    assert find_by_pattern("a" * 100_000 + "b", "(?:(a+)+)+$") == []
+    assert find_by_pattern("\ud800 §1 \ue000", r"§(\d)") == [(2, 4, "1")]
+    assert time.process_time() - began < 5
