@@ -1,10 +1,11 @@
 """Results of the stages for one sample, in the form that metrics read."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from metric_core import reasons
+from metric_core.claims.joint_contexts import contexts_of, contexts_premise
 from metric_core.columns import ColumnType
 from metric_core.records import (
     PREMISE_TEXT,
@@ -22,7 +23,6 @@ from metric_core.records import (
 )
 from metric_core.stages import PRODUCTS, Product, Stage, closure
 
-_ONE_CONTEXT = "context"
 ALL_CONTEXTS = "contexts"
 """Premise: all retrieved contexts, joined by newlines."""
 SOURCES = "sources"
@@ -89,29 +89,7 @@ def context_premise(index: int) -> str:
     >>> context_premise(2)
     'context:2'
     """
-    return f"{_ONE_CONTEXT}:{index}"
-
-
-def contexts_premise(indices: Iterable[int]) -> str:
-    """Return the name of the premise that is several retrieved contexts together, by their indices from 0.
-
-    >>> contexts_premise([2, 0]), contexts_premise([1])
-    ('contexts:0,2', 'context:1')
-    """
-    chosen = sorted(set(indices))
-    return context_premise(chosen[0]) if len(chosen) == 1 else f"{ALL_CONTEXTS}:{','.join(map(str, chosen))}"
-
-
-def contexts_of(premise: str) -> tuple[int, ...]:
-    """Return the indices of the contexts that a premise consists of; empty for any other premise.
-
-    >>> contexts_of("contexts:0,2"), contexts_of("context:1"), contexts_of("contexts"), contexts_of("context:x")
-    ((0, 2), (1,), (), ())
-    """
-    if premise.partition(":")[0] not in (ALL_CONTEXTS, _ONE_CONTEXT):
-        return ()
-    indices = premise.partition(":")[2].split(",")
-    return tuple(map(int, indices)) if all(index.isdecimal() for index in indices) else ()
+    return f"context:{index}"
 
 
 def has_premise(sample: Sample, premise: str) -> bool:

@@ -10,6 +10,7 @@ from metric_core.columns import ColumnType
 from metric_core.declarations.declared_reads import Declarations, DeclaredEvidence, DeclaredSample
 from metric_core.declarations.default_keys import default_key
 from metric_core.declarations.own_products import OwnProduct
+from metric_core.declarations.parameter_values import ParameterValues
 from metric_core.declarations.score_checks import score_problem
 from metric_core.errors import AssayError, MetricError, MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError, has_premise, premises_of
@@ -22,25 +23,6 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 _MOST_ROUNDS = 20
 """Rounds of requested verdicts after which a metric that follows up is taken to have no end."""
-
-
-class ParameterValues(dict[str, Any]):
-    """The complete parameters of a request; reading one that the metric does not declare is an error.
-
-    >>> ParameterValues({"most": 5}).get("least", 1)
-    Traceback (most recent call last):
-        ...
-    KeyError: "the metric has no parameter 'least'; it has: most"
-    """
-
-    def __missing__(self, name: str) -> Any:
-        """Raise KeyError with the names that exist."""
-        raise KeyError(f"the metric has no parameter {name!r}; it has: {', '.join(self) or 'none'}")
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a declared parameter; a default would hide a misspelled name."""
-        del default
-        return self[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS
 from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY
 from metric_core.metrics.answer_similarity import ANSWER_SIMILARITY
 from metric_core.metrics.aspect_critic import ASPECT_CRITIC
-from metric_core.metrics.citations import (
+from metric_core.metrics.citation_quality import (
     CITATION_F1,
     CITATION_PRECISION,
     CITATION_RECALL,

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from metric_core.claims.cited_contexts import cited_contexts, first_number
-from metric_core.evidence import ALL_CONTEXTS, Evidence, context_premise, contexts_premise
+from metric_core.claims.joint_contexts import contexts_premise
+from metric_core.evidence import ALL_CONTEXTS, Evidence, context_premise
 from metric_core.records import Sample, Side, Support, VerdictRequest
 from metric_core.stages import Product
 
@@ -64,7 +65,7 @@ def read_cited_claims(evidence: Evidence, side: Side, product: Product) -> list[
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What the verdicts on one claim by the contexts that it cites say, as far as they are known.
+    """Verdicts on one claim by the contexts that it cites, as far as they are wanted and known.
 
     Args:
         claim: The claim.
@@ -73,7 +74,7 @@ class Attribution:
         together: Verdict by all parts; None if it is not wanted, because one context supports the claim alone, or there
             are no others.
         rests: Context -> verdict by all parts but it, where they are wanted.
-        supported: Whether the cited contexts support the claim; None if that is not known.
+        supported: True if the cited contexts support the claim; None if that is not known.
     """
 
     claim: CitedClaim

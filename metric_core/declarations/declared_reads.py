@@ -4,11 +4,12 @@ A product that no metric declares is not computed, and reads as empty. Without t
 declaration would score from nothing, without an error.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from metric_core.columns import COLUMNS, ColumnType
+from metric_core.declarations.guarded import Guarded
 from metric_core.declarations.own_products import OwnProduct, clash
 from metric_core.declarations.score_checks import score_problem
 from metric_core.errors import AssayError, MetricError, PluginError
@@ -168,7 +169,7 @@ class DeclaredSample(Sample):
         if name == "extras":
             declared = object.__getattribute__(self, "_declared")
             whole = object.__getattribute__(self, "_whole").extras
-            return _Guarded(whole or {}, declared.require_own_column)
+            return Guarded(whole or {}, declared.require_own_column)
         if name in COLUMNS:
             object.__getattribute__(self, "_declared").require_column(name)
             return getattr(object.__getattribute__(self, "_whole"), name)
@@ -232,7 +233,7 @@ class DeclaredEvidence(Evidence):
     def ratings(self) -> Mapping[str, Sequence[Rating]]:
         """Ratings of the metric."""
         declared = self._declared
-        return _Guarded(self._whole.ratings, declared.require_key)
+        return Guarded(self._whole.ratings, declared.require_key)
 
     @property
     def gaps(self) -> Mapping[Product, Score]:
@@ -342,7 +343,7 @@ class DeclaredEvidence(Evidence):
 
     def _guard(self, whole: Mapping[K, V], products: Callable[[K], Collection[Product]]) -> Mapping[K, V]:
         declared = self._declared
-        return _Guarded(whole, lambda key: declared.require_one_of(products(key)))
+        return Guarded(whole, lambda key: declared.require_one_of(products(key)))
 
 
 def _compute(product: OwnProduct, whole: Evidence, reader: Declarations) -> Any:
@@ -375,37 +376,3 @@ def _compute(product: OwnProduct, whole: Evidence, reader: Declarations) -> Any:
         if wrong is not None:
             raise declared.error(f"{wrong}{row}")
     return value
-
-
-class _Guarded(Mapping[K, V]):
-    """A mapping without its undeclared entries; a lookup of one raises MetricError.
-
-    Args:
-        whole: Mapping with all entries.
-        require: Function that raises MetricError for the key of an undeclared entry.
-    """
-
-    def __init__(self, whole: Mapping[K, V], require: Callable[[K], None]) -> None:
-        self._whole = whole
-        self._require = require
-
-    def __getitem__(self, key: K) -> V:
-        self._require(key)
-        return self._whole[key]
-
-    def __iter__(self) -> Iterator[K]:
-        return filter(self._is_declared, self._whole)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __bool__(self) -> bool:
-        """Return whether there are entries at all; without, `entries or {}` would read undeclared ones as missing."""
-        return bool(self._whole)
-
-    def _is_declared(self, key: K) -> bool:
-        try:
-            self._require(key)
-        except MetricError:
-            return False
-        return True

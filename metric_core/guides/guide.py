@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metric_core.evidence import Evidence, contexts_of
+from metric_core.claims.joint_contexts import contexts_of
+from metric_core.evidence import Evidence
 from metric_core.judge_questions import QuestionKind
 from metric_core.records import Rating, Sample, Side, Support, VerdictKind
 

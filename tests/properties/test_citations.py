@@ -1,4 +1,4 @@
-"""What must hold for the metrics of citations, whatever a response cites and a judge says.
+"""Properties of the metrics of citations, whatever a response cites and a judge says.
 
 A judge is consistent here: a claim has facts, each passage has some of them, and passages support a claim that has all
 its facts in one of them or in all together.
@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metric_core.evidence import ALL_CONTEXTS, Evidence, contexts_of
+from metric_core.claims.joint_contexts import contexts_of
+from metric_core.evidence import ALL_CONTEXTS, Evidence
 from metric_core.metric import MetricRequest
 from metric_core.records import Place, Sample, Score, Side, Status, VerdictKind
 from tests.properties.sets import CITING, REQUESTS, requests_of
@@ -47,7 +48,7 @@ class Answer:
         chosen = range(len(self.passages)) if premise == ALL_CONTEXTS else contexts_of(premise)
         return float(facts <= frozenset().union(*(self.passages[index] for index in chosen)))
 
-    def judged(self, request: MetricRequest) -> tuple[Score, int]:
+    def ask_and_score(self, request: MetricRequest) -> tuple[Score, int]:
         """Return the score, and how many verdicts the metric needed."""
         evidence = self.evidence()
         while True:
@@ -60,7 +61,7 @@ class Answer:
     def value(self, name: str, **parameters: str) -> float:
         """Return the value of a metric, 0 where it is undefined."""
         (request,) = [one for one in REQUESTS[name] if parameters.items() <= dict(one.parameters).items()][:1]
-        return self.judged(request)[0].value or 0.0
+        return self.ask_and_score(request)[0].value or 0.0
 
     def citing(self, claim: int, cited: Sequence[int]) -> "Answer":
         """Return the answer with other citations of a claim."""
@@ -126,7 +127,7 @@ def test_recall_and_precision_are_those_of_alce(answer: Answer) -> None:
 @given(answers())
 def test_scores_are_shares_and_ask_no_more_than_they_read(answer: Answer) -> None:
     for request in requests_of(CITING):
-        score, asked = answer.judged(request)
+        score, asked = answer.ask_and_score(request)
         assert score.status is not Status.FAILED
         assert score.value is None or 0 <= score.value <= 1
         most = sum(2 * len(answer.passages) + 1 for _ in answer.claims)
@@ -134,7 +135,7 @@ def test_scores_are_shares_and_ask_no_more_than_they_read(answer: Answer) -> Non
     alone = sum(len({number for number in cited if number <= len(answer.passages)}) for _, cited in answer.claims)
     together = sum(len(cited) > 1 for _, cited in answer.claims)
     (recall,) = [request for request in REQUESTS["citation_recall"] if request.parameters["unit"] == "claim"]
-    assert alone <= answer.judged(recall)[1] <= alone + together
+    assert alone <= answer.ask_and_score(recall)[1] <= alone + together
 
 
 @given(answers())
@@ -155,4 +156,4 @@ def test_a_failed_verdict_is_no_verdict_against_the_claim(answer: Answer) -> Non
         wanted = request.verdict_requests(evidence)
         failed = {(VerdictKind.SUPPORT, *each.key): None for each in wanted}
         score = request.score(replace(evidence, verdicts=failed))
-        assert score.status is (Status.FAILED if wanted else answer.judged(request)[0].status)
+        assert score.status is (Status.FAILED if wanted else answer.ask_and_score(request)[0].status)

@@ -6,6 +6,7 @@ open_packages()
 
 from metric_core import judge_questions, reasons  # noqa: E402 the packages are open only now
 from metric_core.claims.cited_contexts import cited_contexts, first_number  # noqa: E402
+from metric_core.claims.joint_contexts import contexts_premise  # noqa: E402
 from metric_core.columns import ColumnType  # noqa: E402
 from metric_core.declarations.own_products import OwnProduct  # noqa: E402
 from metric_core.evidence import (  # noqa: E402
@@ -15,7 +16,6 @@ from metric_core.evidence import (  # noqa: E402
     BY_USER_INPUT,
     Evidence,
     context_premise,
-    contexts_premise,
 )
 from metric_core.judge_questions import (  # noqa: E402
     ChoiceQuestion,
