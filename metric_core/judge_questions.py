@@ -84,6 +84,7 @@ class QuestionKind(StrEnum):
         kind._value_, kind.group = value, group
         return kind
 
+    FOLLOW_UP = "follow_up", KindGroup.WRITING
     CLAIMS = "claims", KindGroup.WRITING
     QUESTIONS = "questions", KindGroup.WRITING
     VERDICT = "verdict", KindGroup.VERDICTS
@@ -227,6 +228,18 @@ def ask_questions(response: str, count: int) -> GenerateQuestion:
     Reply: `{"questions": [{"question": str, "noncommittal": bool}, ...]}`.
     """
     return GenerateQuestion(QuestionKind.QUESTIONS, {RESPONSE: response}, questions_schema(count))
+
+
+FOLLOW_UP_SCHEMA = object_schema({"question": {"type": "string"}})
+
+
+def ask_follow_up(user_input: str, earlier_turns: str) -> GenerateQuestion:
+    """Ask for a user question in words that can be understood without what was said before it.
+
+    Reply: `{"question": str}`.
+    """
+    texts = {columns.EARLIER_TURNS: earlier_turns, USER_INPUT: user_input}
+    return GenerateQuestion(QuestionKind.FOLLOW_UP, texts, FOLLOW_UP_SCHEMA)
 
 
 def ask_verdict(claim: str, premise: str) -> ChoiceQuestion:

@@ -121,6 +121,10 @@ SAMPLES = TableSchema(
 )
 """Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""
 
+FOLLOW_UPS = TableSchema(Stage.FOLLOW_UPS, 1, (_ROW_ID, _text("question"), *_OUTCOME, _REPLY))
+"""Questions of a conversation that can be understood without what was said before, one per row with earlier turns.
+`question` is null unless answered: the question of the row is then used as it is."""
+
 CLAIMS = TableSchema(
     Stage.CLAIMS,
     3,
@@ -277,6 +281,7 @@ SCHEMAS: dict[Stage, TableSchema] = {
     schema.stage: schema
     for schema in (
         SAMPLES,
+        FOLLOW_UPS,
         CLAIMS,
         ENTITIES,
         QUESTIONS,

@@ -16,6 +16,7 @@ class Stage(StrEnum):
     """Stages of an evaluation, in the order in which they run."""
 
     SAMPLES = "samples"
+    FOLLOW_UPS = "follow_ups"
     CLAIMS = "claims"
     ENTITIES = "entities"
     QUESTIONS = "questions"
@@ -28,7 +29,7 @@ class Stage(StrEnum):
     REPORTING = "reporting"
 
 
-JUDGED = frozenset({Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS, Stage.EXPLANATIONS})
+JUDGED = frozenset({Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS, Stage.EXPLANATIONS})
 """The stages that ask a judge; the declaration of each stage is checked against it."""
 
 _RESULTS = frozenset({Stage.AGGREGATION, Stage.DIAGNOSIS, Stage.REPORTING})
@@ -39,6 +40,7 @@ EVIDENCE_STAGES: tuple[Stage, ...] = tuple(stage for stage in Stage if stage not
 class Product(StrEnum):
     """A result of a stage for one row."""
 
+    FOLLOW_UPS = "self-contained questions"
     RESPONSE_CLAIMS = "response claims"
     RESPONSE_SENTENCES = "response sentences"
     REFERENCE_CLAIMS = "reference claims"
@@ -86,6 +88,7 @@ class ProductSpec:
 
 
 PRODUCTS: dict[Product, ProductSpec] = {
+    Product.FOLLOW_UPS: ProductSpec(Stage.FOLLOW_UPS, (c.USER_INPUT, c.EARLIER_TURNS)),
     Product.RESPONSE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.RESPONSE,), side=Side.RESPONSE),
     Product.RESPONSE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RESPONSE,), side=Side.RESPONSE_SENTENCE),
     Product.REFERENCE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE),

@@ -8,12 +8,11 @@ from typing import Any
 
 from flows.config.anchor_options import AnchorSettings
 from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan
+from flows.execution.plan import Plan, products_of
 from flows.execution.source_reading import source_options
 from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
-from metric_core.stages import closure
 from tasks.calibration.label_pairing import LabelledData, read_labelled
 from tasks.sources import available_columns
 
@@ -107,7 +106,7 @@ def plan_anchor(config: RunConfig, plan: Plan) -> AnchorPlan | None:
             "names of sample columns."
         )
     left_out = {each.key: each.lacking(columns) for each in plan.requests if each not in requests}
-    products = closure(product for request in requests for product in request.products)
+    products = products_of(config, requests, columns)
     return AnchorPlan(config.anchor, own, Plan(requests, products, left_out))
 
 

@@ -3,18 +3,18 @@
 A product that several metrics need is in the plan once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from flows.config.run_config import RunConfig
 from flows.execution.source_reading import source_options
-from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
+from metric_core.columns import COLUMNS, EARLIER_TURNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
-from metric_core.stages import PRODUCTS, Product, Stage, closure
+from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.options.source_options import TRACES
 from tasks.sources import available_columns
@@ -135,7 +135,7 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
         chosen = {request.key for request in requests}
         everything = default_suite(tuple(COLUMNS))
         left_out = {request.key: request.lacking(available) for request in everything if request.key not in chosen}
-    products = closure(product for request in requests for product in request.products)
+    products = products_of(config, requests, available)
     stood_in = frozenset(
         column
         for request in requests
@@ -143,6 +143,21 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
         if column not in {*available, *request.lacking(available)}
     )
     return Plan(tuple(requests), products, left_out, config.explain, stood_in)
+
+
+def products_of(config: RunConfig, requests: Iterable[MetricRequest], available: Collection[str]) -> frozenset[Product]:
+    """Return the products that metrics need, with self-contained questions if the judge is asked about turns.
+
+    Args:
+        config: Configuration of the run.
+        requests: Metrics of the run.
+        available: Sample columns that the data has.
+    """
+    chosen = tuple(requests)
+    products = closure(product for request in chosen for product in request.products)
+    read_question = any(USER_INPUT in {*request.columns, *request.optional_columns} for request in chosen)
+    follows = config.follow_ups == "rewrite" and EARLIER_TURNS in available and read_question
+    return products | {Product.FOLLOW_UPS} if follows and any_judged(products) else products
 
 
 def plan_run(config: RunConfig) -> Plan:

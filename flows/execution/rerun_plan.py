@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan
+from flows.execution.plan import Plan, products_of
 from flows.execution.run_checks import run_checks
 from flows.execution.stage_settings import metrics_of, stage_settings
+from metric_core.columns import EARLIER_TURNS
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.judge_questions import KindGroup
 from metric_core.metric import MetricRequest
-from metric_core.stages import Stage, closure
+from metric_core.stages import Stage
 from tasks.options.cost_options import Budget, parse_budget
 from tasks.options.database_address import normalize_address
 from tasks.options.judge_options import GroupJudge, JudgeSettings
@@ -174,8 +175,8 @@ def prepare(request: RerunRequest) -> Rerun:
             "budget": request.budget or old.budget,
         }
     )
-    old_plan = _plan(old, earlier.requests)
-    plan = old_plan if request.metrics is None else _plan(config, config.requests() or ())
+    old_plan = _plan(old, earlier.requests, earlier)
+    plan = old_plan if request.metrics is None else _plan(config, config.requests() or (), earlier)
     config.refuse_uncounted_budget()
     if request.chosen_rows != "changed":
         _check_columns(earlier, plan, {request.key for request in old_plan.requests})
@@ -244,19 +245,19 @@ def _config_of(earlier: FinishedRun) -> RunConfig:
         ) from error
 
 
-def _plan(config: RunConfig, requests: Sequence[MetricRequest]) -> Plan:
-    products = closure(product for request in requests for product in request.products)
-    return Plan(tuple(requests), products, left_out={}, explain=config.explain)
+def _plan(config: RunConfig, requests: Sequence[MetricRequest], earlier: FinishedRun) -> Plan:
+    available = [EARLIER_TURNS] if earlier.has_values(EARLIER_TURNS) else []
+    return Plan(tuple(requests), products_of(config, requests, available), left_out={}, explain=config.explain)
 
 
 def _check_columns(earlier: FinishedRun, plan: Plan, scored: Collection[str]) -> None:
     """Refuse a new metric whose columns no row has; one that the run had is undefined again."""
     available = earlier.columns()
-    for metric, columns in plan.required.items():
-        if metric not in scored and (missing := [column for column in columns if column not in available]):
+    for request in plan.requests:
+        if request.key not in scored and (missing := request.lacking(available)):
             raise SourceError(
-                f"the metric {metric} needs {', '.join(missing)}, which no row of the run in {earlier.folder} has; "
-                f"they have {', '.join(available)}"
+                f"the metric {request.key} needs {', '.join(missing)}, which no row of the run in {earlier.folder} "
+                f"has; they have {', '.join(available)}"
             )
 
 

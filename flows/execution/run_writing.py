@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from flows.execution.answerable import warn_of_unanswerable
+from flows.execution.conversation_warnings import follow_up_warnings
 from flows.execution.run import Run
 from flows.execution.server_warnings import warn_about_servers
 from flows.execution.stage_settings import metrics_of
@@ -29,7 +30,8 @@ def write_run_folder(run: Run, read: SamplesResult, refs: Sequence[StageRef], fi
     """
     server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs, run.manifest["foreign_answers"]))
     unable = warn_of_unanswerable(run.manifest["unanswerable"]) if run.config.metrics is not None else ()
-    warnings = (*read.warnings, *text_warnings(refs, run.manifest), *unable, *server_warnings)
+    texts = (*text_warnings(refs, run.manifest), *follow_up_warnings(refs))
+    warnings = (*read.warnings, *texts, *unable, *server_warnings)
     manifest = {
         **run.manifest,
         **findings,

@@ -11,6 +11,7 @@ from metric_core.prompts.templates import ALL_TEXTS, Places
 CONTEXT = "context"
 """Label of the block that many questions share; it is the same for all kinds, so that their prompts share a prefix."""
 
+EARLIER_TURNS = "earlier_turns"
 QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC = "question", "response", "reference", "claim", "rubric"
 ANSWER, INSTRUCTIONS, COUNT = "answer", "instructions", "count"
 LABELS, SCHEMA = "labels", "schema"
@@ -23,7 +24,7 @@ _LABEL_OF_ROLE = {
     q.TEXT: RESPONSE,
     "rubrics": RUBRIC,
 }
-_ORDER = (CONTEXT, "reference_contexts", "conversation", "earlier_turns", QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC)
+_ORDER = (CONTEXT, "reference_contexts", "conversation", EARLIER_TURNS, QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC)
 
 _ACCURACY = Places((QUESTION, RESPONSE, REFERENCE), (ANSWER,))
 _CONTEXT_RELEVANCE = Places((CONTEXT, QUESTION), (ANSWER,))
@@ -31,6 +32,7 @@ _GROUNDEDNESS = Places((CONTEXT, RESPONSE), (ANSWER,))
 _BY_INSTRUCTIONS = Places((ALL_TEXTS,), (INSTRUCTIONS, ANSWER))
 
 PLACES: dict[Kind, Places] = {
+    Kind.FOLLOW_UP: Places((EARLIER_TURNS, QUESTION), (ANSWER,)),
     Kind.CLAIMS: Places((QUESTION, RESPONSE), (ANSWER,), optional=(QUESTION,)),
     Kind.QUESTIONS: Places((RESPONSE,), (COUNT, ANSWER)),
     Kind.VERDICT: Places((CONTEXT, CLAIM), (ANSWER,)),

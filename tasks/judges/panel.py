@@ -33,6 +33,7 @@ VERSION = 2
 
 GENERATE_KINDS = frozenset(
     {
+        QuestionKind.FOLLOW_UP,
         QuestionKind.CLAIMS,
         QuestionKind.QUESTIONS,
         QuestionKind.RELEVANT_SENTENCES,

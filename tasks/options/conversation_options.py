@@ -25,3 +25,24 @@ class ConversationOptions(OptionGroup):
             examples=["whole"],
         ),
     ] = None
+
+
+class FollowUpOptions(OptionGroup):
+    """The option that says which question is judged where a question follows others."""
+
+    follow_ups: Annotated[
+        Literal["rewrite", "keep"],
+        Option(
+            "Questions that follow others in a conversation: made self-contained by the judge for the metrics that "
+            "read the question (rewrite), or judged as they are (keep).",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+            cli=Flag(
+                long="--follow-ups",
+                metavar="rewrite|keep",
+                help="Follow-up questions: self-contained (rewrite) or as they are (keep).",
+            ),
+            examples=["keep"],
+        ),
+    ] = "rewrite"

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.parsing.metric_text import parse_metrics
+from tasks.options.conversation_options import FollowUpOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text
 
@@ -77,7 +78,7 @@ class VerdictOptions(OptionGroup):
     ] = None
 
 
-class MetricOptions(VerdictOptions):
+class MetricOptions(VerdictOptions, FollowUpOptions):
     """Options that say what is computed."""
 
     metrics: Annotated[

@@ -78,6 +78,10 @@ class FinishedRun:
             filled.update(name for name in COLUMNS if shard[name].null_count < shard.num_rows)
         return tuple(name for name in COLUMNS if name in filled)
 
+    def has_values(self, column: str) -> bool:
+        """Return whether some row has a value in a sample column."""
+        return any(shard[column].null_count < len(shard) for shard in read_shards(self._path(Stage.SAMPLES), [column]))
+
     def samples(self) -> Iterator[pa.Table]:
         """Return the samples, in the shards in which they were computed."""
         return read_shards(self._path(Stage.SAMPLES))

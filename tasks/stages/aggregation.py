@@ -23,7 +23,7 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.stages.formulas import digest_formulas
-from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.records import build_table, read_asked_samples
 
 
 class AggregationSettings(VerdictOptions):
@@ -71,7 +71,7 @@ def _digest_formulas(settings: AggregationSettings) -> str | None:
 def aggregation(tables: Tables, settings: AggregationSettings, models: Models, progress: Progress) -> StageOutput:
     """Score every metric on every row; a cell without a value has a reason."""
     del models
-    samples = read_samples_table(tables[Stage.SAMPLES])
+    samples = read_asked_samples(tables)
     requests = [metric.request() for metric in settings.metrics]
     progress(0, len(samples))
     asked = read_asked_probabilities(tables) if settings.maps else {}

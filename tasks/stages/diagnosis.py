@@ -12,7 +12,7 @@ from tasks.models.protocol import Models
 from tasks.options.settings import Settings
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.stages.formulas import digest_formulas
-from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.records import build_table, read_asked_samples
 
 _READ = tuple(sorted(JUDGED - {Stage.EXPLANATIONS}))
 _UNREAD = ("reply", "panel", "statement", "premise_text", "feedback", "probabilities")
@@ -40,7 +40,7 @@ class DiagnosisSettings(Settings):
 def diagnosis(tables: Tables, settings: DiagnosisSettings, models: Models, progress: Progress) -> StageOutput:
     """Diagnose every row from the verdicts that the run has asked for; a row without a diagnosis has a reason."""
     del models
-    samples = read_samples_table(tables[Stage.SAMPLES])
+    samples = read_asked_samples(tables)
     progress(0, len(samples))
     read = {stage: _narrow(table) for stage, table in tables.items()}
     products = frozenset(settings.planned)

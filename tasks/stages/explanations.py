@@ -19,7 +19,7 @@ from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.records import build_table, read_asked_samples
 
 Explained: TypeAlias = Literal["unsupported", "all", "ratings"]
 """Explained answers: verdicts on claims that say no, all verdicts on claims and all ratings, or all ratings."""
@@ -43,13 +43,13 @@ class ExplanationsSettings(JudgedSettings):
 @stage(
     Stage.EXPLANATIONS,
     version=3,
-    reads=(Stage.SAMPLES, Stage.CLAIMS, Stage.RATINGS, Stage.VERDICTS),
+    reads=(Stage.SAMPLES, Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.RATINGS, Stage.VERDICTS),
     asks=(QuestionKind.EXPLANATION, QuestionKind.RATING_EXPLANATION),
 )
 def explanations(tables: Tables, settings: ExplanationsSettings, models: Models, progress: Progress) -> StageOutput:
     """Ask the judge to explain each selected verdict and rating."""
     batcher = JudgeBatcher(models.judge(), progress)
-    samples = {sample.row_id: sample for sample in read_samples_table(tables[Stage.SAMPLES])}
+    samples = {sample.row_id: sample for sample in read_asked_samples(tables)}
     claims_table = tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ()
     claims = {(row["row_id"], row["claim_id"]): row["text"] for row in claims_table}
     verdicts = tables[Stage.VERDICTS].to_pylist() if Stage.VERDICTS in tables else ()

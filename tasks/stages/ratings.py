@@ -14,7 +14,7 @@ from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.records import build_table, read_asked_samples
 
 _ASKED_BY_ANY = tuple(kind for kind in RATING_KINDS if kind is not QuestionKind.PASSAGE_RELEVANCE)
 """Kinds that determine the tables of all runs, whichever metrics they have; any other comes with the metric that asks
@@ -31,10 +31,10 @@ class RatingsSettings(JudgedSettings):
     metrics: tuple[MetricSettings, ...]
 
 
-@stage(Stage.RATINGS, version=2, reads=(Stage.SAMPLES,), asks=_ASKED_BY_ANY)
+@stage(Stage.RATINGS, version=2, reads=(Stage.SAMPLES, Stage.FOLLOW_UPS), asks=_ASKED_BY_ANY)
 def ratings(tables: Tables, settings: RatingsSettings, models: Models, progress: Progress) -> StageOutput:
     """Ask the rating questions of each metric, except about samples whose score needs none."""
-    samples = read_samples_table(tables[Stage.SAMPLES])
+    samples = read_asked_samples(tables)
     batcher = JudgeBatcher(models.judge(), progress)
     requests: list[tuple[str, str, RatingRequest]] = []
     for metric in settings.metrics:

@@ -19,7 +19,7 @@ from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judged_settings import StoredSettings
 from tasks.runtime.usage import StageUsage, work_of
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.records import build_table, read_asked_samples
 
 BLANK = " "
 """Text that is embedded in place of an empty one, for which embedders have no vector."""
@@ -35,13 +35,13 @@ class SimilaritySettings(StoredSettings, EmbedderOptions):
     products: tuple[Product, ...]
 
 
-@stage(Stage.SIMILARITY, version=3, reads=(Stage.SAMPLES, Stage.QUESTIONS))
+@stage(Stage.SIMILARITY, version=3, reads=(Stage.SAMPLES, Stage.FOLLOW_UPS, Stage.QUESTIONS))
 def similarity(tables: Tables, settings: SimilaritySettings, models: Models, progress: Progress) -> StageOutput:
     """Compute the cosine of each pair that a product needs.
 
     It is null if a vector is zero or not finite, or the embedder does not know one of the texts.
     """
-    samples = read_samples_table(tables[Stage.SAMPLES])
+    samples = read_asked_samples(tables)
     pairs: list[tuple[str, str, int, str, str]] = []
     if Product.QUESTION_SIMILARITY in settings.products:
         pairs += _question_pairs(samples, tables[Stage.QUESTIONS].to_pylist())

@@ -43,7 +43,7 @@ from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.records import build_table, read_asked_samples
 
 EMPTY_PREMISE = "empty premise"
 EMPTY_TARGET = "nothing to be useful for"
@@ -83,7 +83,7 @@ class _Pending:
 @stage(
     Stage.VERDICTS,
     version=4,
-    reads=(Stage.SAMPLES, Stage.CLAIMS),
+    reads=(Stage.SAMPLES, Stage.FOLLOW_UPS, Stage.CLAIMS),
     asks=(
         QuestionKind.VERDICT,
         QuestionKind.USEFULNESS_FOR_REFERENCE,
@@ -93,7 +93,7 @@ class _Pending:
 )
 def verdicts(tables: Tables, settings: VerdictsSettings, models: Models, progress: Progress) -> StageOutput:
     """Ask for every verdict that a product needs."""
-    samples = read_samples_table(tables[Stage.SAMPLES])
+    samples = read_asked_samples(tables)
     claims = _claims_by_row(tables[Stage.CLAIMS].to_pylist() if Stage.CLAIMS in tables else ())
     batcher = JudgeBatcher(models.judge(), progress)
     rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], batcher)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,6 +18,23 @@ T = TypeVar("T")
 def read_samples_table(table: pa.Table) -> list[Sample]:
     """Return the samples of a samples table, in its order."""
     return [_sample(row) for row in table.to_pylist()]
+
+
+def read_asked_samples(tables: Mapping[Stage, pa.Table]) -> list[Sample]:
+    """Return the samples with self-contained questions in place of those that follow earlier turns.
+
+    Args:
+        tables: Tables of the samples and, if the run has it, of the stage `follow_ups`.
+    """
+    samples = read_samples_table(tables[Stage.SAMPLES])
+    if Stage.FOLLOW_UPS not in tables:
+        return samples
+    found = tables[Stage.FOLLOW_UPS].select(["row_id", "question"]).to_pydict()
+    questions = dict(zip(found["row_id"], found["question"], strict=True))
+    return [
+        sample if (question := questions.get(sample.row_id)) is None else replace(sample, user_input=question)
+        for sample in samples
+    ]
 
 
 def build_table(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> pa.Table:

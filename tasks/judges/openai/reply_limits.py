@@ -20,8 +20,8 @@ FRAME_TOKENS = 128
 """Tokens for the JSON around short texts, with line breaks and indentation."""
 
 _TOKENS_PER_NUMBER = 6
-_EXPLANATION_TOKENS = 512
-_EXPLANATIONS = (QuestionKind.EXPLANATION, QuestionKind.RATING_EXPLANATION)
+_SHORT_TOKENS = 512
+_SHORT = (QuestionKind.FOLLOW_UP, QuestionKind.EXPLANATION, QuestionKind.RATING_EXPLANATION)
 _FEEDBACK_TOKENS = 1024
 _MOST_TOKENS_PER_QUESTION = 256
 _TAIL = 40
@@ -50,7 +50,7 @@ def max_reply_tokens(question: GenerateQuestion, features: ServerFeatures, optio
     if question.kind is QuestionKind.RELEVANT_SENTENCES:
         count = _list_limit(question.schema, "relevant")
         return most if count is None else min(most, FRAME_TOKENS + _TOKENS_PER_NUMBER * count)
-    return min(most, _EXPLANATION_TOKENS if question.kind in _EXPLANATIONS else _FEEDBACK_TOKENS)
+    return min(most, _SHORT_TOKENS if question.kind in _SHORT else _FEEDBACK_TOKENS)
 
 
 def fills_its_list(question: GenerateQuestion, value: Any) -> bool:

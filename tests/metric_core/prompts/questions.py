@@ -28,6 +28,7 @@ _ASPECT = ChoiceQuestion(Kind.ASPECT, SAMPLE, ("1", "0"), {"definition": "Is it 
 QUESTIONS: dict[str, JudgeQuestion] = {
     question.kind: question
     for question in (
+        q.ask_follow_up(USER_INPUT, "User: Is there a ferry?\nAssistant: Yes."),
         q.ask_claims(RESPONSE, USER_INPUT),
         q.ask_questions(RESPONSE, 3),
         q.ask_verdict("It takes 40 minutes.", CONTEXT),
