@@ -94,10 +94,10 @@ def _print_line(labelled: Labelled, models: RunModels) -> None:
     measure = auroc if is_binary else spearman
     at_ends = float(np.isin(scores["binary"], (0.0, 1.0)).mean())
     values = [measure(labels, scores[kind]) for kind in KINDS]
-    draws = np.array([[measure(labels[drawn], scores[kind][drawn]) for kind in KINDS] for drawn in _resamples(groups)])
+    draws = np.array([[measure(labels[drawn], scores[kind][drawn]) for kind in KINDS] for drawn in resamples(groups)])
     draws = draws[np.isfinite(draws).all(axis=1)]
-    columns = [_with_interval(value, draws[:, i]) for i, value in enumerate(values)]
-    difference = _with_interval(values[1] - values[0], draws[:, 1] - draws[:, 0], sign="+")
+    columns = [with_interval(value, draws[:, i]) for i, value in enumerate(values)]
+    difference = with_interval(values[1] - values[0], draws[:, 1] - draws[:, 0], sign="+")
     print(
         f"{labelled.file:26} {labelled.metric:32} {len(labels):5} {at_ends:9.0%}  {columns[0]:22} {columns[1]:22} "
         f"{difference:24} {'AUROC' if is_binary else 'Spearman'}",
@@ -105,7 +105,8 @@ def _print_line(labelled: Labelled, models: RunModels) -> None:
     )
 
 
-def _with_interval(value: float, draws: Floats, sign: str = "") -> str:
+def with_interval(value: float, draws: Floats, sign: str = "") -> str:
+    """Return a value with the interval of its draws, in words."""
     low, high = np.quantile(draws, [0.025, 0.975])
     return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
 
@@ -133,9 +134,9 @@ def evaluate(
     plan = Plan((request,), closure(request.products), {})
     # With probabilities, all verdicts are asked for: those that binary scores read are among them.
     settings = stage_settings(RunConfig(verdict="probability"), plan)
-    columns = {"user_input", "response", "reference", "retrieved_contexts"}
+    columns = {"user_input", "response", "reference", "retrieved_contexts", "earlier_contexts"}
     records = [
-        {"row_id": str(number), "row_number": number + 1} | {name: row[name] for name in columns}
+        {"row_id": str(number), "row_number": number + 1} | {name: row.get(name) for name in columns}
         for number, row in enumerate(found)
     ]
     tables: dict[Stage, pa.Table] = {Stage.SAMPLES: build_table(Stage.SAMPLES, records)}
@@ -168,7 +169,8 @@ def spearman(labels: Floats, values: Floats) -> float:
     return float(spearmanr(labels, values).statistic)
 
 
-def _resamples(groups: NDArray[np.str_]) -> list[NDArray[np.int64]]:
+def resamples(groups: NDArray[np.str_]) -> list[NDArray[np.int64]]:
+    """Return the rows of each draw of the bootstrap, which draws whole groups."""
     generator = np.random.default_rng(1)
     _, numbers = np.unique(groups, return_inverse=True)
     members = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]

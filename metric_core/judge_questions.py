@@ -230,18 +230,6 @@ def ask_questions(response: str, count: int) -> GenerateQuestion:
     return GenerateQuestion(QuestionKind.QUESTIONS, {RESPONSE: response}, questions_schema(count))
 
 
-FOLLOW_UP_SCHEMA = object_schema({"question": {"type": "string"}})
-
-
-def ask_follow_up(user_input: str, earlier_turns: str) -> GenerateQuestion:
-    """Ask for a user question in words that can be understood without what was said before it.
-
-    Reply: `{"question": str}`.
-    """
-    texts = {columns.EARLIER_TURNS: earlier_turns, USER_INPUT: user_input}
-    return GenerateQuestion(QuestionKind.FOLLOW_UP, texts, FOLLOW_UP_SCHEMA)
-
-
 def ask_verdict(claim: str, premise: str) -> ChoiceQuestion:
     """Ask whether the premise supports the claim: yes or no."""
     return ChoiceQuestion(QuestionKind.VERDICT, {CONTEXT: premise, CLAIM: claim}, YES_NO)
@@ -259,45 +247,6 @@ def ask_explanation(claim: str, premise: str, verdict: str) -> GenerateQuestion:
         raise ValueError(f"the verdict must be one of {', '.join(YES_NO)}, got {verdict!r}")
     texts = {CONTEXT: premise, CLAIM: claim}
     return GenerateQuestion(QuestionKind.EXPLANATION, texts, EXPLANATION_SCHEMA, {"verdict": verdict})
-
-
-_SUBJECTS: dict[str, str] = {
-    QuestionKind.ACCURACY_1: "how well the response agrees with the reference, which is correct",
-    QuestionKind.ACCURACY_2: "how well the response agrees with the reference, which is correct",
-    QuestionKind.CONTEXT_RELEVANCE_1: "how relevant the context is to the question",
-    QuestionKind.CONTEXT_RELEVANCE_2: "how relevant the context is to the question",
-    QuestionKind.GROUNDEDNESS_1: "how well the response is grounded in the context",
-    QuestionKind.GROUNDEDNESS_2: "how well the response is grounded in the context",
-    QuestionKind.REFUSAL: "whether the response declines to answer the question",
-    QuestionKind.PASSAGE_RELEVANCE: "how well the context answers the question",
-}
-"""Subjects of the ratings whose prompt alone says what is rated."""
-
-
-def ask_rating_explanation(question: JudgeQuestion, value: str) -> GenerateQuestion:
-    """Ask for an explanation of the answer to a rating question.
-
-    Reply: `{"explanation": str}`.
-
-    Args:
-        question: Rating question.
-        value: Its answer, a label or a number.
-
-    >>> asked = ChoiceQuestion(QuestionKind.ASPECT, {RESPONSE: "Hi!"}, ("1", "0"), {"definition": "Is it polite?"})
-    >>> ask_rating_explanation(asked, "1").instructions
-    {'definition': 'Is it polite?', 'allowed answers': '1, 0', 'answer': '1'}
-    """
-    instructions = dict(question.instructions)
-    subject = _SUBJECTS.get(question.kind)
-    if isinstance(question.kind, CustomKind):
-        lines = (line for line in question.kind.prompt.splitlines() if not line.startswith("{"))
-        subject = " ".join(" ".join(lines).replace("{answer}", "").replace("{instructions}", "").split())
-    if subject:
-        instructions["question"] = subject
-    if isinstance(question, ChoiceQuestion):
-        instructions["allowed answers"] = ", ".join(question.labels)
-    instructions["answer"] = value
-    return GenerateQuestion(QuestionKind.RATING_EXPLANATION, question.texts, EXPLANATION_SCHEMA, instructions)
 
 
 def ask_usefulness_for_reference(context: str, user_input: str, reference: str) -> ChoiceQuestion:

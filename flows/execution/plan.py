@@ -42,7 +42,7 @@ class Plan:
         products: Every product that the metrics need, directly or through another product.
         left_out: Metric -> the columns that the data lacks for it; empty if the configuration names metrics.
         explain: Verdicts and ratings that are explained.
-        stood_in: Columns that the data lacks, and for which others stand in.
+        stood_in: Columns that a row can lack, because others that the data has stand in for them.
     """
 
     requests: tuple[MetricRequest, ...]
@@ -139,8 +139,8 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
     stood_in = frozenset(
         column
         for request in requests
-        for column in request.columns
-        if column not in {*available, *request.lacking(available)}
+        for column, others in request.metric.stand_ins.items()
+        if not set(others).isdisjoint(available)
     )
     return Plan(tuple(requests), products, left_out, config.explain, stood_in)
 

@@ -8,6 +8,7 @@ BYTES_PER_TOKEN = 4
 """Bytes per token of English text; most other languages have fewer."""
 
 OUTPUT_TOKENS: Mapping[str, int] = {
+    QuestionKind.FOLLOW_UP: 30,
     QuestionKind.RELEVANT_SENTENCES: 16,
     QuestionKind.EXPLANATION: 60,
     QuestionKind.RATING_EXPLANATION: 60,

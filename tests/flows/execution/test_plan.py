@@ -13,7 +13,7 @@ from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.stages.registry import LEVELS, STAGES
 
 REFERENCE_DATA = ("user_input", "response", "retrieved_contexts", "reference")
-JUDGED = {Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS}
+JUDGED = {Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS}
 
 
 def plan(*metrics: str, columns: tuple[str, ...] = REFERENCE_DATA) -> Plan:
@@ -53,7 +53,10 @@ def test_judging_always_has_two_levels() -> None:
     requests = [name for name, metric in METRICS.items() if metric.in_default_suite]
     made = plan(*requests, columns=tuple(COLUMNS))
     judged = [[stage for stage in level if stage in made.stages and stage in JUDGED] for level in LEVELS]
-    assert [level for level in judged if level] == [[Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS], [Stage.VERDICTS]]
+    assert [level for level in judged if level] == [
+        [Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS],
+        [Stage.RATINGS, Stage.VERDICTS],
+    ]
 
 
 def test_a_stage_reads_only_stages_of_earlier_levels() -> None:

@@ -7,6 +7,8 @@ from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQ
 from metric_core.judge_questions import QuestionKind as Kind
 from metric_core.metrics._graded_ranking import ask_passage_relevance
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.questions.follow_up import ask_follow_up
+from metric_core.questions.rating_explanation import ask_rating_explanation
 
 USER_INPUT = "How long is the crossing?"
 RESPONSE = "The ferry needs 40 minutes."
@@ -28,7 +30,7 @@ _ASPECT = ChoiceQuestion(Kind.ASPECT, SAMPLE, ("1", "0"), {"definition": "Is it 
 QUESTIONS: dict[str, JudgeQuestion] = {
     question.kind: question
     for question in (
-        q.ask_follow_up(USER_INPUT, "User: Is there a ferry?\nAssistant: Yes."),
+        ask_follow_up(USER_INPUT, "User: Is there a ferry?\nAssistant: Yes."),
         q.ask_claims(RESPONSE, USER_INPUT),
         q.ask_questions(RESPONSE, 3),
         q.ask_verdict("It takes 40 minutes.", CONTEXT),
@@ -55,7 +57,7 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         q.ask_refusal(USER_INPUT, RESPONSE),
         ask_passage_relevance(USER_INPUT, CONTEXT),
         q.ask_explanation("It takes 40 minutes.", CONTEXT, "yes"),
-        q.ask_rating_explanation(_ASPECT, "0"),
+        ask_rating_explanation(_ASPECT, "0"),
     )
 }
 

@@ -15,6 +15,7 @@ from tests.metric_core.prompts.structure import split
 PROMPTS = load_prompts()
 
 LABELS = {
+    QuestionKind.FOLLOW_UP: ["context", "question"],
     QuestionKind.CLAIMS: ["context", "question"],
     QuestionKind.QUESTIONS: ["context"],
     QuestionKind.VERDICT: ["context", "claim"],
@@ -62,6 +63,7 @@ def test_the_last_line_says_how_to_answer(kind: QuestionKind) -> None:
 
 
 FIRST_TEXTS = {
+    QuestionKind.FOLLOW_UP: QUESTIONS[QuestionKind.FOLLOW_UP].texts["earlier_turns"],
     QuestionKind.CLAIMS: RESPONSE,
     QuestionKind.QUESTIONS: RESPONSE,
     QuestionKind.ACCURACY_1: REFERENCE,

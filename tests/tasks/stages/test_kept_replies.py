@@ -143,6 +143,7 @@ def test_an_empty_reply_is_none() -> None:
 def test_tables_with_replies_have_a_version_of_their_own() -> None:
     versions = {stage: schema.version for stage, schema in SCHEMAS.items() if "reply" in schema.arrow.names}
     assert versions == {
+        Stage.FOLLOW_UPS: 1,
         Stage.CLAIMS: 3,
         Stage.QUESTIONS: 2,
         Stage.VERDICTS: 4,

@@ -25,6 +25,7 @@ from tests.structure.house import ROOT
 from tests.tasks.builders import GivenModels, samples_table
 
 GENERATED: dict[str, Any] = {
+    QuestionKind.FOLLOW_UP: {"question": "Does it rain in Delft?"},
     QuestionKind.CLAIMS: {"claims": ["It rains."]},
     QuestionKind.QUESTIONS: {"questions": [{"question": "Why?", "noncommittal": False}]},
     QuestionKind.RELEVANT_SENTENCES: {"relevant": [1]},
@@ -32,6 +33,7 @@ GENERATED: dict[str, Any] = {
     QuestionKind.RATING_EXPLANATION: {"explanation": "It says so."},
 }
 SAMPLE = {"user_input": "Rain?", "response": "It rains.", "reference": "Rain.", "retrieved_contexts": ["It pours."]}
+SAMPLE |= {"earlier_turns": "User: Delft?"}
 ALONE = "import sys; sys.modules['prefect'] = None; from tests.tasks.stages import test_purity as t; t.compute_all()"
 
 

@@ -26,8 +26,8 @@ FEW = 2
 def test_the_levels_follow_from_what_stages_read() -> None:
     assert LEVELS == (
         (Stage.SAMPLES,),
-        (Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.ENTITIES),
-        (Stage.VERDICTS, Stage.SIMILARITY),
+        (Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS, Stage.ENTITIES),
+        (Stage.RATINGS, Stage.VERDICTS, Stage.SIMILARITY),
         (Stage.EXPLANATIONS, Stage.AGGREGATION, Stage.DIAGNOSIS),
         (Stage.REPORTING,),
     )
