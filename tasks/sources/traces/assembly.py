@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
+from tasks.sources.messages import Message, Role, show_messages
 from tasks.sources.passage_objects import Passage, companions
 from tasks.sources.traces.spans import Kind, Span
 
@@ -49,7 +50,8 @@ def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
     """
     tree = _Tree(spans)
     problem = None
-    rows = [_row(tree, span, tree.list_below(span)) for span in sorted(tree.find_answered(), key=_start)]
+    answered = sorted(tree.find_answered(), key=_start)
+    rows = [_row(tree, span, tree.list_below(span), is_only=len(answered) == 1) for span in answered]
     if tree.is_aside:
         problem = NO_CONTENT
     elif not rows and not tree.roots:
@@ -128,24 +130,33 @@ def _whole(tree: _Tree) -> tuple[dict[str, Any] | None, str | None]:
         return None, NO_CONTENT
     if question is None or answer is None:
         return None, NO_QUESTION if question is None else NO_ANSWER
-    return _row(tree, root, tree.spans, question, answer), None
+    return {**_row(tree, root, tree.spans, is_only=True), c.USER_INPUT: question, c.RESPONSE: answer}, None
 
 
-def _row(
-    tree: _Tree, span: Span, parts: Sequence[Span], question: str | None = None, answer: str | None = None
-) -> dict[str, Any]:
+def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> dict[str, Any]:
+    """Return the columns of a row.
+
+    Args:
+        tree: The trace.
+        span: The span with the question and the answer.
+        parts: The spans that led to the answer.
+        is_only: True if the trace has no other row.
+    """
     models = [part for part in parts if part.kind is Kind.LLM]
     passages = combine_passages(parts)
-    if passages is None and len(list(tree.roots)) == 1:
+    if passages is None and is_only:
         passages = combine_passages(tree.spans)  # the retriever may be beside the chain that has the answer
     if passages is not None:
         passages = order_as_prompted(passages, next((part.prompt for part in reversed(models) if part.prompt), None))
     answering = next((part for part in reversed(models) if part.answer), span)
+    earlier = span.earlier or next((part.earlier for part in models if part.earlier and span.question is None), [])
     columns: dict[str, Any] = {
-        c.USER_INPUT: question or span.question,
-        c.RESPONSE: answer or span.answer,
+        c.USER_INPUT: span.question,
+        c.RESPONSE: span.answer,
         **_passage_columns(passages),
         c.SESSION_ID: _first(part.session for part in (span, *parts, *tree.spans)),
+        c.EARLIER_TURNS: show_messages(Message(Role(said.role), said.text) for said in earlier) or None,
+        c.EARLIER_ANSWERS: [said.text for said in earlier if said.role == "assistant"] or None,
         c.TOOL_RESULTS: [result for part in parts for result in part.tool_results] or None,
         "trace_id": span.trace_id,
         "span_id": span.span_id,

@@ -9,6 +9,7 @@ from tasks.sources.traces.payloads import (
     as_count,
     as_name,
     find_answer,
+    find_earlier,
     find_passages,
     find_question,
     load,
@@ -83,6 +84,7 @@ def fill_span(span: Span, attributes: Mapping[str, Any], events: Iterable[Event]
     said_in, said_out = _items(found, _MESSAGES_IN), _items(found, _MESSAGES_OUT)
     span.kind = _kind(found, said_in or said_out or is_llm)
     span.question = _question(found, said_in)
+    span.earlier = find_earlier(found.get("input.value")) or find_earlier(said_in)
     span.answer = _answer(found, said_out, span.kind)
     if span.kind is Kind.LLM:
         span.prompt = prompt_text(said_in) if said_in else prompt_text(found.get("input.value"))

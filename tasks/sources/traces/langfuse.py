@@ -8,6 +8,7 @@ from tasks.sources.traces.payloads import (
     as_name,
     as_seconds,
     find_answer,
+    find_earlier,
     find_passages,
     find_question,
     load,
@@ -104,7 +105,7 @@ def _fill(span: Span, fields: Mapping[str, Any]) -> Span:
         span.kind = Kind.RETRIEVER  # as SDKs record one that have no type for it
     if span.kind in (Kind.CHAIN, Kind.RETRIEVER) and _RERANKER in span.name.casefold():
         span.kind, span.candidates = Kind.RERANKER, find_passages(given)
-    span.question = find_question(given)
+    span.question, span.earlier = find_question(given), find_earlier(given)
     if span.kind in (Kind.RETRIEVER, Kind.RERANKER):
         span.passages = find_passages(made)
     else:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.passage_objects import Passage, as_passage
 from tasks.sources.text_cells import parse_cell
+from tasks.sources.traces.spans import Said
 
 _ROLES = {
     **dict.fromkeys(("user", "human", "humanmessage"), "user"),
@@ -51,18 +52,6 @@ _PASSAGES_KEYS = (
 _DEEPEST = 6
 
 
-class Said(NamedTuple):
-    """A message.
-
-    Args:
-        role: "user", "assistant", "tool" or the role as recorded.
-        text: Its text.
-    """
-
-    role: str
-    text: str
-
-
 def load(value: Any) -> Any:
     """Return what a text with JSON or a Python literal holds; any other value unchanged.
 
@@ -90,6 +79,21 @@ def find_question(value: Any) -> str | None:
         return next((said.text for said in reversed(messages) if said.role == "user" and said.text.strip()), None)
     found = _find_text(loaded, _QUESTION_KEYS, find_question)
     return _nonblank(value) if found is None and isinstance(value, str) else found
+
+
+def find_earlier(value: Any) -> list[Said]:
+    """Return what the user and the assistant said before the last question of an input that is a conversation.
+
+    >>> [said.text for said in find_earlier([["user", "Hi!"], ["assistant", "Hello."], ["user", "Why?"]])]
+    ['Hi!', 'Hello.']
+    """
+    loaded = load(value)
+    if isinstance(loaded, Mapping):
+        loaded = next((load(loaded[key]) for key in _MESSAGES_KEYS if key in loaded), None)
+    messages = read_said(loaded)
+    asked = [place for place, said in enumerate(messages) if said.role == "user" and said.text.strip()]
+    earlier = messages[: asked[-1]] if asked else []
+    return [said for said in earlier if said.role in ("user", "assistant") and said.text.strip()]
 
 
 def find_answer(value: Any) -> str | None:

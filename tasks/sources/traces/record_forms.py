@@ -48,6 +48,7 @@ class Spans:
             for span in self.traces.get(trace_id, ()):
                 if span.span_id == span_id:
                     span.question = span.question or said.question
+                    span.earlier = span.earlier or said.earlier
                     span.answer = span.answer or said.answer
                     span.prompt = span.prompt or said.prompt
 

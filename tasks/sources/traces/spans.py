@@ -2,9 +2,21 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.sources.passage_objects import Passage
+
+
+class Said(NamedTuple):
+    """A message.
+
+    Args:
+        role: "user", "assistant", "tool" or the role as recorded.
+        text: Its text.
+    """
+
+    role: str
+    text: str
 
 
 class Kind(StrEnum):
@@ -34,6 +46,7 @@ class Span:
         failed: True if it ended with an error.
         parent_is_remote: True if the parent is in another process, whose spans may be stored elsewhere.
         question: Text of its input; of messages, the last one of the user.
+        earlier: What was said before the question, if the input is a conversation.
         answer: Text of its output; of messages, the last one of the assistant.
         prompt: All text that went into a model.
         passages: Passages that a retriever or reranker returned; None for other spans.
@@ -57,6 +70,7 @@ class Span:
     failed: bool = False
     parent_is_remote: bool = False
     question: str | None = None
+    earlier: list[Said] = field(default_factory=list)
     answer: str | None = None
     prompt: str | None = None
     passages: list[Passage] | None = None

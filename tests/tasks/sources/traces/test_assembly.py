@@ -134,3 +134,9 @@ def test_models_of_evaluators_and_guardrails_give_no_answers() -> None:
     chain = span("chain", "evaluator", question="Is it right?", answer="yes")
     assert [row["response"] for row in assemble("t", [span("root"), model, evaluator, chain]).rows] == ["So."]
     assert assemble("t", [span("evaluator", None, Kind.OTHER), verdict]).problem == NO_CONTENT
+
+
+def test_a_turn_without_a_retriever_has_no_passages_of_another_turn() -> None:
+    turns = [span(f"turn-{n}", "session", at=10 * n, question=f"{n}?", answer=f"{n}.") for n in (1, 2)]
+    trace = assemble("t", [span("session"), *turns, search("search", "a", parent="turn-1", at=11)])
+    assert [row.get("retrieved_contexts") for row in trace.rows] == [["a"], None]

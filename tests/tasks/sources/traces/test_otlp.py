@@ -375,3 +375,22 @@ def test_only_protobuf_needs_the_extra(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(read_traces(tmp_path / "a.json")[1]) == 1
     with pytest.raises(MissingDependencyError, match=r"pip install 'rag-assay\[traces\]'"):
         read_traces(tmp_path / "a.pb")
+
+
+@pytest.mark.parametrize("kind", ["chain", "chat"])
+def test_a_conversation_before_the_question_is_kept(kind: str, tmp_path: Path) -> None:
+    said = [("system", "Be brief."), ("user", "Is there a shop?"), ("assistant", "In Dublin."), ("user", QUESTION)]
+    recorder = Recorder()
+    with recorder.tracer.start_as_current_span("ask") as span:
+        if kind == "chain":
+            messages = [{"role": role, "content": text} for role, text in said]
+            span.set_attributes({"input.value": json.dumps({"messages": messages}), "output.value": ANSWER})
+        else:
+            parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said]
+            answered = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
+            span.set_attribute("gen_ai.input.messages", json.dumps(parts))
+            span.set_attribute("gen_ai.output.messages", json.dumps(answered))
+    _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [otlp_json(recorder.spans)]))
+    assert (row["user_input"], row["response"]) == (QUESTION, ANSWER)
+    assert row["earlier_turns"] == "User: Is there a shop?\nAssistant: In Dublin."
+    assert row["earlier_answers"] == ["In Dublin."]
