@@ -355,16 +355,6 @@ def test_files_without_any_trace(name: str, content: bytes, problem: str, tmp_pa
         read_traces(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    ("address", "problem"),
-    [("", "traces: names no files"), ("missing.jsonl", "does not exist"), ("*.jsonl", "matches no readable file")],
-)
-def test_addresses_without_files(address: str, problem: str, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SourceError, match=problem):
-        read_traces(address)
-
-
 def test_only_protobuf_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder()
     record(recorder)
