@@ -83,4 +83,4 @@ test-vllm *options:
 # Run the tests that need torch and transformers with those that `just judge-cpu` installed; options go to pytest
 test-transformers *options:
     python -m pytest -p tests.vllm.with_transformers tests/tasks/judges/verifiers/test_local.py \
-        tests/tasks/embedders/test_huggingface_embedder.py {{ options }}
+        tests/tasks/embedders/test_huggingface_embedder.py tests/flows/test_verifiers.py {{ options }}

@@ -271,17 +271,16 @@ def _usage(parts: Sequence[Usage]) -> Usage:
     return replace(sum(parts, Usage()), seconds=max((usage.seconds for usage in parts), default=0.0))
 
 
-_HAVE_MODELS = ("server", "verifier")
-"""Backends whose model says more than the name of the backend."""
-
-
 def name_judges(identities: Sequence[JudgeIdentity]) -> tuple[str, ...]:
     """Return a short name per judge, numbered where several would be equal."""
-    short = [
-        identity.model if identity.language_model or identity.backend in _HAVE_MODELS else identity.backend
-        for identity in identities
-    ]
+    short = [_short_name(identity) for identity in identities]
     return tuple(
         name if short.count(name) == 1 else f"{name} ({short[: position + 1].count(name)})"
         for position, name in enumerate(short)
     )
+
+
+def _short_name(identity: JudgeIdentity) -> str:
+    if identity.backend == "verifier":  # its model may be a folder
+        return identity.model.rstrip("/").rpartition("/")[2]
+    return identity.model if identity.language_model or identity.backend == "server" else identity.backend

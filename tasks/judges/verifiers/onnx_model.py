@@ -40,7 +40,8 @@ class OnnxModel:
             raise JudgeError(f"the folder {folder} has no {missing}; export the model with `optimum-cli export onnx`")
         try:
             self._tokenizer = Tokenizer.from_file(str(tokenizer))
-            providers = onnxruntime.get_available_providers()
+            # Azure's would ask a service elsewhere, and runs no local model.
+            providers = [each for each in onnxruntime.get_available_providers() if not each.startswith("Azure")]
             self._session = onnxruntime.InferenceSession(str(path), providers=providers)
         except Exception as error:  # both libraries raise their own errors, without a common class
             raise JudgeError(f"the model in {folder} cannot be loaded: {error}") from error

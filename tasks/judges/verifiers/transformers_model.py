@@ -105,10 +105,11 @@ def take_scores(logits: NDArray[np.float64], lengths: Sequence[int], output: Out
 
 
 def _find_window(tokenizer: Any, config: Any) -> int | None:
-    """Return the number of tokens that positions exist for; None for relative positions, as of T5 and DeBERTa."""
+    """Return the number of tokens that positions exist for; None for relative positions, as of T5 and DeBERTa-v3."""
     positions = getattr(config, "max_position_embeddings", None)
     kind = str(getattr(config, "model_type", ""))
-    is_relative = kind.startswith("t5") or bool(getattr(config, "relative_attention", False))
+    has_relative = bool(getattr(config, "relative_attention", False))
+    is_relative = kind.startswith("t5") or (has_relative and not getattr(config, "position_biased_input", True))
     if is_relative or not isinstance(positions, int) or positions <= 0:
         return None
     # Models of the RoBERTa family number their positions from behind the padding token.

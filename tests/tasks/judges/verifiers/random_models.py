@@ -97,7 +97,9 @@ def save_random(folder: Path, name: str) -> Any:
         config = transformers.RobertaConfig(**size, **_SMALL, max_position_embeddings=514, num_labels=labels)
         model = transformers.RobertaForSequenceClassification(config)
     elif name == "factcg":
-        config = transformers.DebertaV2Config(**size, **_SMALL, relative_attention=True, num_labels=2)
+        config = transformers.DebertaV2Config(
+            **size, **_SMALL, relative_attention=True, position_biased_input=False, num_labels=2
+        )
         model = transformers.DebertaV2ForSequenceClassification(config)
     elif name == "lettucedetect":
         config = transformers.ModernBertConfig(**size, **_SMALL, num_labels=2, max_position_embeddings=1024)

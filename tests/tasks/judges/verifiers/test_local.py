@@ -205,3 +205,17 @@ def test_windows_of_positions_count_from_behind_the_padding(tmp_path: Path) -> N
     assert how is not None
 
     assert TransformersModel(str(tmp_path), "main", how).window == 512
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # of DeBERTa in transformers
+@pytest.mark.parametrize(("adds_positions", "window"), [(False, None), (True, 512)])
+def test_windows_of_deberta_end_where_it_adds_positions(
+    tmp_path: Path, adds_positions: bool, window: int | None
+) -> None:
+    model = save_random(tmp_path, "factcg")
+    model.config.position_biased_input = adds_positions
+    type(model)(model.config).save_pretrained(tmp_path)
+    how = load_profile("factcg").in_process
+    assert how is not None
+
+    assert TransformersModel(str(tmp_path), "main", how).window == window
