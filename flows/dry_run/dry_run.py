@@ -2,14 +2,16 @@
 
 A dry run takes the same steps as the run: it reads the samples, computes every stage's key, and runs the stages whose
 tables are not cached with a judge that only counts. So its counts are exact, except where a missing answer
-decides what is asked next; there it says so.
+decides what is asked next; there it says so. Rows that the run would take from the tables of an earlier run are not
+looked up one by one: the run asks nothing about them.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from flows.config.run_config import RunConfig, launches, tables_root
+from flows.dry_run.changed_rows import find_changed_rows
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.anchor_plan import plan_anchor
 from flows.execution.plan import Plan
@@ -38,9 +40,9 @@ from tasks.options.narrow import narrow
 from tasks.stages.registry import STAGES
 from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetched_contexts
 from tasks.stages.samples import SamplesResult, read_shards
-from tasks.stages.stage_task import STAGE_TASKS
+from tasks.stages.stage_task import STAGE_TASKS, TableStorage
 from tasks.tables.kept_tables import KeptTables
-from tasks.tables.table_store import TableStore
+from tasks.tables.table_store import StageRef, TableStore
 from tasks.windows.sample_order import SampleOrder
 
 
@@ -110,10 +112,20 @@ class _DryRunner:
 
     def run(self, samples: SamplesResult) -> DryRun:
         stages = {stage: StageDryRun(stage, bool(STAGES[stage].asks)) for stage in self._identities}
-        for ref in samples.refs:
-            shard = ShardPreview({Stage.SAMPLES: ref})
-            for stage, counts in stages.items():
-                self._preview(stage, shard, counts)
+        kept = [self._find_all(ref) for ref in samples.refs]
+        changed = find_changed_rows(self._config, self._plan, self._recipes(), kept)
+        for number, refs in enumerate(kept):
+            if number in changed.merged:
+                for stage, counts in stages.items():
+                    counts.kept += stage in refs
+                    counts.missing += stage not in refs
+            else:
+                self._preview_shard(refs, stages)
+        packed = {stage: StageDryRun(stage, counts.judged) for stage, counts in stages.items()}
+        for ref in changed.packed:
+            self._preview_shard({Stage.SAMPLES: ref}, packed)
+        for stage, counts in packed.items():
+            stages[stage].add_questions(counts)
         rows = sum(ref.rows for ref in samples.refs)
         problems = (*samples.warnings, *Counter(self._problems))
         judges = self._judges({kind for stage in stages.values() for kind in stage.kinds})
@@ -156,12 +168,39 @@ class _DryRunner:
                     self._ledger.unreachable.add(narrow(settings.judge, SingleJudgeSettings).model_dump_json())
             return None
 
+    def _recipes(self) -> dict[Stage, str]:
+        """Return what determines the tables of each stage, beside its input tables, as far as it is known."""
+        identities = ((stage, identity) for stage, identity in self._identities.items() if identity is not None)
+        recipes = {
+            stage: STAGE_TASKS[stage].recipe(self._plan.inputs_of(stage), TableStorage(self._root, identity))
+            for stage, identity in identities
+        }
+        return {stage: recipe for stage, recipe in recipes.items() if recipe is not None}
+
+    def _find_all(self, samples: StageRef) -> dict[Stage, StageRef]:
+        """Return the tables of a shard that are kept, including its samples."""
+        tables = {Stage.SAMPLES: samples}
+        for stage in self._identities:
+            if (ref := self._find(stage, [tables.get(earlier) for earlier in self._plan.inputs_of(stage)])) is not None:
+                tables[stage] = ref
+        return tables
+
+    def _find(self, stage: Stage, inputs: Sequence[StageRef | None]) -> StageRef | None:
+        known = [ref for ref in inputs if ref is not None]
+        identity = self._identities[stage]
+        if len(known) < len(inputs) or identity is None or stage in self._config.refresh:
+            return None
+        return self._kept.find(STAGE_TASKS[stage].key(known, identity))
+
+    def _preview_shard(self, tables: Mapping[Stage, StageRef], stages: Mapping[Stage, StageDryRun]) -> None:
+        shard = ShardPreview(dict(tables))
+        for stage, counts in stages.items():
+            self._preview(stage, shard, counts)
+
     def _preview(self, stage: Stage, shard: ShardPreview, counts: StageDryRun) -> None:
-        task, identity = STAGE_TASKS[stage], self._identities[stage]
+        identity = self._identities[stage]
         inputs = shard.refs_of(self._plan.inputs_of(stage))
-        cached = None
-        if inputs is not None and identity is not None and stage not in self._config.refresh:
-            cached = self._kept.find(task.key(inputs, identity))
+        cached = shard.refs.get(stage) or (None if inputs is None else self._find(stage, inputs))
         if cached is not None:
             counts.kept += 1
             shard.refs[stage] = cached

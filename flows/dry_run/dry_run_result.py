@@ -38,7 +38,7 @@ class StageDryRun:
         missing: Number of shards that are certain to be computed.
         unknown: Number of shards that only the run itself can decide on, because their inputs do not exist yet or a
             model cannot be reached.
-        tally: Questions for the shards whose tables are not cached.
+        tally: Questions for the shards whose tables are not cached, without rows that are taken from other tables.
         certainty: Certainty of the tally.
         kinds: Tally of each kind of question.
     """
@@ -51,6 +51,17 @@ class StageDryRun:
     tally: Tally = field(default_factory=Tally)
     certainty: Certainty = Certainty.EXACT
     kinds: dict[str, Tally] = field(default_factory=dict)
+
+    def add_questions(self, other: "StageDryRun") -> None:
+        """Add the questions of further shards.
+
+        Args:
+            other: Counts of this stage for them.
+        """
+        self.tally += other.tally
+        self.certainty = least_certain((self.certainty, other.certainty))
+        for kind, tally in other.kinds.items():
+            self.kinds[kind] = self.kinds.get(kind, Tally()) + tally
 
 
 @dataclass(frozen=True, slots=True)

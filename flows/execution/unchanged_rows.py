@@ -37,9 +37,8 @@ def take_unchanged_rows(
     missing = [number for number, kept in enumerate(shards) if any(stage not in kept for stage in recipes)]
     if sum(shards[number][Stage.SAMPLES].rows for number in missing) < LEAST_ROWS:
         return tables
-    digests = b"".join(indexes.digests(shards[number][Stage.SAMPLES]) for number in missing)
-    index = indexes.closest(recipes, digests)
-    stages = [] if index is None else _stages_of(index, recipes, run.plan, run.config.refresh)
+    index = find_index(indexes, recipes, [shards[number] for number in missing])
+    stages = [] if index is None else stages_to_take(index, recipes, run.plan, run.config.refresh)
     if index is None or not stages:
         return tables
     unchanged = UnchangedRows(run.tables, indexes, index, stages)
@@ -66,8 +65,28 @@ def index_rows(submitter: StageSubmitter, shards: Sequence[ShardTables], indexes
         indexes.write(recipes, shards)
 
 
-def _stages_of(index: RowIndex, recipes: Mapping[Stage, str], plan: Plan, refreshed: Collection[Stage]) -> list[Stage]:
-    """Return the stages that the earlier run computed in the same way, as it did all that they read."""
+def find_index(indexes: RowIndexes, recipes: Mapping[Stage, str], shards: Sequence[ShardTables]) -> RowIndex | None:
+    """Return the index of the earlier run that has the rows of shards; None if there is none.
+
+    Args:
+        indexes: Indexes of the table store.
+        recipes: Recipes of the stages.
+        shards: Tables of the shards.
+    """
+    return indexes.closest(recipes, b"".join(indexes.digests(shard[Stage.SAMPLES]) for shard in shards))
+
+
+def stages_to_take(
+    index: RowIndex, recipes: Mapping[Stage, str], plan: Plan, refreshed: Collection[Stage]
+) -> list[Stage]:
+    """Return the stages that the earlier run computed in the same way, as it did all that they read.
+
+    Args:
+        index: Rows of the earlier run.
+        recipes: Recipes of the stages.
+        plan: Plan of the run.
+        refreshed: Stages to compute in any case.
+    """
     stages: list[Stage] = []
     for stage in plan.sharded_stages:
         inputs = set(plan.inputs_of(stage)) - {Stage.SAMPLES}

@@ -11,6 +11,7 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.dry_run_result import Certainty, DryRun
 from flows.evaluate import run_evaluation
+from flows.execution import unchanged_rows
 from flows.execution.plan import plan_run
 from metric_core.stages import Stage
 from tests.tasks.judges.openai.fake_server import FakeServer
@@ -98,6 +99,20 @@ def test_dry_run_predicts_the_requests_of_the_run(judge: FakeServer, tmp_path: P
     more = config(judge, tmp_path, changed, metrics=(*METRICS, "answer_correctness"), **stores)
     dry_run, requests, _ = predict_and_run(judge, more)
     assert dry_run.tally.requests == requests > 0
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_only_the_changed_rows_of_a_merged_shard_are_looked_up(
+    judge: FakeServer, tmp_path: Path, stores: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1)
+    predict_and_run(judge, config(judge, tmp_path, **stores))
+    changed = [{**ROWS[0], "response": "Bikes are repaired in hall 9. Nobody else repairs bike 9."}, *ROWS[1:]]
+    dry_run, requests, _ = predict_and_run(judge, config(judge, tmp_path, changed, **stores))
+    assert dry_run.tally.requests == requests > 0
+    claims = next(stage for stage in dry_run.stages if stage.stage is Stage.CLAIMS)
+    assert (claims.kept, claims.missing) == (1, 1)
+    assert (claims.tally.questions, claims.tally.stored, claims.tally.asked) == (1, 0, 1)
 
 
 @pytest.mark.usefixtures("prefect_server")
