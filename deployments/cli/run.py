@@ -21,7 +21,7 @@ from deployments.local_server import ServerHandle, start_server, use_server
 from metric_core.errors import FailedCellsError
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
-from tasks.runtime.start_up import garbage_kept
+from tasks.runtime.start_up import garbage_kept, limit_heaps
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
@@ -54,6 +54,7 @@ def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
     from flows.execution.run_checks import check_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
+    limit_heaps()
     plan = check_run(config)
     open_judges(config, plan)
     starting = start_server(assay_home())

@@ -1,6 +1,7 @@
 """A process that starts quickly: pandas is imported only when something needs it, and imports are not scanned."""
 
 import gc
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +58,31 @@ def test_modules_are_imported_while_a_block_waits(tmp_path: Path, monkeypatch: p
     with importing_meanwhile("no_such_module_at_all", "imported_meanwhile", after=0.0):
         wait_until(lambda: "imported_meanwhile" in sys.modules)
     assert "never_imported" not in sys.modules
+
+
+_HEAPS = """
+import ctypes, threading
+from tasks.runtime.start_up import limit_heaps
+limit_heaps()
+ready, done = threading.Barrier(9), threading.Event()
+def fill():
+    blocks = [bytearray(1000) for _ in range(100)]
+    ready.wait()
+    done.wait()
+threads = [threading.Thread(target=fill) for _ in range(8)]
+for thread in threads: thread.start()
+ready.wait()
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+libc.malloc_info(0, ctypes.c_void_p(libc.fdopen(1, b"w")))
+done.set()
+libc.fflush(None)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has a heap per thread")
+def test_threads_share_two_heaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    done = subprocess.run([sys.executable, "-c", _HEAPS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("<heap nr=") == 2  # the second one is shared by the threads
