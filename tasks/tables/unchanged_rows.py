@@ -5,9 +5,10 @@ their own, and the results are merged with the rows of the earlier tables. A row
 """
 
 import logging
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +29,9 @@ MOST_SHARDS = 4
 
 LEAST_SHARE = 0.5
 """Share of unchanged rows from which on a shard is merged rather than computed."""
+
+FRESH_TABLES = 2 * len(Stage)
+"""Tables of changed rows that are in memory at the same time: those of all stages of two shards."""
 
 _logger = logging.getLogger(__name__)
 
@@ -77,6 +81,10 @@ class UnchangedRows:
         self._index = index
         self._failed: dict[int, frozenset[str]] = {}
         self._counted: set[tuple[Stage, str]] = set()
+        self._packed: dict[str, range] = {}  # positions of the changed rows of a shard among all that are packed
+        self._packed_rows = 1
+        self._fresh: OrderedDict[tuple[Stage, str], pa.Table] = OrderedDict()
+        self._lock = Lock()
 
     def split(self, samples: StageRef) -> PartlyChanged | None:
         """Return which rows of a shard have changed; None if too many have.
@@ -105,6 +113,10 @@ class UnchangedRows:
             splits: The shards.
             rows: Maximum number of rows per new shard.
         """
+        end, self._packed_rows = 0, rows
+        for split in splits:
+            self._packed[split.samples.digest] = range(end, end + len(split.changed))
+            end += len(split.changed)
         changed = [select_rows(read(split.samples), split.changed) for split in splits if split.changed]
         if not changed:
             return []
@@ -117,7 +129,7 @@ class UnchangedRows:
         Args:
             split: The shard.
             stage: The stage.
-            fresh: Tables of the changed rows of all shards.
+            fresh: Tables of the changed rows of all shards, as `pack` packed them.
         """
         usage = StageUsage()
         parts = []
@@ -130,8 +142,8 @@ class UnchangedRows:
             _logger.warning("rows of an earlier run are not used: %s; their stage is recomputed", error)
             return None
         is_complete = True
-        for ref in fresh if split.changed else ():
-            part = select_rows(read(ref), split.changed)
+        for ref in self._with_rows_of(split, fresh):
+            part = select_rows(self._read_fresh(ref), split.changed)
             parts.append(part)
             is_complete = is_complete and not (stage in JUDGED and _failed_rows(part))
             if part.num_rows and (stage, ref.digest) not in self._counted:  # what was asked is counted once
@@ -140,6 +152,22 @@ class UnchangedRows:
         order = SampleOrder(read(split.samples, ["row_id"]), split.samples.rows or 1)
         ref = self._store.write(order.sort(pa.concat_tables(parts)), SCHEMAS[stage], usage)
         return Merged(ref, is_complete)
+
+    def _with_rows_of(self, split: PartlyChanged, fresh: Sequence[StageRef]) -> Sequence[StageRef]:
+        """Return the tables that have changed rows of a shard."""
+        places = self._packed[split.samples.digest]
+        return fresh[places.start // self._packed_rows : (places.stop - 1) // self._packed_rows + 1] if places else ()
+
+    def _read_fresh(self, ref: StageRef) -> pa.Table:
+        """Return a table of changed rows, which the merges of many shards read one after the other."""
+        key = (ref.stage, ref.digest)
+        with self._lock:
+            if key not in self._fresh:
+                self._fresh[key] = read(ref)
+                if len(self._fresh) > FRESH_TABLES:
+                    self._fresh.popitem(last=False)
+            self._fresh.move_to_end(key)
+            return self._fresh[key]
 
     def _failed_rows(self, shard: int) -> frozenset[str]:
         """Return the ids of the rows of an earlier shard that have a failed answer."""
