@@ -58,7 +58,8 @@ class ServerRecord:
         estimated_cached: Number of cached prompt tokens, estimated from the order of the prompts where a reply did not
             say it.
         intervals: The time of the run in parts.
-        counted: What the servers counted themselves; None if they offer no counters, or counted for others, too.
+        counted: Tokens that the servers counted themselves; None if they offer no counters, or counted those of others,
+            too.
     """
 
     name: str
