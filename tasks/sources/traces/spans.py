@@ -46,7 +46,7 @@ class Span:
         failed: True if it ended with an error.
         parent_is_remote: True if the parent is in another process, whose spans may be stored elsewhere.
         question: Text of its input; of messages, the last one of the user.
-        earlier: What was said before the question, if the input is a conversation.
+        earlier: Messages before the question, if the input is a conversation.
         answer: Text of its output; of messages, the last one of the assistant.
         prompt: All text that went into a model.
         passages: Passages that a retriever or reranker returned; None for other spans.
