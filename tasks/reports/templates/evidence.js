@@ -85,8 +85,8 @@ function verdictOf(verdict, yes, no) {
 function backgroundOf(verdict, about) {
   const parts = [];
   if (verdict.unsupported?.length) {
-    const marked = verdict.unsupported.map((words) => h("li", {}, textOf(words)));
-    parts.push(h("div", { class: "panel" }, h("span", { class: "muted" }, `Words without support (${about}):`), h("ul", {}, marked)));
+    const marked = verdict.unsupported.flatMap((words, i) => [i ? " · " : " ", h("bdi", { class: "unsupported-words" }, words.text)]);
+    parts.push(h("div", { class: "why" }, h("span", { class: "muted" }, `Words without support (${about}):`), marked));
   }
   if (verdict.why) parts.push(h("div", { class: "why" }, h("span", { class: "muted" }, `Why (${about}): `), textOf(verdict.why)));
   parts.push(ownWords(verdict.why_reply, `why, ${about}`));
