@@ -81,7 +81,7 @@ def _verdict_note(verdict: View, yes: str, no: str) -> dict[str, str]:
 
 def _claim(claim: View) -> dict[str, Any]:
     notes = [
-        _verdict_note(verdict, f"supported by {name}", f"not supported by {name}")
+        _verdict_note(verdict, f"supported {_only(verdict)}by {name}", f"not supported by {name}")
         for verdict in claim["verdicts"]
         for name in (_PREMISES[verdict["premise"]],)
     ]
@@ -92,6 +92,11 @@ def _claim(claim: View) -> dict[str, Any]:
     ]
     explained = [verdict["why"]["text"] for verdict in claim["verdicts"] if verdict.get("why")]
     return _item(_words(claim["text"]), notes, " ".join(explained) or None)
+
+
+def _only(verdict: View) -> str:
+    """Return "only " for what no source supports: earlier answers are asked about nothing else."""
+    return "only " if verdict["premise"] == "earlier_answers" else ""
 
 
 def _question(question: View) -> dict[str, Any]:

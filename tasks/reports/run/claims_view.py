@@ -6,7 +6,8 @@ from typing import Any
 from metric_core.evidence import ALL_CONTEXTS, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE, SOURCES
 from metric_core.records import PREMISE_TEXT, STATEMENT, AnswerStatus, Side, VerdictKind
 from metric_core.stages import Stage
-from tasks.reports.run.passages import Closest, Segments, SentenceIndex
+from tasks.reports.run.conversation_view import named_sources
+from tasks.reports.run.passages import Closest, Segments, SentenceIndex, segment
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.verdict_view import Explanations, explanations_by_verdict, verdict_view
 from tasks.reports.truncation import Row, gap_view, truncate_reply, truncate_text
@@ -38,6 +39,8 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
     }
     by_side[STATEMENT] = _statements(tables.rows(Stage.VERDICTS))
     index = SentenceIndex(passages if any(by_side.values()) else ())
+    sources = named_sources(tables.sample)
+    elsewhere = SentenceIndex([segment(text) for _, text in sources])
     return [
         {
             "side": side,
@@ -45,6 +48,7 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
             "reply": truncate_reply(rows),
             "claims": [
                 _claim(row, verdicts.get(row["claim_id"], ()), index, explanations)
+                | _source(row, verdicts.get(row["claim_id"], ()), elsewhere, [name for name, _ in sources])
                 for row in rows
                 if row["claim_id"] is not None
             ],
@@ -94,6 +98,13 @@ def _claim(row: Row, verdicts: Sequence[Row], index: SentenceIndex, explanations
         ],
         "closest": _place(index.closest_of(closest)),
     }
+
+
+def _source(row: Row, verdicts: Sequence[Row], elsewhere: SentenceIndex, names: Sequence[str]) -> dict[str, str]:
+    """Return the name of the source beside the row's own passages that resembles a claim most, if one does."""
+    is_judged_by_sources = any(verdict["premise"] == SOURCES for verdict in verdicts)
+    closest = elsewhere.closest(row["text"]) if is_judged_by_sources else None
+    return {} if closest is None else {"source": names[closest.passage]}
 
 
 def _place(closest: Closest | None) -> dict[str, int] | None:

@@ -13,6 +13,7 @@ from metric_core.metrics.context_entity_recall import EXACT, normalize_entity
 from metric_core.records import AnswerStatus, Pair, Side, VerdictKind
 from metric_core.stages import Stage
 from tasks.reports.run.claims_view import claims_view, find_passage
+from tasks.reports.run.conversation_view import conversation_view
 from tasks.reports.run.passages import Segments, segment
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.score_table import Yardstick
@@ -44,6 +45,7 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
         "cells": _cells(tables.cells, yardsticks),
         "passages": _passages(sample, passages, tables),
         "claims": claims_view(tables, passages),
+        **conversation_view(tables),
         "questions": _questions(tables),
         "similarities": [
             {"pair": row["pair"], "value": row["cosine"], "reason": row["reason"]}

@@ -4,7 +4,10 @@ const SIDES = {
   response: "Claims of the answer", response_sentence: "Sentences of the answer", reference: "Claims of the reference",
   reference_context: "Claims of the reference contexts", reference_sentence: "Sentences of the reference", statement: "Statements of metrics",
 };
-const PREMISES = { contexts: "the passages", reference: "the reference", response: "the answer" };
+const PREMISES = {
+  contexts: "the passages", sources: "the passages and results so far", reference: "the reference", response: "the answer",
+  earlier_answers: "an earlier answer",
+};
 const PAIRS = { answer: "Answer and reference", answer_cross_encoder: "Answer and reference, by a cross-encoder" };
 const USEFUL_FOR = { usefulness_for_reference: "the reference", usefulness_for_response: "the answer" };
 const COLUMNS = {
@@ -27,8 +30,9 @@ function evidenceOf(row, metrics) {
       h("a", { href: `#${fragmentOf(row.id)}` }, "Link to this row"),
     ),
     row.diagnosis ? h("p", { class: "about" }, row.diagnosis.meaning) : null,
-    section("Question", textOf(row.question)),
-    h("div", { class: "halves" }, section("Answer", textOf(row.answer)), section("Reference", textOf(row.reference))),
+    row.conversation ? section("Conversation", textOf(row.conversation)) : section("Question", textOf(row.question)),
+    row.asked ? askedOf(row.asked) : null,
+    row.conversation ? section("Reference", textOf(row.reference)) : h("div", { class: "halves" }, section("Answer", textOf(row.answer)), section("Reference", textOf(row.reference))),
     section("Scores", scoresOf(row, metrics)),
     h(
       "div",
@@ -47,6 +51,8 @@ function evidenceOf(row, metrics) {
       row.entities && section("Entities of the reference", entitiesOf(row.entities)),
       row.similarities.length ? section("Similarity", similaritiesOf(row.similarities)) : null,
       row.ratings.length ? section("Ratings", ratingsOf(row.ratings)) : null,
+      row.before ? section("Said before the question", textOf(row.before)) : null,
+      row.sources ? section("Earlier in the conversation", row.sources.map((source) => [h("p", { class: "muted" }, source.name), textOf(source.text)])) : null,
       row.columns.map((column) => section(COLUMNS[column.name], textOf(column.text))),
     ),
   );
@@ -109,13 +115,18 @@ function claimsOf(side, passages, nodes) {
   return section(`${SIDES[side.side]} (${items.length})`, side.gap && gapOf(side.gap), judged || null, h("ol", { class: "claims" }, items), ownWords(side.reply, SIDES[side.side].toLowerCase()));
 }
 
+function askedOf(asked) {
+  if (asked.question) return section("Question as judged, self-contained", textOf(asked.question));
+  return h("p", { class: "about" }, `Judged as it is: the judge gave no self-contained question (${asked.reason}).`);
+}
+
 function premiseOf(verdict) {
   return PREMISES[verdict.premise] || `“${verdict.premise_text}”`;
 }
 
 function claimOf(claim, index, passages, nodes) {
   const follow = (passage, piece, label, attributes) => followButton({ claim: index + 1, node: nodes[passage], piece: nodes[passage].pieces[piece] }, label, attributes);
-  const whole = claim.verdicts.map((verdict) => verdictOf(verdict, `supported by ${premiseOf(verdict)}`, `not supported by ${premiseOf(verdict)}`));
+  const whole = claim.verdicts.map((verdict) => verdictOf(verdict, `supported ${verdict.premise === "earlier_answers" ? "only " : ""}by ${premiseOf(verdict)}`, `not supported by ${premiseOf(verdict)}`));
   const chips = claim.passages.map((verdict) => {
     const number = verdict.premise + 1;
     const [kind, sign, words] = readVerdict(verdict, `supported by passage ${number}`, `not supported by passage ${number}`);
@@ -130,6 +141,7 @@ function claimOf(claim, index, passages, nodes) {
     "li",
     {},
     textOf(claim.text),
+    claim.source ? h("p", { class: "muted" }, `closest earlier source: ${claim.source}`) : null,
     claim.citations ? h("p", { class: "muted" }, `cites ${claim.citations.join(", ")}`) : null,
     h("div", { class: "verdicts" }, whole),
     chips.length ? h("div", { class: "verdicts steps" }, h("span", { class: "muted" }, "by passage"), chips) : null,

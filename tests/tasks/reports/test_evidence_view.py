@@ -231,3 +231,35 @@ def test_long_texts_are_shortened_and_say_how_long_they_are() -> None:
 def test_many_long_passages_share_what_a_row_may_take() -> None:
     row = view("long", retrieved_contexts=[folders.LONG] * 50)
     assert sum(len(piece) for passage in row["passages"] for piece in passage["pieces"]) <= LONGEST_PASSAGES
+
+
+def test_a_turn_shows_what_it_takes_from_its_conversation() -> None:
+    sample = {
+        "user_input": "And in winter?",
+        "earlier_turns": "User: When is it open?",
+        "earlier_contexts": ["It is closed on Sunday."],
+        "tool_results": ["Order 4711 is ready."],
+        "earlier_answers": ["It opens at nine."],
+    }
+    first = {"row_id": "turn", "side": "response", "claim_id": "response:0", "text": "Order 4711 is ready."}
+    judged = {"row_id": "turn", "kind": "support", "claim_id": "response:0", "status": "answered"}
+    verdicts = [judged | {"premise": "sources", "verdict": 0}, judged | {"premise": "earlier_answers", "verdict": 1}]
+    tables = RowTables(
+        dict.fromkeys(COLUMNS) | {"row_id": "turn", "row_number": 1} | sample,
+        [],
+        {
+            Stage.FOLLOW_UPS: [{"row_id": "turn", "question": "When is it open in winter?", "reason": None}],
+            Stage.CLAIMS: full([first | {"status": "answered"}], "reason", "reply"),
+            Stage.VERDICTS: full(verdicts, "probability", "reason", "panel", "reply"),
+        },
+    )
+    shown = row_view(tables, YARDSTICKS, NORMALIZED)
+    assert shown["asked"] == {"question": {"text": "When is it open in winter?"}, "reason": None}
+    assert shown["before"]["text"] == "User: When is it open?"
+    assert [source["name"] for source in shown["sources"]] == ["earlier passage 1", "tool result 1", "earlier answer 1"]
+    (claim,) = shown["claims"][0]["claims"]
+    assert claim["source"] == "tool result 1"
+    assert [(verdict["premise"], verdict["verdict"]) for verdict in claim["verdicts"]] == [
+        ("sources", 0),
+        ("earlier_answers", 1),
+    ]
