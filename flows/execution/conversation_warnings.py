@@ -1,10 +1,35 @@
-"""Warn about follow-up questions that are judged as they are, because the judge gave no self-contained one."""
+"""Warn about metrics that could have judged whole conversations, and about follow-up questions judged as they are."""
 
 from collections import Counter
 from collections.abc import Iterable
 
+from flows.config.run_config import RunConfig
+from flows.execution.plan import Plan
+from flows.execution.source_reading import judges_conversations
+from metric_core.columns import EARLIER_TURNS
 from metric_core.stages import Stage
 from tasks.tables.table_store import StageRef, read
+
+
+def warn_about_turns(config: RunConfig, plan: Plan, refs: Iterable[StageRef]) -> list[str]:
+    """Return a sentence about metrics that judge answers, and would judge conversations without the others of the run.
+
+    Args:
+        config: Configuration of the run.
+        plan: Plan of the run.
+        refs: Tables of all stages and shards.
+    """
+    able = [request.key for request in plan.requests if judges_conversations(request)]
+    if config.conversations is not None or not able or len(able) == len(plan.requests):
+        return []
+    tables = (read(ref, [EARLIER_TURNS]) for ref in refs if ref.stage is Stage.SAMPLES)
+    if not any(table[EARLIER_TURNS].null_count < table.num_rows for table in tables):
+        return []
+    sentence = (
+        f"the rows are answers of conversations, because other metrics need them: {', '.join(able)} would judge whole "
+        'conversations alone, or with conversations = "whole"; "turns" leaves this warning out'
+    )
+    return [sentence]
 
 
 def follow_up_warnings(refs: Iterable[StageRef]) -> list[str]:

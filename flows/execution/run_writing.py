@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from flows.execution.answerable import warn_of_unanswerable
-from flows.execution.conversation_warnings import follow_up_warnings
+from flows.execution.conversation_warnings import follow_up_warnings, warn_about_turns
 from flows.execution.run import Run
 from flows.execution.server_warnings import warn_about_servers
 from flows.execution.stage_settings import metrics_of
@@ -30,7 +30,11 @@ def write_run_folder(run: Run, read: SamplesResult, refs: Sequence[StageRef], fi
     """
     server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs, run.manifest["foreign_answers"]))
     unable = warn_of_unanswerable(run.manifest["unanswerable"]) if run.config.metrics is not None else ()
-    texts = (*text_warnings(refs, run.manifest), *follow_up_warnings(refs))
+    texts = (
+        *text_warnings(refs, run.manifest),
+        *warn_about_turns(run.config, run.plan, refs),
+        *follow_up_warnings(refs),
+    )
     warnings = (*read.warnings, *texts, *unable, *server_warnings)
     manifest = {
         **run.manifest,

@@ -9,11 +9,14 @@ import pytest
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.execution.conversation_warnings import warn_about_turns
 from flows.execution.plan import plan_run
 from metric_core.records import Sample
+from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.sources import SourceOptions, read_samples
-from tasks.tables.records import read_samples_table
+from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.table_store import TableStore
 from tests.structure.house import ROOT
 from tests.tasks.builders import says, script
 
@@ -99,6 +102,17 @@ def test_a_whole_conversation_is_one_row_for_metrics_that_can_judge_it(tmp_path:
         ("e-bike", "polite"): 0.0,
     }
     assert json.loads((run / "run.json").read_text())["config"]["by"] is None
+
+
+def test_a_metric_that_could_judge_conversations_is_named(tmp_path: Path) -> None:
+    plan = plan_run(RunConfig(source=str(EXAMPLE), metrics=("faithfulness", "rubrics")))
+    turn = {"row_id": "a", "row_number": 1, "earlier_turns": "User: Hi!"}
+    tables = [build_table(Stage.SAMPLES, [{**turn, "earlier_turns": None}]), build_table(Stage.SAMPLES, [turn])]
+    refs = [TableStore(str(tmp_path)).write(table, SAMPLES) for table in tables]
+    (warning,) = warn_about_turns(RunConfig(), plan, refs)
+    assert "rubrics would judge whole conversations" in warning
+    assert warn_about_turns(RunConfig(), plan, refs[:1]) == []
+    assert warn_about_turns(RunConfig(conversations="turns"), plan, refs) == []
 
 
 def test_the_plan_asks_for_questions_that_stand_alone_where_a_metric_reads_them() -> None:
