@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from metric_core import columns as c
+from metric_core.judge_questions import QuestionKind
 from metric_core.records import Side
 
 
@@ -79,20 +80,24 @@ class ProductSpec:
         columns: Sample columns that the product is computed from.
         requires: Products that the product is computed from.
         side: Side whose claims, sentences or entities the product holds.
+        asks: Kind of the judge questions that it is computed from; None if it needs none, or a metric defines them.
     """
 
     stage: Stage
     columns: tuple[str, ...] = ()
     requires: tuple[Product, ...] = ()
     side: Side | None = None
+    asks: QuestionKind | None = None
 
 
 PRODUCTS: dict[Product, ProductSpec] = {
-    Product.FOLLOW_UPS: ProductSpec(Stage.FOLLOW_UPS, (c.USER_INPUT, c.EARLIER_TURNS)),
-    Product.RESPONSE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.RESPONSE,), side=Side.RESPONSE),
+    Product.FOLLOW_UPS: ProductSpec(Stage.FOLLOW_UPS, (c.USER_INPUT, c.EARLIER_TURNS), asks=QuestionKind.FOLLOW_UP),
+    Product.RESPONSE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.RESPONSE,), side=Side.RESPONSE, asks=QuestionKind.CLAIMS),
     Product.RESPONSE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RESPONSE,), side=Side.RESPONSE_SENTENCE),
-    Product.REFERENCE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE),
-    Product.REFERENCE_CONTEXT_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE_CONTEXTS,), side=Side.REFERENCE_CONTEXT),
+    Product.REFERENCE_CLAIMS: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE, asks=QuestionKind.CLAIMS),
+    Product.REFERENCE_CONTEXT_CLAIMS: ProductSpec(
+        Stage.CLAIMS, (c.REFERENCE_CONTEXTS,), side=Side.REFERENCE_CONTEXT, asks=QuestionKind.CLAIMS
+    ),
     Product.REFERENCE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE_SENTENCE),
     Product.CONTEXT_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RETRIEVED_CONTEXTS,), side=Side.CONTEXT_SENTENCE),
     Product.REFERENCE_ENTITIES: ProductSpec(Stage.ENTITIES, (c.REFERENCE,), side=Side.REFERENCE),
@@ -100,37 +105,48 @@ PRODUCTS: dict[Product, ProductSpec] = {
     Product.REFERENCE_ENTITIES_IN_CONTEXTS: ProductSpec(
         Stage.ENTITIES, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_ENTITIES,), side=Side.CONTEXT
     ),
-    Product.QUESTIONS: ProductSpec(Stage.QUESTIONS, (c.RESPONSE,)),
+    Product.QUESTIONS: ProductSpec(Stage.QUESTIONS, (c.RESPONSE,), asks=QuestionKind.QUESTIONS),
     Product.RATINGS: ProductSpec(Stage.RATINGS),
     Product.RESPONSE_CLAIMS_BY_CONTEXTS: ProductSpec(
-        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.RESPONSE_CLAIMS,)
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.RESPONSE_CLAIMS,), asks=QuestionKind.VERDICT
     ),
     Product.REFERENCE_CLAIMS_BY_CONTEXTS: ProductSpec(
-        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CLAIMS,)
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CLAIMS,), asks=QuestionKind.VERDICT
     ),
     Product.REFERENCE_SENTENCES_BY_CONTEXTS: ProductSpec(
-        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_SENTENCES,)
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_SENTENCES,), asks=QuestionKind.VERDICT
     ),
-    Product.RESPONSE_CLAIMS_BY_REFERENCE: ProductSpec(Stage.VERDICTS, (c.REFERENCE,), (Product.RESPONSE_CLAIMS,)),
-    Product.REFERENCE_CLAIMS_BY_RESPONSE: ProductSpec(Stage.VERDICTS, (c.RESPONSE,), (Product.REFERENCE_CLAIMS,)),
+    Product.RESPONSE_CLAIMS_BY_REFERENCE: ProductSpec(
+        Stage.VERDICTS, (c.REFERENCE,), (Product.RESPONSE_CLAIMS,), asks=QuestionKind.VERDICT
+    ),
+    Product.REFERENCE_CLAIMS_BY_RESPONSE: ProductSpec(
+        Stage.VERDICTS, (c.RESPONSE,), (Product.REFERENCE_CLAIMS,), asks=QuestionKind.VERDICT
+    ),
     Product.REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS: ProductSpec(
-        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CONTEXT_CLAIMS,)
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CONTEXT_CLAIMS,), asks=QuestionKind.VERDICT
     ),
     Product.CLAIMS_BY_EACH_CONTEXT: ProductSpec(
         Stage.VERDICTS,
         (c.RETRIEVED_CONTEXTS,),
         (Product.RESPONSE_CLAIMS, Product.REFERENCE_CLAIMS, Product.RESPONSE_CLAIMS_BY_REFERENCE),
+        asks=QuestionKind.VERDICT,
     ),
     Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT: ProductSpec(
-        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.RESPONSE_CLAIMS,)
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.RESPONSE_CLAIMS,), asks=QuestionKind.VERDICT
     ),
     Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT: ProductSpec(
-        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CLAIMS,)
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CLAIMS,), asks=QuestionKind.VERDICT
     ),
-    Product.REQUESTED_VERDICTS: ProductSpec(Stage.VERDICTS),
-    Product.USEFULNESS_FOR_REFERENCE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.REFERENCE)),
-    Product.USEFULNESS_FOR_RESPONSE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.RESPONSE)),
-    Product.SENTENCE_RELEVANCE: ProductSpec(Stage.VERDICTS, (c.USER_INPUT,), (Product.CONTEXT_SENTENCES,)),
+    Product.REQUESTED_VERDICTS: ProductSpec(Stage.VERDICTS, asks=QuestionKind.VERDICT),
+    Product.USEFULNESS_FOR_REFERENCE: ProductSpec(
+        Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.REFERENCE), asks=QuestionKind.USEFULNESS_FOR_REFERENCE
+    ),
+    Product.USEFULNESS_FOR_RESPONSE: ProductSpec(
+        Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.RESPONSE), asks=QuestionKind.USEFULNESS_FOR_RESPONSE
+    ),
+    Product.SENTENCE_RELEVANCE: ProductSpec(
+        Stage.VERDICTS, (c.USER_INPUT,), (Product.CONTEXT_SENTENCES,), asks=QuestionKind.RELEVANT_SENTENCES
+    ),
     Product.QUESTION_SIMILARITY: ProductSpec(Stage.SIMILARITY, (c.USER_INPUT,), (Product.QUESTIONS,)),
     Product.ANSWER_SIMILARITY: ProductSpec(Stage.SIMILARITY, (c.RESPONSE, c.REFERENCE)),
     Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER: ProductSpec(Stage.SIMILARITY, (c.RESPONSE, c.REFERENCE)),

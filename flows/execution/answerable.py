@@ -2,21 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from metric_core.judge_questions import Kind, KindGroup, QuestionKind
+from metric_core.judge_questions import Kind, KindGroup
 from metric_core.metric import MetricRequest
-from metric_core.stages import PRODUCTS, Product, Stage, closure
+from metric_core.stages import PRODUCTS, Product, closure
 from tasks.judges.protocol import Judge
-
-_KINDS = {
-    Product.USEFULNESS_FOR_REFERENCE: QuestionKind.USEFULNESS_FOR_REFERENCE,
-    Product.USEFULNESS_FOR_RESPONSE: QuestionKind.USEFULNESS_FOR_RESPONSE,
-    Product.SENTENCE_RELEVANCE: QuestionKind.RELEVANT_SENTENCES,
-    Product.QUESTIONS: QuestionKind.QUESTIONS,
-    Product.RESPONSE_CLAIMS: QuestionKind.CLAIMS,
-    Product.REFERENCE_CLAIMS: QuestionKind.CLAIMS,
-    Product.REFERENCE_CONTEXT_CLAIMS: QuestionKind.CLAIMS,
-}
-"""Product -> kind of its questions; the other products of the stage `verdicts` ask for verdicts."""
 
 
 def question_kinds(request: MetricRequest) -> list[Kind]:
@@ -30,10 +19,8 @@ def question_kinds(request: MetricRequest) -> list[Kind]:
     for product in sorted(closure(request.products), key=list(Product).index):
         if product is Product.RATINGS:
             kinds |= dict.fromkeys(request.metric.question_kinds)
-        elif product in _KINDS:
-            kinds[_KINDS[product]] = None
-        elif PRODUCTS[product].stage is Stage.VERDICTS:
-            kinds[QuestionKind.VERDICT] = None
+        elif (kind := PRODUCTS[product].asks) is not None:
+            kinds[kind] = None
     return list(kinds)
 
 

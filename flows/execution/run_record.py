@@ -23,9 +23,9 @@ from flows.execution.plan import Plan
 from flows.execution.spending import spent_entry
 from flows.execution.stage_settings import judged_settings
 from metric_core.errors import BudgetSpentError, RunFolderError
-from metric_core.judge_questions import Kind
+from metric_core.judge_questions import RATING_KINDS, Kind
 from metric_core.prompts.prompt_set import load_prompts
-from metric_core.stages import Product, Stage
+from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import NO_JUDGE, Judge
 from tasks.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
@@ -172,11 +172,14 @@ def _prompts(config: RunConfig, judge: Judge, kinds: Sequence[Kind]) -> dict[str
 
 
 def planned_kinds(plan: Plan) -> list[Kind]:
-    """Return the kinds of questions that the stages of a run may ask; if there are none, it needs no judge."""
-    asked = {kind for stage in plan.sharded_stages for kind in STAGES[stage].asks}
-    rated = (request.metric for request in plan.requests if Product.RATINGS in request.products)
-    custom = {kind for metric in rated for kind in metric.question_kinds}
-    return sorted(asked | custom) if Stage.RATINGS in plan.sharded_stages else sorted(asked)
+    """Return the kinds of questions that a run may ask; if there are none, it needs no judge."""
+    asked: set[Kind] = {kind for product in plan.products if (kind := PRODUCTS[product].asks) is not None}
+    rated = [request.metric for request in plan.requests if Product.RATINGS in request.products]
+    asked.update(kind for metric in rated for kind in metric.question_kinds)
+    if any(metric.origin for metric in rated):
+        asked.update(RATING_KINDS)  # a user-defined metric need not declare them
+    explained = STAGES[Stage.EXPLANATIONS].asks if Stage.EXPLANATIONS in plan.stages else ()
+    return sorted({*asked, *explained})
 
 
 def _embeds(config: RunConfig, plan: Plan) -> bool:

@@ -1,7 +1,9 @@
 """Define the base classes of the settings of stages that use models."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
+from metric_core.judge_questions import Kind
 from tasks.options.cache_options import CacheOptions
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judge_options import JudgeOptions
@@ -29,3 +31,11 @@ class JudgedSettings(JudgeOptions, EmbedderOptions, LanguageOptions, StoredSetti
             affects_scores=False,
         ),
     ] = False
+
+    def asked_kinds(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+        """Return the kinds of questions that a stage with these settings may ask.
+
+        Args:
+            kinds: Kinds of questions that the stage may ask with any settings.
+        """
+        return tuple(kinds)

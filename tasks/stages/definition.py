@@ -6,9 +6,10 @@ from typing import Generic, TypeAlias, TypeVar, get_type_hints
 
 import pyarrow as pa
 
-from metric_core.judge_questions import QuestionKind
+from metric_core.judge_questions import Kind, QuestionKind
 from metric_core.stages import JUDGED, Stage
 from tasks.models.protocol import Models
+from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings
 from tasks.runtime.usage import StageUsage
 
@@ -65,6 +66,14 @@ class StageDefinition(Generic[S]):
     settings: type[S]
     formulas: Callable[[S], str | None] | None
     function: Callable[[Tables, S, Models, Progress], StageOutput]
+
+    def asked_kinds(self, settings: Settings) -> tuple[Kind, ...]:
+        """Return the kinds of questions that the stage may ask with some settings.
+
+        Args:
+            settings: Settings of the stage.
+        """
+        return settings.asked_kinds(self.asks) if isinstance(settings, JudgedSettings) else ()
 
     def compute(self, tables: Tables, settings: S, models: Models, progress: Progress = ignore_progress) -> StageOutput:
         """Compute the table of one shard.

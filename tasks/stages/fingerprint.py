@@ -12,6 +12,8 @@ from typing import Any
 
 from metric_core.judge_questions import CustomKind, Kind
 from metric_core.stages import Product
+from tasks.judges.protocol import Judge
+from tasks.judges.routed_judge import judge_for
 from tasks.models.protocol import Models
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judged_settings import JudgedSettings
@@ -34,9 +36,8 @@ def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Kind
     """
     content: dict[str, Any] = settings.model_dump(mode="json", exclude=implementation_fields(type(settings)))
     if isinstance(settings, JudgedSettings):
-        judge = models.judge()
         kinds = (*asks, *_kinds_of_metrics(settings, asks))
-        content["judge"] = {kind: judge.fingerprint(kind) if judge.can_answer(kind) else None for kind in kinds}
+        content["judge"] = _judge_fingerprints(models.judge(), kinds, settings.asked_kinds(asks))
     elif isinstance(embedder := getattr(settings, "embedder", None), EmbedderSettings):
         content["embedder"] = embedder.model_dump(mode="json", include={"cross_encoder", "revision"})
         content["embedder"]["identity"] = asdict(models.embedder().identity)
@@ -47,6 +48,20 @@ def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Kind
         if language.recognizer is not None:
             content["recognizer"] = asdict(models.recognizer().identity)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _judge_fingerprints(judge: Judge, kinds: Sequence[Kind], asked: Sequence[Kind]) -> dict[str, str | None]:
+    """Return the fingerprint of each kind of question; None for one that cannot be answered.
+
+    A kind that is not asked counts as if it went to the judge of the first kind that is. So a judge that is asked
+    nothing has no part in the digest, and one judge for all groups gives the same digest as a judge for this one alone.
+    """
+    first = judge_for(judge, asked[0]) if asked else judge
+    found = {}
+    for kind in kinds:
+        answering = judge_for(judge, kind) if kind in asked else first
+        found[str(kind)] = answering.fingerprint(kind) if answering.can_answer(kind) else None
+    return found
 
 
 def _kinds_of_metrics(settings: Settings, asks: Sequence[Kind]) -> list[Kind]:

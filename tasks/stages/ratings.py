@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from metric_core import reasons
-from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
+from metric_core.judge_questions import (
+    RATING_KINDS,
+    ChoiceQuestion,
+    GenerateQuestion,
+    Kind,
+    QuestionKind,
+    RatingRequest,
+)
 from metric_core.records import AnswerStatus, Score, finite_number
 from metric_core.stages import Stage
 from tasks.judges.batching import JudgeBatcher
@@ -29,6 +36,12 @@ class RatingsSettings(JudgedSettings):
     """
 
     metrics: tuple[MetricSettings, ...]
+
+    def asked_kinds(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+        """Return the kinds of questions that the metrics ask; a user-defined one need not declare those of `kinds`."""
+        metrics = [each.request().metric for each in self.metrics]
+        asked = dict.fromkeys(kind for metric in metrics for kind in metric.question_kinds)
+        return tuple(asked | dict.fromkeys(kinds) if any(metric.origin for metric in metrics) else asked)
 
 
 @stage(Stage.RATINGS, version=2, reads=(Stage.SAMPLES, Stage.FOLLOW_UPS), asks=_ASKED_BY_ANY)

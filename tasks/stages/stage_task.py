@@ -181,7 +181,7 @@ class StageTask:
         stage, models = self.definition.stage, _models_of_run().select(settings)
 
         def compute(tables: Tables) -> StageOutput:
-            with hold_slot(settings, self.definition.asks, models.judge):
+            with hold_slot(settings, self.definition.asked_kinds(settings), models.judge):
                 return self.definition.compute(tables, settings, models, partial(progress.advance, stage))
 
         output = windows.compute(stage, reads, compute, is_judged=bool(self.definition.asks))

@@ -25,6 +25,7 @@ from metric_core.evidence import (
 from metric_core.judge_questions import (
     YES,
     ChoiceQuestion,
+    Kind,
     QuestionKind,
     ask_relevant_sentences,
     ask_usefulness_for_reference,
@@ -33,7 +34,7 @@ from metric_core.judge_questions import (
 )
 from metric_core.metric import MetricRequest
 from metric_core.records import AnswerStatus, Sample, Side, VerdictKind, VerdictRequest
-from metric_core.stages import Product, Stage
+from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.evidence.sample_evidence import read_evidence
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
@@ -65,6 +66,11 @@ class VerdictsSettings(JudgedSettings):
     products: tuple[Product, ...]
     every_context: tuple[Side, ...] = ()
     metrics: tuple[MetricSettings, ...] = ()
+
+    def asked_kinds(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+        """Return the kinds of questions that the products are computed from."""
+        asked = {PRODUCTS[product].asks for product in self.products}
+        return tuple(kind for kind in kinds if kind in asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,22 @@ from typing import Any
 import pytest
 import spacy
 
-from metric_core.stages import Product
+from metric_core.judge_questions import KindGroup
+from metric_core.stages import Product, Stage
 from tasks.embedders.huggingface_embedder import HuggingFaceEmbedder
 from tasks.embedders.protocol import EmbedderIdentity
+from tasks.judges.protocol import Judge
+from tasks.judges.routed_judge import RoutedJudge
 from tasks.models.protocol import Models
 from tasks.models.run_models import RunModels
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.model_folder import folder_revision
 from tasks.stages.fingerprint import settings_fingerprint
+from tasks.stages.registry import STAGES
 from tasks.stages.similarity import SimilaritySettings
+from tasks.stages.verdicts import VerdictsSettings
+from tests.tasks.judges.test_routed_judge import Named
 
 
 def test_fingerprint_of_a_folder_follows_its_content(tmp_path: Path) -> None:
@@ -76,3 +82,20 @@ def test_a_cross_encoder_counts_by_its_commit_where_it_is_used() -> None:
     commit[0] = "two"
     after = keys()
     assert (before[0] == after[0], before[1] == after[1]) == (True, False)
+
+
+def test_only_judges_that_are_asked_are_part_of_the_key_of_verdicts() -> None:
+    def key(judge: Judge, *products: Product) -> str:
+        settings = VerdictsSettings(products=products)
+        models: Any = SimpleNamespace(judge=lambda: judge, pipeline=RunModels().select(settings).pipeline)
+        return settings_fingerprint(settings, models, STAGES[Stage.VERDICTS].asks)
+
+    writer, other, verifier = Named("writer"), Named("other"), Named("verifier", {"verdict"})
+    on_claims, useful = Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.USEFULNESS_FOR_REFERENCE
+    before, after = (RoutedJudge(default, {KindGroup.VERDICTS: verifier}) for default in (writer, other))
+    assert key(before, on_claims) == key(after, on_claims) == key(verifier, on_claims)
+    assert key(before, useful) == key(writer, useful) != key(after, useful)
+    both = {key(judge, on_claims, useful) for judge in (before, after, writer, verifier)}
+    assert len(both) == 4
+    swapped = RoutedJudge(writer, {KindGroup.VERDICTS: other})
+    assert key(swapped, on_claims) == key(other, on_claims) != key(before, on_claims)
