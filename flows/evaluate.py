@@ -19,7 +19,7 @@ from flows.execution.run_stages import read_samples, run_shards
 from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
 from flows.execution.sent_scores import send_scores_of_run
-from flows.execution.spending import cost_entry, measure_throughput
+from flows.execution.spending import cost_so_far, measure_throughput
 from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
@@ -138,7 +138,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     if anchor is not None:
         findings = {**findings, "anchor": anchor}
         read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))
-    findings = {**findings, "cost": cost_entry(run.config, refs, anchor)}
+    findings = {**findings, "cost": cost_so_far()}
     write_run_folder(run, read, refs, findings)
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)

@@ -115,19 +115,21 @@ def _parse_rates(text: str) -> "Rates":
 
 
 def _forecast_content(forecast: "Forecast") -> dict[str, Any]:
+    from tasks.metering.money import cost_entry  # noqa: PLC0415 keeps `assay --help` quick
+
     rates = forecast.rates
     measured = None if rates is None or rates.measured is None else rates.measured.isoformat()
     return {
         "seconds": forecast.seconds,
         "rates": None if rates is None else asdict(rates) | {"measured": measured},
-        "cost": None if forecast.money is None else forecast.money.to_json(),
+        "cost": cost_entry(forecast.by_judge),
         "covered_by_budget": forecast.covered,
     }
 
 
 def _forecast_lines(config: "RunConfig", dry_run: "DryRun", forecast: "Forecast") -> Iterator[str]:
     """Yield what the questions to a judge server are expected to take and to cost."""
-    from tasks.metering.money import money_text  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.metering.money import cost_entry, money_text  # noqa: PLC0415 keeps `assay --help` quick
 
     tally, rates = dry_run.tally, forecast.rates
     if not tally.requests:
@@ -144,8 +146,8 @@ def _forecast_lines(config: "RunConfig", dry_run: "DryRun", forecast: "Forecast"
         most = "at most " if rates.is_lower_bound else ""
         yield f"The judge needs {most}about {_duration(forecast.seconds)} for that, {at}."
     if forecast.money is not None:
-        yield f"Cost of the judge: about {money_text(forecast.money.to_json())}."
-    elif config.prices.are_known:
+        yield f"Cost of the judge: about {money_text(cost_entry(forecast.by_judge))}."
+    elif config.has_prices:
         yield "The cost of the judge is not known: GPUs cost by the hour."
     if forecast.covered is not None:
         yield "The budget is enough for that." if forecast.covered else "The budget is not enough: the run would stop."

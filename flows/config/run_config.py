@@ -10,7 +10,7 @@ from flows.config.loading_options import LoadingOptions
 from flows.config.output_options import OutputOptions, TableStoreOptions
 from flows.config.runner_options import ExecutionOptions
 from metric_core.judge_questions import KindGroup
-from tasks.options.cost_options import CostOptions
+from tasks.options.cost_options import CostOptions, Prices
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -33,6 +33,12 @@ class RunConfig(
     EvaluationOptions,
 ):
     """The configuration of a run: what is evaluated, with which models, and where the results go."""
+
+    @property
+    def all_prices(self) -> tuple[Prices, ...]:
+        """All prices of the configuration: those of all judges, and those that judges have of their own."""
+        own = [judge.server.prices for judge in self.judges if judge.server is not None]
+        return (self.prices, *(prices for prices in own if prices is not None))
 
 
 def launches(config: RunConfig) -> dict[KindGroup | None, LaunchSettings]:

@@ -66,7 +66,11 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
     anchor = plan_anchor(config, plan)
     if anchor is None:
         return dry_run
-    return replace(dry_run, anchor=_preview_rows(anchor.config, anchor.plan, fetch=False))
+    of_anchor = _preview_rows(anchor.config, anchor.plan, fetch=False)
+    both = {account: Tally() for account in (*dry_run.accounts, *of_anchor.accounts)}
+    for each in (dry_run, of_anchor):
+        both |= {account: both[account] + tally for account, tally in each.accounts.items()}
+    return replace(dry_run, anchor=of_anchor, accounts=both)
 
 
 def _preview_rows(config: RunConfig, plan: Plan, *, fetch: bool) -> DryRun:
@@ -132,7 +136,10 @@ class _DryRunner:
         counted = tuple(stages.values())
         judge = self._judge(counted)
         shards = len(samples.refs)
-        return DryRun(rows, samples.bad_row_count, shards, counted, problems, judges=judges, judge=judge)
+        accounts = dict(self._ledger.accounts)
+        return DryRun(
+            rows, samples.bad_row_count, shards, counted, problems, judges=judges, judge=judge, accounts=accounts
+        )
 
     def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the name of each judge with the kinds of counted questions that would go to it."""

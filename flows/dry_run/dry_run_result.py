@@ -8,6 +8,7 @@ from enum import StrEnum
 from metric_core.stages import Stage
 from tasks.dry_run.counting_judge import Tally
 from tasks.judges.protocol import JudgeIdentity
+from tasks.metering.accounts import Account
 
 
 class Certainty(StrEnum):
@@ -93,6 +94,8 @@ class DryRun:
         anchor: The evaluation of the anchor; None if the run has none.
         judges: Name of each judge -> kinds of questions that would go to it.
         judge: Identity of the judge; None if it is not needed, or not known.
+        accounts: Questions to each judge with prices of its own, and to the others under None, with those about the
+            anchor.
     """
 
     rows: int
@@ -104,6 +107,7 @@ class DryRun:
     anchor: "DryRun | None" = None
     judges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     judge: JudgeIdentity | None = None
+    accounts: Mapping[Account | None, Tally] = field(default_factory=dict)
 
     @property
     def tally(self) -> Tally:

@@ -1,7 +1,7 @@
 """Predict the time and the money of a run from its dry run: tokens at rates that were measured before, or are given."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,8 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import JUDGE, SERVED, RecordedRun
 from tasks.history.run_entry import describe_model, shorten_digest
 from tasks.judges.protocol import JudgeIdentity
-from tasks.metering.money import Money, money_of
+from tasks.metering.accounts import sum_by_judge
+from tasks.metering.money import Money, add_money
 from tasks.runtime.usage import Usage
 
 _MILLION = 1_000_000
@@ -65,12 +66,14 @@ class Forecast:
         seconds: Seconds that the judge needs; None without rates.
         money: Price of the judge's work; None if nothing has a price, or the time is needed and not known.
         covered: True if the budget covers it; None without a budget, or if that cannot be told.
+        by_judge: Price of each judge with prices of its own, and that of the others under "".
     """
 
     rates: Rates | None
     seconds: float | None
     money: Money | None
     covered: bool | None
+    by_judge: Mapping[str, Money] = field(default_factory=dict)
 
 
 def make_forecast(config: RunConfig, dry_run: DryRun, rates: Rates | None = None) -> Forecast:
@@ -85,22 +88,36 @@ def make_forecast(config: RunConfig, dry_run: DryRun, rates: Rates | None = None
     if rates is None and tally.requests:
         rates = _find_rates(config, dry_run.judge)
     seconds = 0.0 if not tally.requests else None if rates is None else rates.seconds(tally)
-    usage = Usage(
-        requests=tally.requests,
-        prompt_tokens=tally.prompt_tokens,
-        cached_tokens=tally.cached_tokens,
-        output_tokens=tally.output_tokens,
-    )
-    needs_time = config.prices.gpu_hour is not None
-    money = None if needs_time and seconds is None else money_of(config.prices, usage, seconds or 0.0)
-    return Forecast(rates, seconds, money, _is_covered(config, usage, money))
+    money = add_money(by_judge.values()) if (by_judge := _money_by_judge(config, dry_run, rates)) is not None else None
+    return Forecast(rates, seconds, money, _is_covered(config, tally, money), by_judge or {})
 
 
-def _is_covered(config: RunConfig, usage: Usage, money: Money | None) -> bool | None:
+def _money_by_judge(config: RunConfig, dry_run: DryRun, rates: Rates | None) -> dict[str, Money] | None:
+    """Return the price of the work of each judge; None if one has a price per hour and its time is not known."""
+    accounts = dry_run.accounts or {None: dry_run.tally}
+    used = [
+        config.prices if account is None else account.prices for account, tally in accounts.items() if tally.requests
+    ]
+    if rates is None and any(prices.gpu_hour is not None for prices in used):
+        return None
+    usages = {
+        account: Usage(
+            requests=tally.requests,
+            prompt_tokens=tally.prompt_tokens,
+            cached_tokens=tally.cached_tokens,
+            output_tokens=tally.output_tokens,
+            seconds=0.0 if rates is None else rates.seconds(tally),
+        )
+        for account, tally in accounts.items()
+    }
+    return sum_by_judge(usages, config.prices)
+
+
+def _is_covered(config: RunConfig, tally: Tally, money: Money | None) -> bool | None:
     budget = config.budget
     if budget is None or (budget.money is not None and money is None):
         return None
-    tokens = usage.prompt_tokens + usage.output_tokens
+    tokens = tally.prompt_tokens + tally.output_tokens
     enough_tokens = budget.tokens is None or tokens < budget.tokens
     return enough_tokens and (budget.money is None or money is None or money.total < budget.money)
 

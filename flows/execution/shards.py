@@ -74,6 +74,7 @@ class ShardQueue:
     """
 
     def __init__(self, config: RunConfig, levels: Sequence[Sequence[Stage]], rows: Mapping[Stage, int]) -> None:
+        self._config = config
         self._levels = levels
         self._limit = max_concurrent_shards(config)
         self._reports = config.runner.engine != "threads"
@@ -110,7 +111,7 @@ class ShardQueue:
         for stage, submitted in work.submitted.items():
             tables[stage] = submitted.future.result()
             if self._reports:
-                count_elsewhere(tables[stage].usage)
+                count_elsewhere(self._config, tables[stage].usage)
                 progress.advance(stage, submitted.rows)
         work.shard.collect(tables)
         self._submit(work.shard, work.level + 1)

@@ -1,15 +1,18 @@
 """Meter what a run asks of its judge, and write its cost into run.json."""
 
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from flows.config.run_config import RunConfig
-from tasks.metering.meter import Meter, current_meter, use_meter
-from tasks.metering.money import money_of
+from metric_core.judge_questions import KindGroup, QuestionKind
+from tasks.metering.accounts import Account, account_of
+from tasks.metering.meter import ASSUMED, Meter, current_meter, use_meter
+from tasks.metering.money import cost_entry, money_of
 from tasks.metering.throughput import throughput_entry
-from tasks.runtime.usage import StageUsage, Usage
-from tasks.tables.table_store import StageRef
+from tasks.options.cost_options import Prices
+from tasks.options.judge_options import SingleJudgeSettings
+from tasks.runs.judge_roles import groups_of
+from tasks.runtime.usage import KindUsage, StageUsage, Usage
 
 
 def meter_run(config: RunConfig) -> AbstractContextManager[Meter]:
@@ -21,36 +24,53 @@ def meter_run(config: RunConfig) -> AbstractContextManager[Meter]:
     return use_meter(Meter(config.prices, config.budget))
 
 
-def count_elsewhere(usage: StageUsage) -> None:
+def count_elsewhere(config: RunConfig, usage: StageUsage) -> None:
     """Count what a stage asked in another process, where the run has no meter.
 
+    Such a process tells what it asked per kind of question, not per judge. Where judges with different prices may have
+    answered a kind, as in a panel, its tokens count at the prices of the dearest.
+
     Args:
+        config: Configuration of the run.
         usage: Cost of the stage's table, which was computed in this run.
 
     Raises:
         BudgetSpentError: The budget is spent.
     """
-    if (meter := current_meter()) is not None:
-        meter.count_elsewhere(_usage_of(usage))
+    if (meter := current_meter()) is None:
+        return
+    for kind, of_kind in usage.kinds.items():
+        meter.count_elsewhere(_usage_of(of_kind), _account(config, kind))
 
 
-def cost_entry(config: RunConfig, refs: Sequence[StageRef], anchor: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the entry `cost` of run.json: the money that the questions of a run have cost, with those of its anchor.
+def _account(config: RunConfig, kind: str) -> Account | None:
+    """Return the account that questions of a kind are charged to in another process; None for the prices of the run."""
+    (group,) = groups_of([kind])
+    judges = config.judges_of(KindGroup(group))
+    if judges[0].profile is not None and kind != QuestionKind.VERDICT:
+        judges += config.judge, *config.panel  # a model that only verifies passes other questions on
+    charged = [account_of(judge.server, _model_of(judge)) for judge in judges]
+    return max(charged, key=lambda account: _price(config.prices if account is None else account.prices))
 
-    Args:
-        config: Configuration of the run.
-        refs: Tables of all stages and shards.
-        anchor: Entry of the anchor in run.json; None without an anchor.
+
+def _price(prices: Prices) -> float:
+    money = money_of(prices, ASSUMED, 0.0)
+    return 0.0 if money is None else money.total
+
+
+def _model_of(judge: SingleJudgeSettings) -> str:
+    server = judge.server
+    return judge.backend if server is None else server.model or " and ".join(server.urls)
+
+
+def cost_so_far() -> dict[str, Any] | None:
+    """Return the entry `cost` of run.json: what the questions of a run have cost, with those of its anchor.
 
     Returns:
         The entry; None if nothing has a price.
     """
-    meter, usage = current_meter(), sum((_usage_of(ref.usage) for ref in refs), Usage())
-    asked = (anchor or {}).get("usage") or {}
-    names = ("requests", "prompt_tokens", "cached_tokens", "output_tokens")
-    usage += Usage(**{name: asked.get(name, 0) for name in names})
-    money = money_of(config.prices, usage, 0.0 if meter is None else meter.usage.seconds)
-    return None if money is None else money.to_json()
+    meter = current_meter()
+    return None if meter is None else cost_entry(meter.money_by_judge)
 
 
 def measure_throughput(rows: int) -> dict[str, Any] | None:
@@ -68,13 +88,13 @@ def spent_entry() -> dict[str, Any]:
     meter = current_meter()
     if meter is None:
         return {}
-    usage, money = meter.usage, meter.money
+    usage = meter.usage
     names = ("requests", "prompt_tokens", "cached_tokens", "output_tokens", "seconds")
     spent = {name: getattr(usage, name) for name in names}
-    return {"usage": spent, "cost": None if money is None else money.to_json()} if usage.requests else {}
+    return {"usage": spent, "cost": cost_so_far()} if usage.requests else {}
 
 
-def _usage_of(usage: StageUsage) -> Usage:
+def _usage_of(usage: KindUsage) -> Usage:
     return Usage(
         requests=usage.requests,
         prompt_tokens=usage.prompt_tokens,

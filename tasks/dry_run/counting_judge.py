@@ -37,6 +37,7 @@ from tasks.judges.protocol import (
     notify_all,
 )
 from tasks.languages.scripts import SENTENCE_ENDS
+from tasks.metering.accounts import Account, account_of
 from tasks.metering.prefix_forecast import PrefixForecast
 from tasks.options.judge_options import SingleJudgeSettings
 
@@ -99,13 +100,16 @@ class Ledger:
     """Judges that could not be opened; another attempt would wait for the timeout again."""
     prefixes: PrefixForecast = field(default_factory=PrefixForecast)
     """The prompts of all questions to a server."""
+    accounts: dict[Account | None, Tally] = field(default_factory=dict)
+    """The questions charged to each judge with prices of its own, and to the others under None."""
     _tallies: dict[str, Tally] = field(default_factory=dict)
     _noted: set[tuple[str, str]] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
 
-    def add(self, kind: Kind, tally: Tally) -> None:
-        """Add a tally to the sum of a kind of question."""
+    def add(self, kind: Kind, tally: Tally, account: Account | None = None) -> None:
+        """Add a tally to the sum of a kind of question, and to that of an account."""
         with self._lock:
+            self.accounts[account] = self.accounts.get(account, Tally()) + tally
             self._tallies[str(kind)] = self._tallies.get(str(kind), Tally()) + tally
 
     def is_new(self, fingerprint: str, digest: str) -> bool:
@@ -196,15 +200,16 @@ class CountingJudge:
         stand_in: Callable[..., A],
         on_answer: Callable[[int, A], None] | None,
     ) -> list[A]:
+        account = account_of(self._server, self.identity.model)
         asked = []
         for question, answer in zip(questions, known, strict=True):
             tally = Tally(1, 1) if answer is not None else self._find_waiting(question)
             if tally is None and self._forecast is not None and isinstance(question, ChoiceQuestion):
                 asked.append(question)
             else:
-                self._ledger.add(question.kind, tally or self._count_missing(question))
+                self._ledger.add(question.kind, tally or self._count_missing(question), account)
         if asked and self._forecast is not None:
-            self._ledger.add(asked[0].kind, self._count_verdicts(asked, self._forecast))
+            self._ledger.add(asked[0].kind, self._count_verdicts(asked, self._forecast), account)
         answers = [
             stand_in(question) if answer is None else answer for question, answer in zip(questions, known, strict=True)
         ]

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from metric_core.errors import BudgetSpentError
-from tasks.metering.money import Money, format_money, money_of
+from tasks.metering.accounts import Account, Charges, sum_by_judge
+from tasks.metering.money import Money, add_money, format_money, money_of
 from tasks.metering.prefix_forecast import PrefixForecast
 from tasks.metering.server_counters import NOTHING, Counters, CounterWatch, ReadCounters
 from tasks.metering.timeline import Interval, Timeline
@@ -110,7 +111,7 @@ class Meter:
     """The requests of a run to its judge, over all servers and threads of this process.
 
     Args:
-        prices: Prices of the judge.
+        prices: Prices of the judges that have none of their own.
         budget: The most that the run may cost; None for no limit.
         clock: Returns the time in seconds.
         cpu: Returns the CPU time of this process in seconds.
@@ -130,7 +131,8 @@ class Meter:
         self._lock = Lock()
         self._watching = Lock()
         self._servers: dict[str, _Server] = {}
-        self._observers: dict[str, ServerObserver] = {}
+        self._observers: dict[tuple[str, Account | None], ServerObserver] = {}
+        self._accounts: dict[Account | None, Charges] = {None: Charges()}
         self._usage = Usage()
         self._first: float | None = None
         self._last = 0.0
@@ -144,6 +146,7 @@ class Meter:
         slots: int,
         prompts: Iterable[tuple[str, int]] = (),
         counters: ReadCounters | None = None,
+        account: Account | None = None,
     ) -> "ServerObserver":
         """Return the observer of some requests to a server.
 
@@ -153,13 +156,15 @@ class Meter:
             prompts: Prompts of the requests, in their order, from which the share of cached tokens is estimated if the
                 server does not tell it; with each the number of characters that the next ones probably begin with too.
             counters: Reads the counters of the server; None if it offers none.
+            account: Account of a judge with prices of its own; None for the prices of the run.
         """
         if counters is not None and name not in self._servers:
             self._watch(name, slots, counters)
         with self._lock:
             server = self._server(name, slots)
-            # One observer per server: requests of one observer may be sent together.
-            observer = self._observers.setdefault(name, ServerObserver(self, server))
+            spent = self._accounts.setdefault(account, Charges())
+            # One observer per server and account: requests of one observer may be sent together.
+            observer = self._observers.setdefault((name, account), ServerObserver(self, server, spent))
             is_told = server.tells_cached and server.usage.requests > 0
         if not is_told:
             server.expect(prompts)
@@ -189,17 +194,21 @@ class Meter:
             if server.watch is not None:
                 server.watch.close()
 
-    def count_elsewhere(self, usage: Usage) -> None:
+    def count_elsewhere(self, usage: Usage, account: Account | None = None) -> None:
         """Count what another process asked.
 
         Args:
             usage: Requests and tokens.
+            account: Account of a judge with prices of its own; None for the prices of the run.
 
         Raises:
             BudgetSpentError: The budget is spent.
         """
         with self._lock:
             self._usage += usage
+            spent = self._accounts.setdefault(account, Charges())
+            spent.usage += usage
+            spent.conversations += usage.requests
             self._conversations += usage.requests
             self._check()
 
@@ -212,8 +221,16 @@ class Meter:
     @property
     def money(self) -> Money | None:
         """The price of the work so far; None if nothing has a price."""
-        usage = self.usage
-        return money_of(self._prices, usage, usage.seconds)
+        return add_money(self.money_by_judge.values())
+
+    @property
+    def money_by_judge(self) -> dict[str, Money]:
+        """The price of the work so far of each judge with prices of its own, and that of the others under ""."""
+        with self._lock:
+            return self._money_by_judge()
+
+    def _money_by_judge(self) -> dict[str, Money]:
+        return sum_by_judge({account: charges.total() for account, charges in self._accounts.items()}, self._prices)
 
     def records(self) -> list[ServerRecord]:
         """Return a record of each server that was asked anything."""
@@ -251,11 +268,11 @@ class Meter:
             for server in self._servers.values():
                 server.timeline.wait_for_store(now, change)
 
-    async def _admit(self, conversations: int) -> None:
-        while self._budget is not None and not self._reserve(conversations):
+    async def _admit(self, spent: Charges, conversations: int) -> None:
+        while self._budget is not None and not self._reserve(spent, conversations):
             await asyncio.sleep(_PAUSE)
 
-    def _reserve(self, conversations: int) -> bool:
+    def _reserve(self, spent: Charges, conversations: int) -> bool:
         """Return whether the budget covers more conversations beside those in flight; it may if others are done.
 
         Raises:
@@ -263,29 +280,40 @@ class Meter:
         """
         with self._lock:
             self._check()
-            if self._in_flight and self._is_beyond(self._in_flight + conversations):
+            if self._in_flight and self._is_beyond(spent, conversations):
                 return False
             self._in_flight += conversations
+            spent.in_flight += conversations
             return True
 
     def _check(self) -> None:
-        if self._is_beyond(0):
+        if self._is_beyond():
             raise BudgetSpentError(self._describe())
 
-    def _is_beyond(self, unanswered: int) -> bool:
-        """Return whether the budget is spent once some more conversations are answered."""
+    def _is_beyond(self, asking: Charges | None = None, conversations: int = 0) -> bool:
+        """Return whether the budget is spent.
+
+        Args:
+            asking: Account that asks more, so that what is in flight counts as if it were answered; None for now.
+            conversations: Number of further conversations.
+        """
         if self._budget is None:
             return False
         known = self._total()
         mean, answered = (known, self._conversations) if self._conversations else (ASSUMED, 1)
-        share = unanswered / answered
+        share = 0.0 if asking is None else (self._in_flight + conversations) / answered
         tokens = known.prompt_tokens + known.output_tokens + (mean.prompt_tokens + mean.output_tokens) * share
         if self._budget.tokens is not None and tokens >= self._budget.tokens:
             return True
-        spent, more = money_of(self._prices, known, known.seconds), money_of(self._prices, mean, 0.0)
-        if self._budget.money is None or spent is None or more is None:
+        if self._budget.money is None or (money := add_money(self._money_by_judge().values())) is None:
             return False
-        return spent.total + more.total * share >= self._budget.money
+        expected = 0.0
+        for account, spent in self._accounts.items() if asking is not None else ():
+            unanswered = spent.in_flight + (conversations if spent is asking else 0)
+            mean, answered = (spent.usage, spent.conversations) if spent.conversations else (ASSUMED, 1)
+            more = money_of(self._prices if account is None else account.prices, mean, 0.0)
+            expected += 0.0 if more is None else more.total * unanswered / answered
+        return money.total + expected >= self._budget.money
 
     def _total(self) -> Usage:
         seconds = 0.0 if self._first is None else self._last - self._first
@@ -300,26 +328,28 @@ class Meter:
     def _describe(self) -> str:
         usage, budget = self._total(), self._budget or Budget()
         spent = f"{usage.prompt_tokens:,} prompt tokens and {usage.output_tokens:,} output tokens"
-        money = money_of(self._prices, usage, usage.seconds)
+        money = add_money(self._money_by_judge().values())
         if money is not None:
             spent = f"{format_money(money.total, money.currency)} for {spent}"
         limit = f"{budget.tokens:,} tokens" if budget.tokens is not None else ""
         if budget.money is not None:
-            amount = format_money(budget.money, self._prices.currency)
+            amount = format_money(budget.money, self._prices.currency if money is None else money.currency)
             limit = f"{limit} and {amount}" if limit else amount
         return (
             f"the budget of {limit} is spent: {spent} in {usage.requests:,} requests. Their answers and the finished "
             "stage tables are cached. Raise the budget (--budget) and repeat the command: it continues from there"
         )
 
-    def _start(self, server: _Server, conversations: int) -> None:
+    def _start(self, server: _Server, spent: Charges, conversations: int) -> None:
         with self._lock:
             now = self._clock()
             if self._first is None:
                 self._first = self._last = now
+            if spent.first is None:
+                spent.first = spent.last = now
             server.timeline.start_request(now, conversations)
 
-    def _end(self, server: _Server, conversations: int, tokens: ReplyTokens | None) -> None:
+    def _end(self, server: _Server, spent: Charges, conversations: int, tokens: ReplyTokens | None) -> None:
         answered = tokens or ReplyTokens(0, 0, 0)
         cached = min(answered.cached or 0, answered.prompt)
         estimated = cached if answered.cached is not None else round(server.cached_share * answered.prompt)
@@ -327,8 +357,14 @@ class Meter:
         with self._lock:
             now = self._clock()
             self._last = max(self._last, now)
-            self._in_flight -= conversations if self._budget is not None else 0
-            self._conversations += 0 if tokens is None else conversations
+            spent.last = max(spent.last, now)
+            spent.usage += usage
+            if self._budget is not None:
+                self._in_flight -= conversations
+                spent.in_flight -= conversations
+            if tokens is not None:
+                self._conversations += conversations
+                spent.conversations += conversations
             self._usage += usage
             server.usage += usage
             server.tells_cached = server.tells_cached and answered.cached is not None
@@ -344,11 +380,13 @@ class ServerObserver:
     Args:
         meter: Meter of the run.
         server: Counts of the server.
+        spent: Counts of the account that is charged.
     """
 
-    def __init__(self, meter: Meter, server: _Server) -> None:
+    def __init__(self, meter: Meter, server: _Server, spent: Charges) -> None:
         self._meter = meter
         self._server = server
+        self._spent = spent
 
     async def begin(self, conversations: int) -> Callable[[ReplyTokens | None], None]:
         """Wait until the budget allows a request, and count it.
@@ -362,9 +400,9 @@ class ServerObserver:
         Raises:
             BudgetSpentError: The budget is spent.
         """
-        await self._meter._admit(conversations)  # noqa: SLF001 the observer is a part of the meter
-        self._meter._start(self._server, conversations)  # noqa: SLF001
-        return lambda tokens: self._meter._end(self._server, conversations, tokens)  # noqa: SLF001
+        await self._meter._admit(self._spent, conversations)  # noqa: SLF001 the observer is a part of the meter
+        self._meter._start(self._server, self._spent, conversations)  # noqa: SLF001
+        return lambda tokens: self._meter._end(self._server, self._spent, conversations, tokens)  # noqa: SLF001
 
 
 _CURRENT: ContextVar[Meter] = ContextVar("meter")

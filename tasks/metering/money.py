@@ -1,6 +1,6 @@
 """Turn tokens and hours into money."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,16 @@ class Money:
     def total(self) -> float:
         """The sum of all parts."""
         return _round(self.prompt + self.cached_prompt + self.output + self.gpu)
+
+    def __add__(self, other: "Money") -> "Money":
+        """Return the sum of two amounts in the same currency."""
+        return Money(
+            self.currency,
+            prompt=_round(self.prompt + other.prompt),
+            cached_prompt=_round(self.cached_prompt + other.cached_prompt),
+            output=_round(self.output + other.output),
+            gpu=_round(self.gpu + other.gpu),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the content for run.json."""
@@ -71,6 +81,31 @@ def money_of(prices: Prices, usage: Usage, seconds: float) -> Money | None:
     )
 
 
+def add_money(parts: Iterable[Money | None]) -> Money | None:
+    """Return the sum of several amounts; None if none is known.
+
+    >>> add_money([Money("USD", output=0.5), None, Money("USD", output=0.25)]).total, add_money([None])
+    (0.75, None)
+    """
+    known = [part for part in parts if part is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
+def cost_entry(by_judge: Mapping[str, Money]) -> dict[str, Any] | None:
+    """Return the entry `cost` of run.json; None if nothing has a price.
+
+    Args:
+        by_judge: Name of each judge with prices of its own -> price of its work; that of the others under "".
+
+    >>> cost_entry({"": Money("USD", output=0.5), "verifier": Money("USD", prompt=0.1)})["judges"]
+    [{'judge': '', 'total': 0.5}, {'judge': 'verifier', 'total': 0.1}]
+    """
+    if (money := add_money(by_judge.values())) is None:
+        return None
+    judges = [{"judge": name, "total": round(each.total, 6)} for name, each in by_judge.items()]
+    return money.to_json() | ({"judges": judges} if any(by_judge) else {})
+
+
 def _round(amount: float) -> float:
     return round(amount, 9)
 
@@ -94,6 +129,10 @@ def money_text(entry: Mapping[str, Any] | None) -> str | None:
 
     >>> money_text({"currency": "USD", "total": 0.9, "prompt": 0.5, "cached_prompt": 0.0, "output": 0.4, "gpu": 0.0})
     '0.90 USD (prompt tokens 0.50, output tokens 0.40)'
+    >>> judges = [{"judge": "", "total": 0.4}, {"judge": "verifier", "total": 0.1}]
+    >>> one = {"currency": "USD", "total": 0.5, "prompt": 0.5, "cached_prompt": 0.0, "output": 0.0, "gpu": 0.0}
+    >>> money_text({**one, "judges": judges})
+    '0.50 USD: other judges 0.40 USD, verifier 0.10 USD'
     """
     if entry is None:
         return None
@@ -105,4 +144,8 @@ def money_text(entry: Mapping[str, Any] | None) -> str | None:
         if entry[name]
     ]
     total = format_money(entry["total"], currency)
-    return f"{total} ({', '.join(parts)})" if len(parts) > 1 else total
+    text = f"{total} ({', '.join(parts)})" if len(parts) > 1 else total
+    by_judge = [
+        f"{each['judge'] or 'other judges'} {format_money(each['total'], currency)}" for each in entry.get("judges", ())
+    ]
+    return f"{text}: {', '.join(by_judge)}" if len(by_judge) > 1 else text

@@ -151,7 +151,8 @@ class CostOptions(OptionGroup):
     prices: Annotated[
         Prices,
         Option(
-            "Prices of the judge, with which plans, summaries and the history show money.",
+            "Prices of the judge, with which plans, summaries and the history show money. server.prices of a judge "
+            "replaces them for that judge.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -174,8 +175,28 @@ class CostOptions(OptionGroup):
         ),
     ] = None
 
+    @property
+    def all_prices(self) -> tuple[Prices, ...]:
+        """All prices of the configuration."""
+        return (self.prices,)
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether anything of any judge has a price."""
+        return any(prices.are_known for prices in self.all_prices)
+
+    @property
+    def currency(self) -> str:
+        """The currency of all prices."""
+        return next((prices.currency for prices in self.all_prices if prices.are_known), self.prices.currency)
+
     @model_validator(mode="after")
     def _can_be_counted(self) -> Self:
+        currencies = sorted({prices.currency for prices in self.all_prices if prices.are_known})
+        if len(currencies) > 1:
+            raise ValueError(
+                f"the judges have prices in {' and '.join(currencies)}, which cannot be added: give all in one currency"
+            )
         if (problem := self._uncounted_budget) is not None:
             raise ValueError(problem)
         return self
@@ -191,7 +212,7 @@ class CostOptions(OptionGroup):
 
     @property
     def _uncounted_budget(self) -> str | None:
-        if self.budget is not None and self.budget.money is not None and not self.prices.are_known:
+        if self.budget is not None and self.budget.money is not None and not self.has_prices:
             return (
                 f"budget is {self.budget.money:g} in money, but nothing has a price: set prices.prompt, prices.output "
                 "or prices.gpu_hour, or give the budget in tokens, such as '20M tokens'"

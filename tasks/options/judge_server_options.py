@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from tasks.options.cost_options import Prices
 from tasks.options.option import Option, implementation_fields
 from tasks.options.server_options import ServerOptions
 from tasks.plugins.instantiate import is_secret_name
@@ -214,6 +215,17 @@ class ServerJudgeOptions(ServerOptions):
         if self.peak_concurrency is not None:
             return max(self.concurrency, self.peak_concurrency)
         return _PEAK * self.concurrency if self.concurrency >= _FREE else self.concurrency
+
+    prices: Annotated[
+        Prices | None,
+        Option(
+            "Prices of this judge alone. Default: [prices].",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=[{"prompt": 0.15, "output": 0.6}],
+        ),
+    ] = None
 
     @property
     def prompt_source(self) -> str:

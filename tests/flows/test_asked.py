@@ -14,6 +14,7 @@ import pytest
 
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
+from flows.dry_run.forecast import make_forecast
 from flows.evaluate import run_evaluation
 from flows.execution.plan import plan_run
 from metric_core.stages import Stage
@@ -195,6 +196,21 @@ def test_another_verifier_asks_no_writing_and_another_writer_no_verdicts(bench: 
         bench.run(judge={**served, "server": {"urls": [writer.url]}, "verdicts": verifier.url})
         assert Counter(map(kind_of, writer.asked)) == {kind: n for kind, n in COLD.items() if kind != "verdicts"}
         assert len(verifier.asked) == 6
+        for judge in (bench.judge, verifier):
+            judge.shape = lambda reply: {**reply, "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+        dear = {"urls": [verifier.url], "prices": {"output": 1000.0}}
+        routed = {"judge": {**served, "verdicts": {"backend": "server", "server": dear}}, "prices": {"prompt": 1.0}}
+        config = bench.config(**routed)
+        assert make_dry_run(config, plan_run(config)).tally.asked == 0  # prices are no part of a key
+        rows = [{**ROWS[0], "response": "Hall 7 does."}, *ROWS[1:]]
+        config = bench.config(rows, **routed)
+        forecast = make_forecast(config, make_dry_run(config, plan_run(config)))
+        assert forecast.by_judge["verifier"].total > forecast.by_judge[""].total > 0
+        bench.run(rows, **routed)
+        cost = bench.manifest["cost"]
+        totals = {each["judge"]: each["total"] for each in cost["judges"]}
+        assert totals == pytest.approx({"": 0.0001 * sum(bench.asked.values()), "verifier": 0.01 * 2})
+        assert cost["total"] == pytest.approx(sum(totals.values()))
 
 
 def test_sampling_options_ask_only_requests_that_use_them(bench: Bench) -> None:

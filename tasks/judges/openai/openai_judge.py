@@ -29,6 +29,7 @@ from tasks.judges.openai.reply_parsing import (
 from tasks.judges.openai.request_body import Body, chat_messages, generate_request_body
 from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
+from tasks.metering.accounts import account_of
 from tasks.metering.meter import current_meter
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
@@ -305,7 +306,8 @@ class OpenAIJudge:
         texts = ((f"{prompt.system}{prompt.user}", len(prompt.system) + len(prompt.prefix_key)) for prompt in prompts)
         slots, counters = options.concurrency * len(options.urls), self._connection.read_counters
         has_counters = self.features.software.startswith(VLLM)
-        return meter.observe(" and ".join(options.urls), slots, texts, counters if has_counters else None)
+        account = account_of(options, self.features.model)
+        return meter.observe(" and ".join(options.urls), slots, texts, counters if has_counters else None, account)
 
     def _fit_to_window(self, pending: Sequence[_PendingQuestion]) -> list[_PendingQuestion]:
         """Limit the replies to the tokens left in the context window; mark questions whose prompts leave too few."""

@@ -25,12 +25,13 @@ from tasks.judges.verifiers.readings import (
     score_support,
     span_support,
 )
+from tasks.metering.accounts import account_of
 from tasks.metering.meter import current_meter
 from tasks.model_clients.connection import Connection
 from tasks.model_clients.jobs import Request, RequestObserver, UnusableError
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.reply_fields import get_count, get_model
-from tasks.options.server_options import ServerOptions
+from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.profiles.profile import (
     ChatForm,
     ClassReading,
@@ -111,7 +112,7 @@ class ServedEngine:
     """
 
     def __init__(
-        self, profile: Profile, connection: Connection, options: ServerOptions, model: str, window: int
+        self, profile: Profile, connection: Connection, options: ServerJudgeOptions, model: str, window: int
     ) -> None:
         self._options = options
         self.model = model
@@ -217,7 +218,8 @@ class ServedEngine:
         if meter is None:
             return None
         slots, counters = options.concurrency * len(options.urls), self._connection.read_counters
-        return meter.observe(" and ".join(options.urls), slots, counters=counters)
+        account = account_of(options, self.model)
+        return meter.observe(" and ".join(options.urls), slots, counters=counters, account=account)
 
     def _body(self, pairs: Sequence[Pair], joined: Sequence[Sequence[int]]) -> tuple[str, dict[str, Any]]:
         form = self._profile.form

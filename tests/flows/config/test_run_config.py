@@ -260,3 +260,11 @@ def test_a_run_launches_the_judges_of_groups_and_asks_them_where_they_run() -> N
     ready = with_launched_judges(config, {None: "http://a:1/v1", KindGroup.VERDICTS: "http://b:2/v1"})
     assert launches(ready) == {}
     assert [judge.server and judge.server.urls for judge in ready.judges] == [("http://a:1/v1",), ("http://b:2/v1",)]
+
+
+def test_judges_may_have_prices_of_their_own_in_one_currency() -> None:
+    judge = {"verdicts": {"backend": "server", "server": {"urls": ["http://gpu/v1"], "prices": {"prompt": 0.1}}}}
+    config = RunConfig.model_validate({"judge": judge, "budget": 2.5})  # prices of any judge make money countable
+    assert (config.has_prices, config.prices.are_known, config.currency) == (True, False, "USD")
+    with pytest.raises(ValueError, match="prices in EUR and USD, which cannot be added"):
+        RunConfig.model_validate({"judge": judge, "prices": {"prompt": 1.0, "currency": "EUR"}})

@@ -4,6 +4,7 @@ import pytest
 
 from metric_core.errors import BudgetSpentError
 from metric_core.judge_questions import ask_verdict
+from tasks.judges.panel import PanelJudge
 from tasks.metering.meter import Meter, use_meter
 from tasks.options.cost_options import Budget, Prices
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
@@ -32,6 +33,25 @@ def test_requests_are_counted_with_their_tokens_per_server(serve: Serve, open_ju
     money = meter.money
     assert money is not None
     assert money.total == pytest.approx(60 * (60 * 1.0 + 40 * 0.5 + 10 * 2.0) / 1e6)
+
+
+def test_each_judge_of_a_panel_costs_its_own_prices(serve: Serve, open_judge: OpenJudge) -> None:
+    servers = [serve(), serve()]
+    for server in servers:
+        server.shape = lambda reply: {**reply, "usage": USAGE}
+    own = Prices(output=50.0, currency="EUR")
+    panel = PanelJudge([open_judge(servers[0]), open_judge(servers[1], prices=own)])
+    with use_meter(Meter(Prices(prompt=10.0, currency="EUR"), Budget(money=1.0))) as meter:
+        panel.choose(QUESTIONS[:20])
+    name = panel.members[1].identity.model
+    assert {judge: money.total for judge, money in meter.money_by_judge.items()} == {"": 0.02, name: 0.01}
+    assert meter.money is not None
+    assert meter.money.total == 0.03
+    count = sum(len(server.asked) for server in servers)
+    with use_meter(Meter(budget=Budget(money=0.002))), pytest.raises(BudgetSpentError, match=r"0\.002 EUR is spent"):
+        panel.choose(QUESTIONS[20:])  # 5 EUR in a thousand replies of the second, and the first costs nothing
+    assert len(servers[1].asked) - 20 == 4
+    assert sum(len(server.asked) for server in servers) > count
 
 
 @pytest.mark.parametrize("concurrency", [1, 64])
