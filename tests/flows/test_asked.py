@@ -205,7 +205,8 @@ def test_another_verifier_asks_no_writing_and_another_writer_no_verdicts(bench: 
         rows = [{**ROWS[0], "response": "Hall 7 does."}, *ROWS[1:]]
         config = bench.config(rows, **routed)
         forecast = make_forecast(config, make_dry_run(config, plan_run(config)))
-        assert forecast.by_judge["verifier"].total > forecast.by_judge[""].total > 0
+        assert forecast.by_judge["verifier"].total == pytest.approx(0.001)  # one sentence stands in for the claims
+        assert forecast.by_judge[""].total > 0
         bench.run(rows, **routed)
         cost = bench.manifest["cost"]
         totals = {each["judge"]: each["total"] for each in cost["judges"]}
