@@ -3,6 +3,10 @@
 The agreement of a row is 1 if the judge decides as people did and 0 if not; a score from the middle on means yes. For
 grades it is 1 less the distance of score and grade, both on [0, 1]. Judges are compared row by row, so what makes a row
 hard for all of them does not widen the interval of their difference.
+
+A judge counts as not worse if rows show it of its difference from each of the others: whichever is best in truth is one
+of them, so it does not matter that the best on these rows was chosen by their labels. Several judges are tested with
+the thresholds of Holm (1979), as Shaffer (1986) sharpens them: of k judges at most k - 1 are worse than the best.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +16,14 @@ from itertools import combinations
 import numpy as np
 
 from metric_core.calibration.labels import Scale
-from metric_core.statistics.bounded_means import Bounds, estimate_interval
+from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 
 MIDDLE = 0.5
 """Score from which on a judge says yes."""
+
+ERROR_RATE = 0.05
+"""Largest probability that any judge counts as not worse which is worse than the best by at least the margin."""
 
 FAR = 0.25
 """Distance from the grade, as a share of the range of grades, from which on a score is an error."""
@@ -31,12 +38,26 @@ class LabelledRows:
         labels: Label of each row.
         scores: Mapping from the name of each judge to its score of each row.
         groups: Group of each row; None if rows are independent.
+        weights: Number of rows that each row stands for, up to a constant factor; None if all are equal.
     """
 
     scale: Scale
     labels: Floats
     scores: Mapping[str, Floats]
     groups: Sequence[str] | None = None
+    weights: Floats | None = None
+
+    def units(self, values: Floats) -> Units:
+        """Return the values of rows as units, in which rows count by their weights.
+
+        Args:
+            values: Value of each row.
+        """
+        if self.weights is None:
+            return Units.from_values(values, self.groups)
+        weights = self.weights / self.weights.mean()
+        sums, counts = (Units.from_values(each, self.groups).sums for each in (values * weights, weights))
+        return Units(sums, counts)
 
     def agreements(self, judge: str) -> Floats:
         """Return the agreement of a judge with people on each row, in [0, 1]."""
@@ -62,7 +83,8 @@ class ComparedJudge:
         difference: Agreement less that of the judge that agrees most, in [-1, 0].
         difference_interval: 95 % interval of the difference of the same rows; None for that judge, or too few rows.
         errors: Number of rows that it judges wrongly.
-        is_not_worse: True if the difference is above the negative margin, with 97.5 % confidence.
+        is_not_worse: True if the rows show that it is not worse than any of the others by the margin or more; see
+            `find_not_worse`.
     """
 
     name: str
@@ -118,13 +140,13 @@ class JudgeComparison:
             costs: Cost of each judge, in one unit; None if it is not known.
 
         Returns:
-            Name of the judge; None if the cost of a judge that may be chosen is not known and there are several.
+            Name of the judge; None if there is none, or if there are several and the cost of one is not known.
         """
         able = [judge.name for judge in self.judges if judge.is_not_worse]
         if len(able) == 1:
             return able[0]
         known = [(cost, place, name) for place, name in enumerate(able) if (cost := costs.get(name)) is not None]
-        return min(known)[2] if len(known) == len(able) else None
+        return min(known)[2] if known and len(known) == len(able) else None
 
 
 def compare_judges(rows: LabelledRows, margin: float, seed: int = SEED) -> JudgeComparison:
@@ -144,25 +166,18 @@ def compare_judges(rows: LabelledRows, margin: float, seed: int = SEED) -> Judge
     'same'
     """
     agreements = {name: rows.agreements(name) for name in rows.scores}
-    order = sorted(agreements, key=lambda name: -float(agreements[name].mean()))
+    means = {name: rows.units(found).mean for name, found in agreements.items()}
+    order = sorted(means, key=lambda name: -means[name])
     best = order[0]
+    able = find_not_worse(rows, margin, seed)
     judges = []
     for name in order:
-        own = estimate_interval(Units.from_values(agreements[name], rows.groups), Bounds(0.0, 1.0), seed, name)
-        differences = agreements[name] - agreements[best]
-        interval = None
-        if name != best:
-            units = Units.from_values(differences, rows.groups)
-            interval = estimate_interval(units, Bounds(-1.0, 1.0), seed, f"{name} less {best}")
+        own = estimate_interval(rows.units(agreements[name]), Bounds(0.0, 1.0), seed, name)
+        units = rows.units(agreements[name] - agreements[best])
+        interval = None if name == best else estimate_interval(units, Bounds(-1.0, 1.0), seed, f"{name} less {best}")
         judges.append(
             ComparedJudge(
-                name,
-                float(agreements[name].mean()),
-                own,
-                float(differences.mean()),
-                interval,
-                int(rows.errors(name).sum()),
-                name == best or (interval is not None and interval.low >= -margin),
+                name, means[name], own, units.mean, interval, int(rows.errors(name).sum()), is_not_worse=name in able
             )
         )
     errors = {name: rows.errors(name) for name in order}
@@ -178,3 +193,36 @@ def compare_judges(rows: LabelledRows, margin: float, seed: int = SEED) -> Judge
     )
     wrong = int(np.logical_and.reduce([errors[name] for name in order]).sum())
     return JudgeComparison(len(rows.labels), margin, tuple(judges), overlaps, wrong)
+
+
+def find_not_worse(rows: LabelledRows, margin: float, seed: int = SEED) -> frozenset[str]:
+    """Return the judges of which the rows show that they are not worse than any other by the margin or more.
+
+    The probability that one of them is worse than the best by at least the margin is at most `ERROR_RATE`.
+
+    Args:
+        rows: Labels and scores.
+        margin: Difference of agreement that does not matter, in [0, 1].
+        seed: Seed of the random generator.
+
+    >>> labels = np.array([1.0, 0.0] * 20)
+    >>> scores = {"large": labels, "small": labels, "poor": 1 - labels}
+    >>> sorted(find_not_worse(LabelledRows(Scale.BINARY, labels, scores), 0.1))
+    ['large', 'small']
+    """
+    agreements = {name: rows.agreements(name) for name in rows.scores}
+
+    def p_worse(name: str, other: str) -> float:
+        units = rows.units(agreements[name] - agreements[other])
+        if len(units) < LEAST_UNITS:
+            return 1.0
+        return BoundedMean(units, Bounds(-1.0, 1.0), seed, f"{name} less {other}").p_at_most(-margin)
+
+    p_values = {name: max(p_worse(name, other) for other in agreements if other != name) for name in agreements}
+    found = []
+    for position, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        most_worse = min(len(p_values) - 1, len(p_values) - position)  # the best is not worse than itself
+        if p_values[name] > ERROR_RATE / most_worse:
+            break
+        found.append(name)
+    return frozenset(found)

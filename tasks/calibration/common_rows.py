@@ -23,6 +23,7 @@ def find_common_rows(labels: Mapping[str, RunLabels], scale: Scale) -> LabelledR
     scores: dict[str, dict[str, float]] = {}
     known: dict[str, float] = {}
     groups: dict[str, str] = {}
+    weights: dict[str, float] = {}
     for name, of_run in labels.items():
         for position, row in enumerate(of_run.rows):
             label = of_run.labels[position]
@@ -31,6 +32,8 @@ def find_common_rows(labels: Mapping[str, RunLabels], scale: Scale) -> LabelledR
                 known[row] = label
                 if of_run.groups is not None:
                     groups[row] = of_run.groups[position]
+                if of_run.probabilities is not None:
+                    weights[row] = 1 / (of_run.probabilities[position] or 1.0)
     rows = [row for row in known if all(row in scores.get(name, {}) for name in labels)]
     if not rows:
         raise SourceError("no labelled row has a score by every judge; see the run folders for what failed")
@@ -39,4 +42,5 @@ def find_common_rows(labels: Mapping[str, RunLabels], scale: Scale) -> LabelledR
         np.array([known[row] for row in rows]),
         {name: np.array([scores[name][row] for row in rows]) for name in labels},
         [groups[row] for row in rows] if groups else None,
+        np.array([weights[row] for row in rows]) if len(set(weights.values())) > 1 else None,
     )

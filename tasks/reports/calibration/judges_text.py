@@ -56,6 +56,11 @@ def recommendation(comparison: JudgeComparison, recommended: str | None, by: str
     """
     able = [judge.name for judge in comparison.judges if judge.is_not_worse]
     best = comparison.judges[0].name
+    if not able:
+        return (
+            f"no judge is recommended: {best} agrees most, but these {comparison.rows:,} rows do not show of any judge "
+            f"that it is not worse than the others by {comparison.margin:g} or more; label more rows"
+        )
     if recommended is None:
         unknown = ", ".join(name for name in able if not known.get(name))
         return (

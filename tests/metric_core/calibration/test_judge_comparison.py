@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metric_core.calibration.judge_comparison import LabelledRows, compare_judges
+from metric_core.calibration.judge_comparison import LabelledRows, compare_judges, find_not_worse
 from metric_core.calibration.labels import Scale
 from tasks.reports.calibration.judges_text import comparison_rows, recommendation
 
@@ -54,5 +54,44 @@ def test_grades_agree_by_their_distance_and_few_rows_decide_nothing() -> None:
     )
     assert [judge.agreement for judge in found.judges] == pytest.approx([1.0, 1 - 0.5 / 3])
     assert [judge.errors for judge in found.judges] == [0, 1]
-    assert [judge.is_not_worse for judge in found.judges] == [True, False]
-    assert found.cheapest({"a": None, "b": None}) == "a"
+    assert [judge.is_not_worse for judge in found.judges] == [False, False]
+    assert found.cheapest({"a": 1.0, "b": 2.0}) is None
+    assert recommendation(found, None, "tokens", {"a": True, "b": True}).startswith("no judge is recommended: a agrees")
+
+
+def test_a_judge_that_is_truly_worse_is_seldom_recommended_however_many_are_compared() -> None:
+    generator, margin, rows = np.random.default_rng(3), 0.1, 120
+    labels = np.ones(rows)
+    mistakes, found = 0, 0
+    for _ in range(100):
+        hard = generator.random(rows)
+        noise = generator.random((4, rows))
+        wrong = [0.5 * hard + 0.5 * of_judge < limit for of_judge, limit in zip(noise, _LIMITS, strict=True)]
+        scores = {str(number): np.where(each, 0.0, 1.0) for number, each in enumerate(wrong)}
+        able = find_not_worse(LabelledRows(Scale.BINARY, labels, scores), margin)
+        mistakes += bool(able - {"0"})
+        found += bool(able)
+    assert mistakes <= 0.05 * 100 + 2 * np.sqrt(0.05 * 0.95 * 100)
+    assert mistakes > 0  # three judges at the margin: the limit is nearly used
+    assert found > mistakes
+
+
+def test_rows_count_by_their_weights() -> None:
+    labels = np.array([1.0] * 60)
+    scores = {"a": np.append(np.zeros(10), np.ones(50)), "b": np.append(np.ones(50), np.zeros(10))}
+    weights = np.append(np.full(10, 6.0), np.ones(50))
+    plain, weighted = (
+        compare_judges(LabelledRows(Scale.BINARY, labels, scores, None, w), 0.1) for w in (None, weights)
+    )
+    assert [judge.agreement for judge in plain.judges] == pytest.approx([50 / 60] * 2)
+    assert {judge.name: judge.agreement for judge in weighted.judges} == pytest.approx({"b": 100 / 110, "a": 50 / 110})
+    assert [judge.name for judge in weighted.judges if judge.is_not_worse] == ["b"]
+
+
+def _limit_of_errors(share: float) -> float:
+    """Return the limit below which the mean of two uniform numbers lies with a probability up to a half."""
+    return float(np.sqrt(share / 2))
+
+
+_LIMITS = [_limit_of_errors(0.1), *[_limit_of_errors(0.2)] * 3]
+"""One judge errs on 10 % of the rows, three on 20 %: worse by exactly the margin."""
