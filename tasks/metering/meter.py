@@ -9,15 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from threading import Lock
 
 from metric_core.errors import BudgetSpentError
 from tasks.metering.accounts import Account, Charges, sum_by_judge
 from tasks.metering.money import Money, add_money, format_money, money_of
-from tasks.metering.prefix_forecast import PrefixForecast
-from tasks.metering.server_counters import NOTHING, Counters, CounterWatch, ReadCounters
-from tasks.metering.timeline import Interval, Timeline
+from tasks.metering.server_counters import Counters, CounterWatch, ReadCounters
+from tasks.metering.server_counts import ReplyTokens, ServerCounts, ServerRecord
+from tasks.metering.timeline import Timeline
 from tasks.options.cost_options import Budget, Prices
 from tasks.runtime.usage import Usage
 
@@ -25,86 +24,8 @@ ASSUMED = Usage(prompt_tokens=1000, output_tokens=200)
 """Tokens that a conversation is taken to have before the first reply tells: rather too many, because a request that
 waits for others costs less than one beyond the budget."""
 
-_MOST_FOREIGN = 0.02
-"""Share of the prompt tokens of replies by which a server may have counted more or fewer: others asked it, too."""
-
 _PAUSE = 0.02
 """Seconds between two looks at a budget that the requests in flight may use up."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyTokens:
-    """The tokens of a request that was answered.
-
-    Args:
-        prompt: Number of prompt tokens.
-        cached: Number of these that were in the prefix cache; None if the server does not say.
-        output: Number of generated tokens.
-    """
-
-    prompt: int
-    cached: int | None
-    output: int
-
-
-@dataclass(frozen=True, slots=True)
-class ServerRecord:
-    """The requests of a run to one judge server.
-
-    Args:
-        name: URLs of the server.
-        slots: Number of conversations that it may have in flight.
-        usage: Requests and tokens; its seconds are those from the first request to the last reply.
-        tells_cached: True if all replies said how many of their prompt tokens were cached.
-        estimated_cached: Number of cached prompt tokens, estimated from the order of the prompts where a reply did not
-            say it.
-        intervals: The time of the run in parts.
-        counted: Tokens that the servers counted themselves; None if they offer no counters, or counted those of others,
-            too.
-    """
-
-    name: str
-    slots: int
-    usage: Usage
-    tells_cached: bool
-    estimated_cached: int
-    intervals: tuple[Interval, ...]
-    counted: Counters | None = None
-
-
-@dataclass(slots=True)
-class _Server:
-    """The timeline and the counts of one server."""
-
-    slots: int
-    timeline: Timeline
-    usage: Usage = field(default_factory=Usage)
-    tells_cached: bool = True
-    estimated_cached: int = 0
-    prefixes: PrefixForecast = field(default_factory=PrefixForecast)
-    cached_share: float = 0.0
-    watch: CounterWatch | None = None
-    counted: Counters = NOTHING
-    _recent: tuple[float, float] = (0.0, 0.0)
-
-    def own_counts(self) -> Counters | None:
-        """Return what the servers counted, if that is about what the replies to this run say."""
-        told, counted = self.usage.prompt_tokens, self.counted
-        is_own = abs(counted.prompt - told) <= _MOST_FOREIGN * told
-        return counted if self.watch is not None and self.watch.is_reliable and is_own else None
-
-    def expect(self, prompts: Iterable[tuple[str, int]]) -> None:
-        """Estimate the share of the tokens of the next prompts that will be in the prefix cache.
-
-        Several threads send prompts of different kinds at the same time, so that the share is that of the latest calls.
-        """
-        characters = cached = 0
-        for prompt, shared in prompts:
-            characters += len(prompt)
-            cached += self.prefixes.count_cached(prompt, shared)
-        before_characters, before_cached = self._recent
-        self._recent = (before_characters / 2 + characters, before_cached / 2 + cached)
-        self.cached_share = self._recent[1] / self._recent[0] if self._recent[0] else 0.0
 
 
 class Meter:
@@ -130,7 +51,7 @@ class Meter:
         self._cpu = cpu
         self._lock = Lock()
         self._watching = Lock()
-        self._servers: dict[str, _Server] = {}
+        self._servers: dict[str, ServerCounts] = {}
         self._observers: dict[tuple[str, Account | None], ServerObserver] = {}
         self._accounts: dict[Account | None, Charges] = {None: Charges()}
         self._usage = Usage()
@@ -170,8 +91,8 @@ class Meter:
             server.expect(prompts)
         return observer
 
-    def _server(self, name: str, slots: int) -> _Server:
-        return self._servers.setdefault(name, _Server(slots, Timeline(self._cpu, self._in_store)))
+    def _server(self, name: str, slots: int) -> ServerCounts:
+        return self._servers.setdefault(name, ServerCounts(slots, Timeline(self._cpu, self._in_store)))
 
     def _watch(self, name: str, slots: int, counters: ReadCounters) -> None:
         """Read the counters of a server before the first request, and from then on."""
@@ -340,7 +261,7 @@ class Meter:
             "stage tables are cached. Raise the budget (--budget) and repeat the command: it continues from there"
         )
 
-    def _start(self, server: _Server, spent: Charges, conversations: int) -> None:
+    def _start(self, server: ServerCounts, spent: Charges, conversations: int) -> None:
         with self._lock:
             now = self._clock()
             if self._first is None:
@@ -349,7 +270,7 @@ class Meter:
                 spent.first = spent.last = now
             server.timeline.start_request(now, conversations)
 
-    def _end(self, server: _Server, spent: Charges, conversations: int, tokens: ReplyTokens | None) -> None:
+    def _end(self, server: ServerCounts, spent: Charges, conversations: int, tokens: ReplyTokens | None) -> None:
         answered = tokens or ReplyTokens(0, 0, 0)
         cached = min(answered.cached or 0, answered.prompt)
         estimated = cached if answered.cached is not None else round(server.cached_share * answered.prompt)
@@ -383,7 +304,7 @@ class ServerObserver:
         spent: Counts of the account that is charged.
     """
 
-    def __init__(self, meter: Meter, server: _Server, spent: Charges) -> None:
+    def __init__(self, meter: Meter, server: ServerCounts, spent: Charges) -> None:
         self._meter = meter
         self._server = server
         self._spent = spent

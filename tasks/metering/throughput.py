@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.metering.meter import ServerRecord
+from tasks.metering.server_counts import ServerRecord
 from tasks.metering.server_rates import ServerRates, fit_rates, join_intervals
 from tasks.metering.timeline import Interval
 

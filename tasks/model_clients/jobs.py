@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
-from tasks.metering.meter import ReplyTokens
+from tasks.metering.server_counts import ReplyTokens
 from tasks.model_clients.flight_limit import FlightLimit
 from tasks.model_clients.joint_requests import Companions
 from tasks.model_clients.replica import Replica, Reply

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from metric_core.errors import BudgetSpentError
-from tasks.metering.meter import ReplyTokens
+from tasks.metering.server_counts import ReplyTokens
 from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.flight_limit import FlightLimit
 from tasks.model_clients.jobs import Arrived, Call, Job, Lane, Post, Request, RequestObserver, UnusableError

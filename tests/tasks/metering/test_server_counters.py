@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from tasks.metering import server_counters
-from tasks.metering.meter import Meter, ReplyTokens
+from tasks.metering.meter import Meter
 from tasks.metering.server_counters import Counters, add_counters, parse_counters
+from tasks.metering.server_counts import ReplyTokens
 from tasks.metering.timeline import Interval, Timeline
 
 VLLM = """\

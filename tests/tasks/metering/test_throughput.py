@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.metering.meter import ServerRecord
+from tasks.metering.server_counts import ServerRecord
 from tasks.metering.server_rates import fit_rates
 from tasks.metering.throughput import TOO_SHORT, throughput_entry
 from tasks.metering.timeline import Interval
