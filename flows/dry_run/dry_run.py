@@ -160,7 +160,11 @@ class _DryRunner:
     def _identity(self, stage: Stage) -> str | None:
         settings = self._settings[stage]
         if isinstance(settings, JudgedSettings) and launches(self._config):
-            self._problems.append("the judge is launched by the run, so which of its answers are cached is unknown")
+            launched = " and ".join(f"judge of {group}" if group else "judge" for group in launches(self._config))
+            self._problems.append(
+                f"the {launched} will be launched by the run, so it is unknown which answers are cached: all its "
+                "questions count as to be asked"
+            )
             self._ledger.offline = True
             return None
         if isinstance(settings, JudgedSettings) and self._ledger.offline:

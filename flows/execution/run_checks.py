@@ -166,7 +166,8 @@ def _check_calibration(config: RunConfig, plan: Plan | None) -> str:
 
 
 def _check_program(config: RunConfig) -> str:
-    programs = (build_command(settings, 0, os.environ, "check").words[0] for settings in launches(config).values())
+    commands = (build_command(each, 0, os.environ, "check", group or "") for group, each in launches(config).items())
+    programs = (command.words[0] for command in commands)
     return ", ".join(dict.fromkeys(programs))
 
 

@@ -34,7 +34,9 @@ class LaunchCommand:
     cleanup: tuple[str, ...] = ()
 
 
-def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, str], name: str) -> LaunchCommand:
+def build_command(
+    settings: LaunchSettings, port: int, inherited: Mapping[str, str], name: str, role: str = ""
+) -> LaunchCommand:
     """Build the command that launches a judge.
 
     Args:
@@ -42,6 +44,7 @@ def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
         port: Port to listen on.
         inherited: Environment of this process.
         name: Name of the container, if the settings run one.
+        role: Group of questions that it is launched for, for errors; empty for the judge of all.
 
     Raises:
         ConfigError: The settings name a program that does not exist.
@@ -52,12 +55,12 @@ def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
     # Without PYTHONSAFEPATH, a folder in the working directory would shadow a package of the same name.
     environment |= {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", **telemetry.VLLM, **settings.variables()}
     if settings.container is None:
-        python = _program(settings.python or "", "python")
+        python = _program(settings.python or "", "python", role)
         words = (python, "-m", settings.entry, "--model", settings.model, *_options(settings, settings.host, port))
         return LaunchCommand(words, environment)
     engine, options = _split(settings.container)
     words = (
-        _program(settings.container[0], "container"),
+        _program(settings.container[0], "container", role),
         *engine[1:],
         RUN,
         *_run_options(settings, port, name),
@@ -68,11 +71,12 @@ def build_command(settings: LaunchSettings, port: int, inherited: Mapping[str, s
     return LaunchCommand(words, environment, (*engine, "rm", "--force", name))
 
 
-def _program(path: str, field: str) -> str:
+def _program(path: str, field: str, role: str) -> str:
     """Return the absolute path of a program, without following links: a virtual environment's Python is a link."""
     program = shutil.which(Path(path).expanduser())
     if program is None:
-        raise ConfigError(f"judge.launch.{field} is {path!r}, but there is no such program. Name one that exists.")
+        table = f"judge.{role}.launch" if role else "judge.launch"
+        raise ConfigError(f"{table}.{field} is {path!r}, but there is no such program. Name one that exists.")
     return os.path.abspath(program)  # noqa: PTH100 pathlib's absolute keeps ".."
 
 

@@ -17,21 +17,22 @@ from tasks.supervisor.processes import find_process
 from tasks.supervisor.spawn import find_exit_code, spawn_detached
 
 
-def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None) -> JudgeRecord:
+def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None, role: str = "") -> JudgeRecord:
     """Start the process of a judge and write its record.
 
     Args:
         settings: Launch settings.
         folder: Folder of the judge; its log is replaced.
         owner: Id of this process if the judge must end with it; None otherwise.
+        role: Group of questions that it is launched for, for errors.
 
     Raises:
         JudgeError: The port is in use.
         ConfigError: The settings name a program that does not exist.
     """
     port = settings.port or _find_free_port(settings.host)
-    _check_port(settings.host, port)
-    command = build_command(settings, port, os.environ, f"rag-assay-judge-{secrets.token_hex(6)}")
+    _check_port(settings.host, port, role)
+    command = build_command(settings, port, os.environ, f"rag-assay-judge-{secrets.token_hex(6)}", role)
     folder.log.unlink(missing_ok=True)
     words = command.words if owner is None else _wrap_in_watchdog(command, owner)
     child = spawn_detached(words, folder.log, command.environment)
@@ -79,12 +80,13 @@ def _find_free_port(host: str) -> int:
         return int(listener.getsockname()[1])
 
 
-def _check_port(host: str, port: int) -> None:
+def _check_port(host: str, port: int, role: str) -> None:
     try:
         socket.create_server((host, port), family=_family(host)).close()
     except OSError as error:
+        table = f"judge.{role}.launch" if role else "judge.launch"
         raise JudgeError(
-            f"the judge cannot listen on port {port} of {host}: {error.strerror}. Set another judge.launch.port, "
+            f"the judge cannot listen on port {port} of {host}: {error.strerror}. Set another {table}.port, "
             "or 0 for a free one."
         ) from error
 

@@ -109,7 +109,7 @@ def start_judge(settings: LaunchSettings, home: Path, owner: int | None = None, 
             return LaunchedJudge(folder, record, is_new=False)
         if record is not None:
             stop_process(folder, record)
-        return LaunchedJudge(folder, spawn(settings, folder, owner), is_new=True)
+        return LaunchedJudge(folder, spawn(settings, folder, owner, role), is_new=True)
 
 
 def wait_for_judge(launched: LaunchedJudge, settings: LaunchSettings, on_progress: Progress) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from metric_core.errors import ConfigError, JudgeError
 from tasks.launcher import LaunchSettings, RunningJudge, judge_status, launch_judge, stop_judge
+from tasks.launcher.start import start_judge
 from tests.tasks.launcher.conftest import Settings, is_gone
 
 WaitUntil = Callable[[Callable[[], bool]], None]
@@ -227,6 +228,8 @@ def test_a_port_that_is_taken_is_refused(home: Path, settings: Settings) -> None
 def test_a_python_that_does_not_exist_is_refused(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"judge.launch.python is '/no/python', but there is no such program"):
         launch_judge(LaunchSettings(python="/no/python", model="tiny"), home)
+    with pytest.raises(ConfigError, match=r"^judge.verdicts.launch.python is '/no/python'"):
+        start_judge(LaunchSettings(python="/no/python", model="tiny"), home, role="verdicts")
 
 
 def test_a_python_without_vllm_is_explained(home: Path) -> None:
