@@ -157,6 +157,9 @@ PRODUCT_STAGES: tuple[Stage, ...] = tuple(
 )
 """The stages whose tables scores are computed from."""
 
+_SPLIT = frozenset({Side.RESPONSE_SENTENCE, Side.REFERENCE_SENTENCE, Side.CONTEXT_SENTENCE})
+"""Sides that a text is split into without a judge."""
+
 
 def closure(products: Iterable[Product]) -> frozenset[Product]:
     """Return the products with all products that they depend on.
@@ -188,5 +191,8 @@ def any_judged(products: Iterable[Product]) -> bool:
 
     >>> any_judged([Product.QUESTION_SIMILARITY]), any_judged([Product.ANSWER_SIMILARITY])
     (True, False)
+    >>> any_judged([Product.RESPONSE_SENTENCES])
+    False
     """
-    return any(PRODUCTS[product].stage in JUDGED for product in closure(products))
+    specs = [PRODUCTS[product] for product in closure(products)]
+    return any(spec.stage in JUDGED and spec.side not in _SPLIT for spec in specs)

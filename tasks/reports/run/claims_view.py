@@ -1,11 +1,12 @@
 """Describe the claims of a row for a page: each with its verdicts and the closest sentence in the passages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.evidence import ALL_CONTEXTS, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE, SOURCES
 from metric_core.records import PREMISE_TEXT, STATEMENT, AnswerStatus, Side, VerdictKind
 from metric_core.stages import Stage
+from tasks.reports.run.citations_view import citations_view
 from tasks.reports.run.conversation_view import named_sources
 from tasks.reports.run.passages import Closest, Segments, SentenceIndex, segment
 from tasks.reports.run.row_tables import RowTables
@@ -41,6 +42,8 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
     index = SentenceIndex(passages if any(by_side.values()) else ())
     sources = named_sources(tables.sample)
     elsewhere = SentenceIndex([segment(text) for _, text in sources])
+    of_response = [*by_side[Side.RESPONSE], *by_side[Side.RESPONSE_SENTENCE]]
+    cited = citations_view(tables.sample, of_response, verdicts)
     return [
         {
             "side": side,
@@ -49,6 +52,7 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
             "claims": [
                 _claim(row, verdicts.get(row["claim_id"], ()), index, explanations)
                 | _source(row, verdicts.get(row["claim_id"], ()), elsewhere, [name for name, _ in sources])
+                | _cited(row, cited)
                 for row in rows
                 if row["claim_id"] is not None
             ],
@@ -87,10 +91,9 @@ def _claim(row: Row, verdicts: Sequence[Row], index: SentenceIndex, explanations
     by_passage = {
         find_passage(premise): verdict for premise, verdict in by_premise.items() if premise.startswith("context:")
     }
-    others = [premise for premise in by_premise if premise.startswith(f"{PREMISE_TEXT}:")]
+    others = [premise for premise in by_premise if premise.startswith((f"{PREMISE_TEXT}:", f"{ALL_CONTEXTS}:"))]
     return {
         "text": truncate_text(row["text"]),
-        **({"citations": row["citations"]} if row.get("citations") else {}),
         "verdicts": [by_premise[premise] for premise in (*_WHOLE_PREMISES, *others) if premise in by_premise],
         "passages": [
             {**verdict, "premise": passage, "piece": closest[passage].piece if passage in closest else None}
@@ -105,6 +108,10 @@ def _source(row: Row, verdicts: Sequence[Row], elsewhere: SentenceIndex, names: 
     is_judged_by_sources = any(verdict["premise"] == SOURCES for verdict in verdicts)
     closest = elsewhere.closest(row["text"]) if is_judged_by_sources else None
     return {} if closest is None else {"source": names[closest.passage]}
+
+
+def _cited(row: Row, cited: Mapping[str, Any]) -> dict[str, Any]:
+    return {"citations": cited[row["claim_id"]]} if row["claim_id"] in cited else {}
 
 
 def _place(closest: Closest | None) -> dict[str, int] | None:

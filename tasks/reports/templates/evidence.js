@@ -120,7 +120,29 @@ function askedOf(asked) {
   return h("p", { class: "about" }, `Judged as it is: the judge gave no self-contained question (${asked.reason}).`);
 }
 
+function listed(words) {
+  return words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}` : words.join("");
+}
+
+/* What a claim cites, and the passages that support it in place of the cited ones. */
+function citationsOf(citations, follow) {
+  const link = (passage) => follow(passage, null, `passage ${passage + 1}`, { class: "link" });
+  const labels = citations.labels.map(({ label, passages }, i) => [
+    i ? ", " : "",
+    bdi(label),
+    " (",
+    passages.length ? passages.map((passage, k) => [k ? ", " : "", link(passage)]) : h("span", { class: "label" }, "no passage"),
+    ")",
+  ]);
+  const instead = citations.instead
+    ? h("p", { class: "verdict no" }, h("span", { class: "sign", "aria-hidden": "true" }, "!"), h("span", {}, "misattributed: supported by ", citations.instead.map((passage, k) => [k ? ", " : "", link(passage)]), ", which is not cited"))
+    : null;
+  return [h("p", { class: "muted" }, "cites ", labels), instead];
+}
+
 function premiseOf(verdict) {
+  const together = /^contexts:(.+)$/.exec(verdict.premise);
+  if (together) return `passages ${listed(together[1].split(",").map((index) => String(Number(index) + 1)))} together`;
   return PREMISES[verdict.premise] || `“${verdict.premise_text}”`;
 }
 
@@ -142,7 +164,7 @@ function claimOf(claim, index, passages, nodes) {
     {},
     textOf(claim.text),
     claim.source ? h("p", { class: "muted" }, `closest earlier source: ${claim.source}`) : null,
-    claim.citations ? h("p", { class: "muted" }, `cites ${claim.citations.join(", ")}`) : null,
+    claim.citations ? citationsOf(claim.citations, follow) : null,
     h("div", { class: "verdicts" }, whole),
     chips.length ? h("div", { class: "verdicts steps" }, h("span", { class: "muted" }, "by passage"), chips) : null,
     claim.closest && closestOf(claim.closest, passages, follow),
