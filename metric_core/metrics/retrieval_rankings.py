@@ -9,7 +9,7 @@ from metric_core import columns, reasons
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import QuestionKind
 from metric_core.metric import Metric, MetricRequest, Parameter, constant
-from metric_core.metrics._graded_ranking import (
+from metric_core.metrics.graded_rankings import (
     CUT_OFF,
     JUDGMENTS,
     GradedRanking,

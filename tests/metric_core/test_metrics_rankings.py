@@ -14,7 +14,7 @@ from metric_core import reasons
 from metric_core.evidence import Evidence
 from metric_core.judge_questions import ChoiceQuestion, QuestionKind
 from metric_core.metrics import retrieval_rankings as formulas
-from metric_core.metrics._graded_ranking import ranked_passages
+from metric_core.metrics.graded_rankings import ranked_passages
 from metric_core.records import Rating, Sample, Score
 from metric_core.registry import parse_request
 

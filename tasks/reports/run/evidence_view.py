@@ -15,6 +15,7 @@ from metric_core.stages import Stage
 from tasks.reports.run.claims_view import claims_view, find_passage
 from tasks.reports.run.conversation_view import conversation_view
 from tasks.reports.run.passages import Segments, segment
+from tasks.reports.run.ranking_view import RankingMetric, is_grade, rankings_view
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.score_table import Yardstick
 from tasks.reports.run.verdict_view import explanations_by_verdict, panel_view, verdict_view
@@ -26,13 +27,16 @@ LONGEST_PASSAGES = 200_000
 _OTHER_COLUMNS = ("reference_contexts", "retrieved_context_ids", "reference_context_ids", "rubrics", "extras")
 
 
-def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> dict[str, Any]:
+def row_view(
+    tables: RowTables, yardsticks: Sequence[Yardstick], match: str, rankings: Sequence[RankingMetric] = ()
+) -> dict[str, Any]:
     """Return a row for the page.
 
     Args:
         tables: Tables of the row.
         yardsticks: Metrics, in the order of the page.
         match: Parameter `match` of context entity recall, which says how entities are compared.
+        rankings: Metrics whose graded rankings are shown.
     """
     sample = tables.sample
     passages = _segments(sample, tables.rows(Stage.CLAIMS))
@@ -53,7 +57,11 @@ def row_view(tables: RowTables, yardsticks: Sequence[Yardstick], match: str) -> 
             if row["pair"] != Pair.QUESTION
         ],
         "entities": _entities(tables.rows(Stage.ENTITIES), match),
-        "ratings": _ratings(tables.rows(Stage.RATINGS), tables.rows(Stage.EXPLANATIONS)),
+        "rankings": rankings_view(tables, rankings),
+        "ratings": _ratings(
+            [row for row in tables.rows(Stage.RATINGS) if not (rankings and is_grade(row))],
+            tables.rows(Stage.EXPLANATIONS),
+        ),
         "columns": [
             {"name": name, "text": truncate_text(shown)}
             for name in _OTHER_COLUMNS

@@ -23,6 +23,7 @@ from tasks.reports.run.diagnosis_view import diagnosis_view, read_row_diagnoses
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.language_view import language_view
+from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import RowTables, entity_match
 from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
 from tasks.reports.run.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
@@ -155,7 +156,7 @@ def _rows(folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardst
             "Run the evaluation again."
         )
     cells = read_rows(folder / SCORES, Stage.AGGREGATION, chosen)
-    match = entity_match(manifest["metrics"])
+    match, rankings = entity_match(manifest["metrics"]), ranking_metrics(manifest["metrics"])
     changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
     diagnoses = read_row_diagnoses(folder, chosen)
     embedded: list[str] = []
@@ -168,7 +169,7 @@ def _rows(folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardst
             "slices": rows_of_run.slices.find(samples[row_id][0]),
             "diagnosis": diagnoses.get(row_id),
         }
-        data = script_json(row_view(tables, yardsticks, match) | more)
+        data = script_json(row_view(tables, yardsticks, match, rankings) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:
             embedded.append(data)

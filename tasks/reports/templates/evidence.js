@@ -50,6 +50,7 @@ function evidenceOf(row, metrics) {
       row.questions && section("Questions that the answer would answer", questionsOf(row.questions)),
       row.entities && section("Entities of the reference", entitiesOf(row.entities)),
       row.similarities.length ? section("Similarity", similaritiesOf(row.similarities)) : null,
+      row.rankings.map((ranking) => section(`Ranking: ${ranking.metric}`, rankingOf(ranking))),
       row.ratings.length ? section("Ratings", ratingsOf(row.ratings)) : null,
       row.before ? section("Said before the question", textOf(row.before)) : null,
       row.sources ? section("Earlier in the conversation", row.sources.map((source) => [h("p", { class: "muted" }, source.name), textOf(source.text)])) : null,
@@ -270,6 +271,34 @@ function entitiesOf(found) {
 
 function similaritiesOf(similarities) {
   return h("ul", { class: "listing" }, similarities.map((item) => h("li", {}, `${PAIRS[item.pair] || item.pair}: ${item.value === null ? item.reason : decimal(item.value, 3)}`)));
+}
+
+const GRADED_BY = { given: "given", judge: "by the judge", unjudged: "not judged" };
+
+/* The ranked passages with their grades; gains are relative to the highest grade. */
+function rankingOf(ranking) {
+  const gains = ranking.passages.some((passage) => passage.gain !== undefined);
+  const headings = ["rank", "passage", "grade", "source", ...(gains ? ["gain", "discount", "counts"] : [])];
+  const rounded = (number) => (number === undefined ? "" : String(Math.round(number * 1000) / 1000));
+  const rows = ranking.passages.map((passage, i) =>
+    h(
+      "tr",
+      {},
+      h("td", {}, i + 1),
+      h("td", {}, passage.name ? bdi(passage.name.text) : `passage ${passage.index + 1}`),
+      h("td", {}, passage.grade === null ? "" : rounded(passage.grade)),
+      h("td", {}, GRADED_BY[passage.source], passage.probability != null && probabilityOf(passage.probability), passage.reason && `: ${passage.reason}`),
+      gains ? [passage.gain, passage.discount, passage.counts].map((number) => h("td", {}, rounded(number))) : null,
+    ),
+  );
+  return [
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": `Ranking of ${ranking.metric}` },
+      h("table", { class: "ranking" }, h("thead", {}, h("tr", {}, headings.map((heading) => h("th", { scope: "col" }, heading)))), h("tbody", {}, rows)),
+    ),
+    ranking.missed ? h("p", { class: "about" }, `${ranking.missed} judged ${ranking.missed === 1 ? "passage was" : "passages were"} not retrieved`) : null,
+  ];
 }
 
 /* Ratings of one metric are together: two templates ask the same in two ways. Metrics that share a reason share a line. */

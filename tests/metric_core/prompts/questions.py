@@ -5,7 +5,7 @@ from dataclasses import replace
 from metric_core import judge_questions as q
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
 from metric_core.judge_questions import QuestionKind as Kind
-from metric_core.metrics._graded_ranking import ask_passage_relevance
+from metric_core.metrics.graded_rankings import ask_passage_relevance
 from metric_core.prompts.reply_schemas import object_schema
 from metric_core.questions.follow_up import ask_follow_up
 from metric_core.questions.rating_explanation import ask_rating_explanation

@@ -81,6 +81,15 @@ def ask_passage_relevance(user_input: str, context: str) -> ChoiceQuestion:
     return ChoiceQuestion(QuestionKind.PASSAGE_RELEVANCE, texts, RELEVANCE_GRADES)
 
 
+def is_passage_template(template: str) -> bool:
+    """Return whether the name of a rating question is that of a question about one passage.
+
+    >>> is_passage_template("passage:3"), is_passage_template("accuracy_1")
+    (True, False)
+    """
+    return template.startswith(f"{_TEMPLATE}:")
+
+
 def columns_of(parameters: Parameters) -> tuple[str, ...]:
     """Return the columns that a metric over graded rankings needs.
 
