@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _STDOUT = "-"
 _PROMETHEUS = "prometheus"
+_QRELS, _TREC = "qrels", "trec"
 
 
 def export(
@@ -24,17 +25,19 @@ def export(
         typer.Option(
             "--format",
             "-f",
-            metavar="csv|jsonl|parquet|prometheus",
-            help="Format of the file. Default: by the extension of --out. prometheus: the figures of the run, as text.",
+            metavar="csv|jsonl|parquet|prometheus|trec",
+            help="Format of the file. Default: by the extension of --out. prometheus: the figures of the run, as text; "
+            "trec: qrels.",
         ),
     ] = None,
     shape: Annotated[
         str,
         typer.Option(
             "--shape",
-            metavar="long|wide|ragas|langfuse|langsmith",
+            metavar="long|wide|ragas|langfuse|langsmith|qrels",
             help="long: a row per cell; wide: a row per sample, a column per metric; ragas: wide, with the texts, "
-            "named as in Ragas; langfuse, langsmith: the scores of traces, with the fields of that product.",
+            "named as in Ragas; langfuse, langsmith: the scores of traces, with the fields of that product; qrels: the "
+            "relevance judgments, given and of the judge.",
         ),
     ] = "long",
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write; - is stdout.")] = _STDOUT,
@@ -64,6 +67,9 @@ def export(
         write_export,
     )
 
+    if shape == _QRELS or file_format == _TREC:
+        _write_qrels(run, out, file_format, shape)
+        return
     layout = parse_shape(shape)
     if file_format == _PROMETHEUS or (file_format is None and out.endswith(".prom")):
         _write_figures(run, out)
@@ -105,6 +111,27 @@ def _write_figures(run: Path, out: str) -> None:
     with translate_write_errors(out, RunFolderError):
         atomic_write(Path(out), figures.decode())
     stderr.print(f"wrote {out}", markup=False, soft_wrap=True)
+
+
+def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> None:
+    """Write the judgments of a run, as TREC qrels unless a format or the extension of the file says otherwise."""
+    from tasks.exports.qrels_table import read_qrels_of_run, write_qrels  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.exports.score_tables import Format, parse_format, write_export  # noqa: PLC0415
+
+    if shape != _QRELS:
+        raise ConfigError(f"the format {_TREC} holds relevance judgments; write --shape {_QRELS}, got {shape!r}")
+    extension = Path(out).suffix.removeprefix(".").lower()
+    table = read_qrels_of_run(run)
+    if file_format == _TREC or (file_format is None and extension not in set(Format)):
+        write_qrels(table, sys.stdout.buffer if out == _STDOUT else Path(out))
+    elif out == _STDOUT:
+        _print_export(table, parse_format(file_format or extension))
+    else:
+        write_export(table, Path(out), parse_format(file_format or extension))
+    if out == _STDOUT:
+        sys.stdout.buffer.flush()
+    else:
+        stderr.print(f"wrote {table.num_rows} judgments to {out}", markup=False, soft_wrap=True)
 
 
 def _print_export(table: object, chosen_format: "Format") -> None:

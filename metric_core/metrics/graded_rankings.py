@@ -177,6 +177,12 @@ def ranked_passages(sample: Sample, judgments: str) -> list[RankedPassage] | Sco
     return list(passages.values())
 
 
+def given_grades(evidence: Evidence) -> tuple[float | None, ...]:
+    """Return the given grade of each distinct retrieved id, at its first rank; None if it is unjudged."""
+    grades: Mapping[str, float] = evidence.column(columns.RELEVANCE_JUDGMENTS)
+    return tuple([grades.get(name) for name in dict.fromkeys(evidence.column(columns.RETRIEVED_CONTEXT_IDS))])
+
+
 def graded_ranking(request: MetricRequest, evidence: Evidence, *, only_top: bool) -> GradedRanking | Score:
     """Return the graded ranking of a row, or its score if a grade is missing.
 
@@ -187,13 +193,13 @@ def graded_ranking(request: MetricRequest, evidence: Evidence, *, only_top: bool
     """
     parameters = request.parameters
     judgments, k = parameters["judgments"], parameters["k"]
+    if judgments == GIVEN:
+        return GradedRanking(given_grades(evidence), tuple(evidence.column(columns.RELEVANCE_JUDGMENTS).values()))
     sample = evidence.sample
     passages = ranked_passages(sample, judgments)
     if isinstance(passages, Score):
         return passages
-    given: Mapping[str, float] = (sample.relevance_judgments or {}) if judgments != JUDGE else {}
-    if judgments == GIVEN:
-        return GradedRanking(tuple([passage.grade for passage in passages]), tuple(given.values()))
+    given: Mapping[str, float] = (sample.relevance_judgments or {}) if judgments == BOTH else {}
     if not evidence.column(columns.USER_INPUT).strip():
         return Score.undefined(reasons.empty_column(columns.USER_INPUT))
     ratings = {rating.template: rating.value for rating in evidence.ratings_of(request.key)}

@@ -14,12 +14,12 @@ from metric_core.metrics.graded_rankings import (
     JUDGMENTS,
     GradedRanking,
     columns_of,
+    given_grades,
     graded_ranking,
     optional_columns_of,
     products_of,
     questions_about_all,
     questions_about_top,
-    ranked_passages,
 )
 from metric_core.records import Score
 
@@ -223,10 +223,7 @@ def _all_judged(ranking: GradedRanking, k: int | None) -> bool:
 
 
 def _judged(request: MetricRequest, evidence: Evidence) -> Score:
-    passages = ranked_passages(evidence.sample, "given")
-    if isinstance(passages, Score):
-        return passages
-    return judged_passages([passage.grade for passage in passages], request.parameters["k"])
+    return judged_passages(given_grades(evidence), request.parameters["k"])
 
 
 def _check_min_grade(value: Any) -> str | None:

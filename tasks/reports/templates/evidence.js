@@ -287,7 +287,7 @@ function rankingOf(ranking) {
       h("td", {}, i + 1),
       h("td", {}, passage.name ? bdi(passage.name.text) : `passage ${passage.index + 1}`),
       h("td", {}, passage.grade === null ? "" : rounded(passage.grade)),
-      h("td", {}, GRADED_BY[passage.source], passage.probability != null && probabilityOf(passage.probability), passage.reason && `: ${passage.reason}`),
+      h("td", {}, GRADED_BY[passage.source], " ", passage.probability != null && probabilityOf(passage.probability), passage.reason && `: ${passage.reason}`),
       gains ? [passage.gain, passage.discount, passage.counts].map((number) => h("td", {}, rounded(number))) : null,
     ),
   );

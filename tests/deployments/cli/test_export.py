@@ -8,6 +8,8 @@ import pytest
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.compared import write_run
 from tests.tasks.exports.otlp_receiver import OtlpReceiver
+from tests.tasks.exports.test_qrels_table import GRADES, SAMPLES
+from tests.tasks.exports.test_qrels_table import write_run as write_judged_run
 
 Assay = Callable[..., Outcome]
 
@@ -33,6 +35,8 @@ def test_scores_are_sent_and_counted(assay: Assay, run: str, form: str, said: st
         (("--otlp", "http://me:pw@host"), "OTEL_EXPORTER_OTLP_HEADERS"),
         (("--otlp", "http://127.0.0.1:9", "--form", "spans"), "events or evaluations, got 'spans'"),
         (("--shape", "langfuse"), "no scored row has a trace"),
+        (("--shape", "qrels"), "the run has no relevance judgments"),
+        (("--format", "trec"), "write --shape qrels, got 'long'"),
     ],
 )
 def test_what_cannot_be_exported_is_said(assay: Assay, run: str, arguments: tuple[str, ...], problem: str) -> None:
@@ -40,6 +44,25 @@ def test_what_cannot_be_exported_is_said(assay: Assay, run: str, arguments: tupl
     assert done.code == 2
     assert problem in " ".join(done.err.split())
     assert "pw" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "beginning"),
+    [
+        (("--shape", "qrels"), "q1 0 b 1\n"),
+        (("--shape", "qrels", "--format", "csv"), '"query_id","passage_id","grade","source"\n"q1","b",1,"given"\n'),
+        (("--shape", "qrels", "--out", "qrels.txt"), "q1 0 b 1\n"),
+        (("--shape", "qrels", "--out", "qrels.jsonl"), '{"query_id": "q1", "passage_id": "b", "grade": 1.0'),
+    ],
+)
+def test_judgments_are_written_as_qrels(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], beginning: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = assay("export", str(write_judged_run(tmp_path / "run", SAMPLES, GRADES)), *arguments)
+    assert done.code == 0
+    written = Path(arguments[-1]).read_text(encoding="utf-8") if "--out" in arguments else done.out
+    assert written.startswith(beginning)
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -1,0 +1,114 @@
+"""Export the relevance judgments of a run as qrels: those that were given, and grades that the judge made."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from metric_core.errors import ConfigError, RunFolderError
+from metric_core.metrics.graded_rankings import GIVEN, JUDGE, is_passage_template, ranked_passages
+from metric_core.records import AnswerStatus, Sample, Score
+from metric_core.stages import Stage
+from tasks.runs.run_folder import STAGES, RunFolder
+from tasks.runs.run_tables import read_table
+from tasks.runtime.atomic_files import atomic_write, translate_write_errors
+from tasks.tables.records import add_missing_columns
+
+QRELS = pa.schema(
+    [
+        pa.field("query_id", pa.string(), nullable=False),
+        pa.field("passage_id", pa.string(), nullable=False),
+        pa.field("grade", pa.float64(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+    ]
+)
+"""Columns of exported qrels. `query_id` is the row id, `source` is `given` or `judge`."""
+
+_SAMPLE_COLUMNS = ("row_id", "retrieved_contexts", "retrieved_context_ids", "relevance_judgments")
+
+
+def read_qrels_of_run(folder: Path) -> pa.Table:
+    """Return the judgments of a run, one row per question and passage; a given grade goes before one of the judge.
+
+    Raises:
+        RunFolderError: The folder does not hold a finished run.
+        ConfigError: The run has no judgments, or its passages have no ids.
+    """
+    RunFolder(folder).read_finished_manifest()
+    samples = read_table(folder, f"{STAGES}/{Stage.SAMPLES}.parquet")
+    samples = add_missing_columns(samples, Stage.SAMPLES, _SAMPLE_COLUMNS)
+    made = _grades_of_judge(folder)
+    rows: list[dict[str, Any]] = []
+    has_nameless = False
+    for sample in samples.to_pylist():
+        query = sample["row_id"]
+        given = {each["id"]: each["grade"] for each in sample["relevance_judgments"] or ()}
+        rows += [_row(query, passage, grade, GIVEN) for passage, grade in given.items()]
+        grades = made.get(query, {})
+        has_nameless = has_nameless or bool(grades and sample["retrieved_context_ids"] is None)
+        rows += [
+            _row(query, passage, grade, JUDGE) for passage, grade in _by_id(sample, grades) if passage not in given
+        ]
+    if not rows and has_nameless:
+        raise ConfigError("the passages of the run have no ids (retrieved_context_ids), which qrels are made of")
+    if not rows:
+        raise ConfigError(
+            "the run has no relevance judgments; a metric such as ndcg(judgments=judge) has the judge make them"
+        )
+    return pa.Table.from_pylist(rows, schema=QRELS)
+
+
+def write_qrels(table: pa.Table, target: Path | IO[bytes]) -> None:
+    """Write qrels in the form of TREC: `QUERY 0 PASSAGE GRADE`, one per line.
+
+    Raises:
+        RunFolderError: The file cannot be written.
+        ConfigError: An id is empty or has white space, or a grade is no whole number, which TREC cannot hold.
+    """
+    lines = []
+    for row in table.to_pylist():
+        for name in ("query_id", "passage_id"):
+            if row[name].split() != [row[name]]:
+                raise ConfigError(f"the {name} {row[name]!r} has white space or is empty; write qrels as CSV instead")
+        if row["grade"] != int(row["grade"]):
+            raise ConfigError(f"the grade {row['grade']:g} is not a whole number; write qrels as CSV instead")
+        lines.append(f"{row['query_id']} 0 {row['passage_id']} {int(row['grade'])}\n")
+    text = "".join(lines)
+    if not isinstance(target, Path):
+        target.write(text.encode())
+        return
+    with translate_write_errors(str(target), RunFolderError):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(target, text)
+
+
+def _row(query: str, passage: str, grade: float, source: str) -> dict[str, Any]:
+    return {"query_id": query, "passage_id": passage, "grade": grade, "source": source}
+
+
+def _grades_of_judge(folder: Path) -> dict[str, dict[str, float]]:
+    """Return the grades that the judge gave, by row and name of the question."""
+    if not (folder / STAGES / f"{Stage.RATINGS}.parquet").exists():
+        return {}
+    grades: dict[str, dict[str, float]] = {}
+    columns = ("row_id", "template", "value", "status")
+    for row in read_table(folder, f"{STAGES}/{Stage.RATINGS}.parquet").select(columns).to_pylist():
+        is_answered = row["status"] == AnswerStatus.ANSWERED and row["value"] is not None
+        if is_answered and is_passage_template(row["template"]):
+            grades.setdefault(row["row_id"], {})[row["template"]] = float(row["value"])
+    return grades
+
+
+def _by_id(row: Mapping[str, Any], grades: Mapping[str, float]) -> Iterable[tuple[str, float]]:
+    """Yield the ids of the passages that the judge graded."""
+    if not grades or row["retrieved_context_ids"] is None:
+        return
+    sample = Sample(
+        retrieved_contexts=tuple(row["retrieved_contexts"] or ()),
+        retrieved_context_ids=tuple(row["retrieved_context_ids"]),
+    )
+    passages = ranked_passages(sample, JUDGE)
+    for passage in () if isinstance(passages, Score) else passages:
+        if passage.template in grades:
+            yield passage.key, grades[passage.template]
