@@ -28,7 +28,7 @@ class RankingMetric:
 
     Args:
         key: Key of the metric.
-        judgments: Where grades come from.
+        judgments: Source of the grades: `given`, `judge` or `both`.
         k: Number of ranks that count; None for all.
         gain: Gain of a grade; None for a metric without gains.
     """

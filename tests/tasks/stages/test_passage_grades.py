@@ -10,31 +10,21 @@ from metric_core.stages import Stage
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
 from tasks.judges.scripted import ScriptedJudge
-from tasks.models.protocol import Models
 from tasks.options.database_address import engine_url
 from tasks.options.metric_settings import MetricSettings
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.stages.fingerprint import settings_fingerprint
 from tasks.stages.ratings import RatingsSettings, ratings
-from tests.tasks.builders import cells, run_stage, samples_table, script
+from tests.tasks.builders import GivenModels, cells, run_stage, samples_table, script
 
 QUESTIONS, DEPTH = 40, 10
 METRICS = ("ndcg(judgments=judge)", "retrieval_recall(judgments=judge)", "hit_rate(judgments=judge, k=3)")
 
 
-class Opened(Models):
-    """Models whose judge is given."""
-
-    def __init__(self, judge: CachedJudge) -> None:
-        self._judge = judge
-
-    def judge(self) -> CachedJudge:
-        """Return the judge."""
-        return self._judge
-
-    def pipeline(self) -> SpacyPipeline:
-        """Return a pipeline, which is part of every key."""
-        return SpacyPipeline()
+def models_with(judge: ScriptedJudge, folder: Path) -> GivenModels:
+    """Return models with a judge whose answers are cached."""
+    cached = CachedJudge(judge, AnswerCache(engine_url(str(folder / "answers.db"))))
+    return GivenModels(given_judge=cached, given_pipeline=SpacyPipeline())
 
 
 def grade(question: JudgeQuestion) -> str | None:
@@ -42,7 +32,7 @@ def grade(question: JudgeQuestion) -> str | None:
     return str(len(question.texts["context"]) % 4) if question.kind is QuestionKind.PASSAGE_RELEVANCE else None
 
 
-def retrieved(name: str, changed: int = 0) -> pa.Table:
+def retrieve(name: str, changed: int = 0) -> pa.Table:
     """Return questions with passages of an index, the last `changed` of all new, under ids of that index."""
     rows = []
     for number in range(QUESTIONS):
@@ -62,20 +52,20 @@ def settings_of(tmp_path: Path, *metrics: str) -> RatingsSettings:
 
 def test_a_rebuilt_index_asks_only_about_its_new_passages(tmp_path: Path) -> None:
     judge = ScriptedJudge(grade)
-    models = Opened(CachedJudge(judge, AnswerCache(engine_url(str(tmp_path / "answers.db")))))
+    models = models_with(judge, tmp_path)
     settings, pairs = settings_of(tmp_path, *METRICS), QUESTIONS * DEPTH
-    first = run_stage(ratings, {Stage.SAMPLES: retrieved("old")}, settings, models)
+    first = run_stage(ratings, {Stage.SAMPLES: retrieve("old")}, settings, models)
     assert len(judge.asked) == pairs  # three metrics ask about each passage, once
     assert first.table.num_rows == pairs * 2 + QUESTIONS * 3
     judge.asked.clear()
-    again = run_stage(ratings, {Stage.SAMPLES: retrieved("new", changed=pairs // 20)}, settings, models)
+    again = run_stage(ratings, {Stage.SAMPLES: retrieve("new", changed=pairs // 20)}, settings, models)
     assert 0 < len(judge.asked) <= 0.06 * pairs
     assert (again.usage.questions, again.usage.stored) == (pairs, pairs - len(judge.asked))
 
 
 def test_label_and_probabilities_are_kept(tmp_path: Path) -> None:
     judge = ScriptedJudge({"passage_relevance": {"0": 0.1, "1": 0.2, "2": 0.6, "3": 0.1}})
-    models = Opened(CachedJudge(judge, AnswerCache(engine_url(str(tmp_path / "answers.db")))))
+    models = models_with(judge, tmp_path)
     table = samples_table({"user_input": "Q?", "retrieved_contexts": ["one"]})
     output = run_stage(ratings, {Stage.SAMPLES: table}, settings_of(tmp_path, METRICS[0]), models)
     [(template, value, probabilities)] = cells(output.table, "template", "value", "probabilities")
@@ -87,7 +77,7 @@ def test_only_metrics_that_ask_for_grades_depend_on_their_prompt(tmp_path: Path)
     def digests(wording: str) -> list[str]:
         judge = ScriptedJudge(grade)
         judge.fingerprint = lambda kind: f"{kind} {wording}" if kind == "passage_relevance" else str(kind)  # type: ignore[method-assign]
-        models = Opened(CachedJudge(judge, AnswerCache(engine_url(str(tmp_path / "answers.db")))))
+        models = models_with(judge, tmp_path)
         metrics = ("nv_accuracy", "ndcg(judgments=both)")
         return [settings_fingerprint(settings_of(tmp_path, each), models, ratings.asks) for each in metrics]
 
