@@ -107,7 +107,10 @@ def parse_candidates(words: str, prices: Prices) -> tuple[Candidate, ...]:
 def _candidate(name: str, prices: Prices) -> Candidate:
     if name.endswith(CONFIG_SUFFIXES):
         config = load_config(Path(name))
-        return Candidate(name, config.judge, config.prices if "prices" in config.model_fields_set else prices)
+        named = config.judge.by_group.get(KindGroup.VERDICTS, config.judge)
+        own = None if named.server is None else named.server.prices
+        of_file = config.prices if "prices" in config.model_fields_set else prices
+        return Candidate(name, config.judge, of_file if own is None else own)
     try:
         return Candidate(name, JudgeOptions.model_validate({"judge": name}).judge, prices)
     except ValueError as error:

@@ -271,3 +271,13 @@ def test_judges_to_compare_are_two_or_more_different_ones() -> None:
             parse_candidates(words, prices)
     with pytest.raises(ConfigError, match="is not a URL"):
         parse_candidates("builtin,localhost:8000/v1", prices)
+
+
+def test_prices_of_a_candidate_are_those_of_its_judge_else_of_its_file(tmp_path: Path) -> None:
+    served = 'judge = {backend = "server", server = {urls = ["http://gpu/v1"]%s}}\nprices = {prompt = 2.0}\n'
+    names = []
+    for number, own in enumerate((", prices = {prompt = 0.1}", "")):
+        (tmp_path / f"{number}.toml").write_text(served % own, encoding="utf-8")
+        names.append(str(tmp_path / f"{number}.toml"))
+    found = parse_candidates(",".join(["builtin", *names]), RunConfig().prices)
+    assert [candidate.prices.prompt for candidate in found] == [None, 0.1, 2.0]
