@@ -81,13 +81,14 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
     batcher = JudgeBatcher(models.judge(), progress)
     split: Split = models.pipeline().sentences
     strip = partial(_strip, settings.citation_pattern)
-    rows: list[dict[str, Any]] = []
+    texts: list[_Text] = []
     for product, side in _WHOLE_TEXTS.items():
         if product in settings.products:
-            texts = [_text(sample, side, strip(sample, getattr(sample, side))) for sample in samples]
-            rows += _claim_rows(texts, batcher, split)
-    if Product.REFERENCE_CONTEXT_CLAIMS in settings.products:
-        rows += _reference_context_rows(samples, strip, batcher, split)
+            texts += [_text(sample, side, strip(sample, getattr(sample, side))) for sample in samples]
+    of_contexts = Product.REFERENCE_CONTEXT_CLAIMS in settings.products
+    texts += _reference_contexts(samples, strip) if of_contexts else ()
+    rows = _claim_rows(texts, batcher, split)  # all at once: writing a reply takes a second on the fastest of servers
+    rows += _rows_without_reference_contexts(samples) if of_contexts else ()
     for product, side in _SENTENCES.items():
         if product in settings.products:
             rows += _sentence_rows(samples, side, strip, split)
@@ -104,18 +105,17 @@ def _strip(pattern: str | None, sample: Sample, text: str | None) -> StrippedTex
     return strip_citations(text or "", sample.retrieved_context_ids or (), pattern)
 
 
-def _reference_context_rows(
-    samples: Sequence[Sample], strip: Strip, batcher: JudgeBatcher, split: Split
-) -> list[dict[str, Any]]:
-    texts = [
+def _reference_contexts(samples: Sequence[Sample], strip: Strip) -> list[_Text]:
+    return [
         _Text(sample, Side.REFERENCE_CONTEXT, f"{Side.REFERENCE_CONTEXT}:{i}", strip(sample, text))
         for sample in samples
         for i, text in enumerate(sample.reference_contexts or ())
     ]
-    without = [sample for sample in samples if not sample.reference_contexts]
-    rows = _claim_rows(texts, batcher, split)
-    reason = reasons.NO_REFERENCE_CONTEXTS
-    return rows + [_row_without_text(s, Side.REFERENCE_CONTEXT, AnswerStatus.UNDEFINED, reason) for s in without]
+
+
+def _rows_without_reference_contexts(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    without, reason = (sample for sample in samples if not sample.reference_contexts), reasons.NO_REFERENCE_CONTEXTS
+    return [_row_without_text(sample, Side.REFERENCE_CONTEXT, AnswerStatus.UNDEFINED, reason) for sample in without]
 
 
 def _claim_rows(texts: Sequence[_Text], batcher: JudgeBatcher, split: Split) -> list[dict[str, Any]]:
