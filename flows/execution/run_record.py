@@ -173,13 +173,15 @@ def _prompts(config: RunConfig, judge: Judge, kinds: Sequence[Kind]) -> dict[str
 
 def planned_kinds(plan: Plan) -> list[Kind]:
     """Return the kinds of questions that a run may ask; if there are none, it needs no judge."""
+    # Settings decide what these two ask; the others open their judge even if their products need no question.
+    others = set(plan.sharded_stages) - {Stage.VERDICTS, Stage.RATINGS}
     asked: set[Kind] = {kind for product in plan.products if (kind := PRODUCTS[product].asks) is not None}
+    asked.update(kind for stage in others for kind in STAGES[stage].asks)
     rated = [request.metric for request in plan.requests if Product.RATINGS in request.products]
     asked.update(kind for metric in rated for kind in metric.question_kinds)
     if any(metric.origin for metric in rated):
         asked.update(RATING_KINDS)  # a user-defined metric need not declare them
-    explained = STAGES[Stage.EXPLANATIONS].asks if Stage.EXPLANATIONS in plan.stages else ()
-    return sorted({*asked, *explained})
+    return sorted(asked)
 
 
 def _embeds(config: RunConfig, plan: Plan) -> bool:
