@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,16 +13,21 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from deployments.cli._support.doctor_checks import check_judge
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.forecast import make_forecast
 from flows.evaluate import run_evaluation
+from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.plan import plan_run
 from metric_core.stages import Stage
 from tasks.judges.openai import openai_judge
+from tasks.launcher import judge_status
 from tasks.stages.stage_task import STAGE_TASKS
+from tests.structure.house import ROOT
 from tests.tasks.embedders.embedding_server import EmbeddingServer
 from tests.tasks.judges.openai.fake_server import FakeServer
+from tests.tasks.launcher import fake_verifier
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 
@@ -212,6 +218,33 @@ def test_another_verifier_asks_no_writing_and_another_writer_no_verdicts(bench: 
         totals = {each["judge"]: each["total"] for each in cost["judges"]}
         assert totals == pytest.approx({"": 0.0001 * sum(bench.asked.values()), "verifier": 0.01 * 2})
         assert cost["total"] == pytest.approx(sum(totals.values()))
+
+
+def test_a_run_launches_the_judge_of_a_group_and_a_comparison_names_it(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
+    earlier = bench.folder / "earlier"
+    shutil.copytree(bench.folder / "run", earlier)
+    launch = {
+        "python": sys.executable,
+        "model": "tiny",
+        "served_name": "launched-verifier",
+        "entry": fake_verifier.__name__,
+        "environment": {"PYTHONPATH": str(ROOT)},
+    }
+    served = {"backend": "server", "server": {"urls": [bench.judge.url]}}
+    routed: dict[str, Any] = {"judge": {**served, "verdicts": {"launch": launch}}}
+    checks = check_judge(bench.config(judge={**served, "verdicts": bench.judge.url}))
+    assert {each.name for each in checks} >= {"judge", "judge of verdicts"}
+    bench.run(**routed)
+    assert bench.asked == {}
+    roles = {role["name"]: (role["groups"], role["usage"]["requests"]) for role in bench.manifest["judges"]}
+    assert roles == {"judge-model": (["writing", "ratings"], 0), "launched-verifier": (["verdicts"], 6)}
+    assert not judge_status(tmp_path / "home" / "judge-verdicts").healthy
+    differences = compare_runs(earlier, bench.folder / "run", CompareOptions()).differences
+    assert differences is not None
+    assert any("verdicts" in each and "launched-verifier" in each for each in differences.serious)
 
 
 def test_sampling_options_ask_only_requests_that_use_them(bench: Bench) -> None:

@@ -135,6 +135,7 @@ class FakeServer:
     async def _start(self) -> None:
         app = web.Application()
         app.router.add_get("/v1/models", self._list)
+        app.router.add_get("/health", self._version)
         app.router.add_get("/version", self._version)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_post("/tokenize", self._tokenize)
