@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
-from types import TracebackType
-from typing import Any, Self
+from threading import Lock
+from typing import Any
+
+from tests.loopback_server import LoopbackServer, QuietHandler
 
 Reply = Callable[[Mapping[str, Any], int], tuple[int, Any]]
 """Maps the content and the number of times it was sent before to a status and a JSON value or raw bytes."""
@@ -15,7 +15,7 @@ def _reply_nothing(_content: Mapping[str, Any], _before: int) -> tuple[int, Any]
     return 204, b""
 
 
-class JsonEndpoint:
+class JsonEndpoint(LoopbackServer):
     """An endpoint that serves while its context is entered.
 
     Args:
@@ -30,9 +30,9 @@ class JsonEndpoint:
         lock = Lock()
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
-                self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self._answer(json.loads(self.read_body()))
 
             def do_PATCH(self) -> None:
                 self.do_POST()
@@ -47,29 +47,10 @@ class JsonEndpoint:
                     server.received.append(content)
                     server.keys.add(self.headers["Authorization"])
                 status, replied = reply(content, before)
-                body = replied if isinstance(replied, bytes) else json.dumps(replied).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.send(status, replied if isinstance(replied, bytes) else json.dumps(replied).encode())
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name in the base class
-                del format, args
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/here"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        return f"{self.origin}/here"

@@ -1,15 +1,14 @@
 """An OTLP endpoint on the loopback interface that keeps what it gets."""
 
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.loopback_server import LoopbackServer, QuietHandler
 
-class OtlpReceiver:
+
+class OtlpReceiver(LoopbackServer):
     """An endpoint that serves while its context is entered.
 
     Args:
@@ -24,24 +23,18 @@ class OtlpReceiver:
         self.headers: list[dict[str, str]] = []
         receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
-                content = self.rfile.read(int(self.headers["Content-Length"]))
+                content = self.read_body()
                 receiver.headers.append(dict(self.headers))
                 receiver._keep(self.path, content)
-                self.send_response(status if len(receiver.headers) <= accepts else 400)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                self.send(status if len(receiver.headers) <= accepts else 400)
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name in the base class
-                del format, args
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return self.origin
 
     def _keep(self, path: str, content: bytes) -> None:
         if path == "/v1/logs":
@@ -55,17 +48,6 @@ class OtlpReceiver:
 
     def _note_service(self, resource: Any) -> None:
         self.services.add(str(attributes_of(resource)["service.name"]))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def attributes_of(message: Any) -> dict[str, Any]:

@@ -7,13 +7,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
-from types import TracebackType
-from typing import Any, Self
+from threading import Lock
+from typing import Any
 
 from tasks.judges.verifiers.byte_level import _bytes_by_character
 from tasks.profiles.profile import ChatForm, PairForm, Profile, SpanReading, TextForm, TokenReading
+from tests.loopback_server import LoopbackServer, QuietHandler
 
 SUPPORTED, UNSUPPORTED = 0.9375, 0.0625
 _BLOCK = re.compile(r"(?s).{1,4}")
@@ -44,12 +43,7 @@ def _name(token: int) -> str:
     return token.to_bytes(5, "big").lstrip(b"\x00")[1:].decode("latin-1")
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 512  # all connections of a client are opened at once
-
-
-class VerifierServer:
+class VerifierServer(LoopbackServer):
     """A stub that serves while its context is entered.
 
     Args:
@@ -84,7 +78,7 @@ class VerifierServer:
         self._lock = Lock()
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
@@ -92,44 +86,24 @@ class VerifierServer:
                 self._send(200, {"object": "list", "data": [card]})
 
             def do_POST(self) -> None:
-                raw = self.rfile.read(int(self.headers["Content-Length"]))
+                raw = self.read_body()
                 with server._lock:
                     server.requests.append((self.path, raw))
                 self._send(*server.reply(self.path, json.loads(raw)))
 
             def _send(self, status: int, content: Mapping[str, Any]) -> None:
-                body = json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("Content-Type", "application/json")
-                self.end_headers()
-                self.wfile.write(body)
+                self.send(status, json.dumps(content).encode(), "application/json")
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name in the base class
-                del format, args
-
-        self._server = _Server(("127.0.0.1", 0), Handler)
-        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
         """The `/v1` URL of the stub."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self.origin}/v1"
 
     def bodies(self, path: str) -> list[dict[str, Any]]:
         """Return the requests to a path."""
         return [json.loads(raw) for where, raw in self.requests if where == path]
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     def reply(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Return the status and the content of a reply."""
