@@ -54,7 +54,7 @@ def export(
         ),
     ] = "events",
 ) -> None:
-    """Write the scores of a run to a file, or send them to an OTLP endpoint."""
+    """Write the scores of a run, or send them to an OTLP endpoint."""
     if otlp is not None:
         _send(run, otlp, form)
         return

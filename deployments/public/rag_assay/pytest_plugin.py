@@ -80,7 +80,9 @@ def _run_folders(config: pytest.Config, tmp_path_factory: pytest.TempPathFactory
         parent, prefix = tmp_path_factory.mktemp("assay"), "run"
     else:
         parent = config.invocation_params.dir / chosen
-        prefix = "-".join([f"{datetime.now(UTC):%Y%m%d-%H%M%S}", os.environ.get("PYTEST_XDIST_WORKER", "run")])
+        prefix = "-".join(
+            [f"{datetime.now(UTC):%Y%m%d-%H%M%S}", getattr(config, "workerinput", {}).get("workerid", "run")]
+        )
     yield from (parent / f"{prefix}-{number}" for number in count(1))
 
 

@@ -44,7 +44,7 @@ def test_misspelled_flag_gets_a_suggestion(assay: Assay) -> None:
     [
         ("noise", "noise_sensitivity"),
         ("faithfullness", "faithfulness"),
-        ("precison", "context_precision"),
+        ("context_precison", "context_precision"),
         ("entity", "context_entity_recall"),
         ("semantic", "semantic_similarity"),
     ],
