@@ -18,7 +18,6 @@ from flows.execution.run_record import settings_for_manifest
 from flows.execution.run_stages import read_samples, run_shards
 from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
-from flows.execution.sent_scores import send_scores_of_run
 from flows.execution.spending import cost_so_far, measure_throughput
 from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
 from metric_core.errors import FailedCellsError
@@ -152,8 +151,11 @@ def _write_metrics(run: Run) -> tuple[str, ...]:
 
 
 def _send_scores(run: Run) -> tuple[str, ...]:
-    endpoint = run.config.otlp
-    return () if endpoint is None else send_scores_of_run(endpoint, run.folder.path)
+    if run.config.otlp is None:
+        return ()
+    from flows.execution.sent_scores import send_scores_of_run  # noqa: PLC0415 few runs send their scores
+
+    return send_scores_of_run(run.config.otlp, run.folder.path)
 
 
 def run_evaluation(

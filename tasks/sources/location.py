@@ -13,7 +13,6 @@ from tasks.sources.formats import find_opener
 from tasks.sources.readers.huggingface import open_folder, open_hub, open_object
 from tasks.sources.readers.protocol import RowSource
 from tasks.sources.source_files import DataFile, translate_read_errors
-from tasks.sources.traces.trace_source import TRACE_EXTENSIONS, TraceSource
 
 SourceLike: TypeAlias = str | os.PathLike[str] | Any
 """A path, a URL, a pattern of either, `hub:owner/name`, or a `datasets.Dataset`."""
@@ -55,6 +54,8 @@ def open_source(source: SourceLike) -> RowSource:
 
 
 def _open_traces(address: str) -> RowSource:
+    from tasks.sources.traces.trace_source import TRACE_EXTENSIONS, TraceSource  # noqa: PLC0415 few runs read traces
+
     if not address.strip():
         raise SourceError("traces: names no files; write traces:PATH, the path, URL or pattern of files with traces")
     filesystem, path = _filesystem(address)
