@@ -3,10 +3,10 @@
     python -m benchmarks.cached_run                           # two rows, and 10,000 rows again
     python -m benchmarks.cached_run --rows 100000 --changed --copies-of 2000
 
-Every run is a command of its own; the local Prefect server is already running. Its CPU seconds include its child
-processes, its memory is the peak of the largest process. A stub that answers at once judges and embeds, so the first
-run is as quick as it can be, and a repetition costs nothing but the client. `--few-metrics` leaves out the vectors,
-which come from the stub too, the entities and the ratings.
+Every run is a command of its own, and finds the local Prefect server that the first one has started. Its CPU seconds
+include its child processes, its memory is the peak of the largest process. A stub that answers at once judges and
+embeds, so the first run is as quick as it can be, and a repetition costs nothing but the client. `--few-metrics` leaves
+out the vectors, which come from the stub too, the entities and the ratings.
 
 With `--copies-of N`, a first run computes N rows only. Rows N to 2N, 2N to 3N and so on have the same texts under other
 ids; their tables are copies of those of the first N with these ids, and an index of rows says so. The run called
@@ -75,8 +75,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, instant_judge() as url:
         folder = options.folder or temporary
         home = Path(folder, "home")
-        environment = os.environ | {"ASSAY_HOME": str(home), "PREFECT_API_URL": ensure_server(home), "COLUMNS": "120"}
-        bench = _Bench(Path(folder), url, environment, JUDGED if options.few_metrics else SCORED)
+        environment = os.environ | {"ASSAY_HOME": str(home), "COLUMNS": "120"}
+        bench = _Bench(Path(folder), url, ensure_server(home), environment, JUDGED if options.few_metrics else SCORED)
         try:
             print("| run | rows | seconds | CPU seconds | peak MB | questions | asked | tasks |")
             print("|---|---:|---:|---:|---:|---:|---:|---:|")
@@ -126,8 +126,11 @@ def _target(what: str, value: float, limit: float) -> str:
 class _Bench:
     """Runs of one configuration over rows that grow in number and change."""
 
-    def __init__(self, folder: Path, url: str, environment: dict[str, str], metrics: tuple[str, ...]) -> None:
+    def __init__(
+        self, folder: Path, url: str, prefect_url: str, environment: dict[str, str], metrics: tuple[str, ...]
+    ) -> None:
         self._folder, self._url, self._environment, self._metrics = folder, url, environment, metrics
+        self._prefect_url = prefect_url
         self.texts: int | None = None
         """Number of rows with texts of their own; None if all have."""
 
@@ -203,7 +206,7 @@ class _Bench:
 
     def _count_tasks(self) -> int:
         """Return the number of task runs that the Prefect server has, once it has all that were reported to it."""
-        url, head = f"{self._environment['PREFECT_API_URL']}/task_runs/count", {"content-type": "application/json"}
+        url, head = f"{self._prefect_url}/task_runs/count", {"content-type": "application/json"}
         counts = [-1]
         while len(counts) < 2 or counts[-1] != counts[-2]:
             with urllib.request.urlopen(urllib.request.Request(url, b"{}", head)) as reply:

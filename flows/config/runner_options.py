@@ -67,8 +67,10 @@ rows on to each other; with a judge server there are fewer, for its prefix cache
 WINDOW_ROWS, WINDOW_ROWS_OF_A_SERVER = 200, 25
 """Rows per window, which stages pass on to each other; with a judge server, few enough for its prefix cache."""
 
-WORKERS, WORKERS_OF_A_SERVER = 4, 8
-"""Default number of windows at the same time: while some prepare questions, others keep a server busy."""
+WORKERS, WORKERS_OF_A_SERVER = 4, 12
+"""Default number of windows at the same time: while some prepare questions, others keep a server busy. With a judge
+server, enough for the four windows of each of three stages that wait for no other: some ask for texts, some for labels,
+whose prompts a server reads while it writes the texts."""
 
 
 class ExecutionOptions(JudgeOptions):
@@ -88,7 +90,7 @@ class ExecutionOptions(JudgeOptions):
     workers: Annotated[
         int | None,
         Option(
-            "Number of stages that compute at the same time. Default: 8 threads with a judge server, else 4.",
+            "Number of stages that compute at the same time. Default: 12 threads with a judge server, else 4.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

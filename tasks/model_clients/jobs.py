@@ -1,21 +1,16 @@
 """The requests of one call while they wait for a replica and for its reply."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from tasks.metering.server_counts import ReplyTokens
-from tasks.model_clients.flight_limit import FlightLimit
 from tasks.model_clients.joint_requests import Companions
-from tasks.model_clients.replica import Replica, Reply
+from tasks.model_clients.replica import Reply
 
 Arrived: TypeAlias = Callable[[int, Reply], None]
 """Called with the position of a request and its reply when that arrives, in the event loop."""
-
-_SEARCHED = 4
-"""Waiting requests that are looked through for companions, as a multiple of those that are wanted."""
 
 
 class RequestObserver(Protocol):
@@ -43,6 +38,7 @@ class Request:
         affinity: Requests with the same affinity go to the same replica.
         optional: True if the server may not support the request: a refusal or an error is then an ordinary reply.
         companions: Requests with which it may be sent together; None if it must be sent alone.
+        writes: True if the reply is a text, which takes long to write.
     """
 
     path: str
@@ -50,6 +46,7 @@ class Request:
     affinity: str = ""
     optional: bool = False
     companions: Companions | None = None
+    writes: bool = False
 
 
 class Call:
@@ -197,65 +194,3 @@ class Post:
         """Close the connection if nobody waits for the reply any more, so that the server stops."""
         if self.task is not None and all(job.is_void for job in self.jobs):
             self.task.cancel()
-
-
-@dataclass(eq=False, slots=True)
-class Lane:
-    """A replica with its queue.
-
-    Args:
-        replica: The replica.
-        limit: Number of conversations that may be in flight.
-        waiting: Requests that wait for it.
-        is_open: True if it can be reached.
-        busy: Number of conversations in flight.
-        takes_several: True unless it has shown that it lacks the endpoint of several conversations.
-        last_answer: Time of the event loop when it last answered.
-        down_since: Time of the event loop since when it cannot be reached.
-    """
-
-    replica: Replica
-    limit: FlightLimit
-    waiting: deque[Job] = field(default_factory=deque)
-    is_open: bool = True
-    busy: int = 0
-    takes_several: bool = True
-    last_answer: float = float("-inf")
-    down_since: float = 0.0
-
-    def take(self, room: int, *, last: bool = False, together: bool = True) -> list[Job]:
-        """Take a request from the queue, with the next ones that can be sent together with it.
-
-        Args:
-            room: Number of conversations that may be taken.
-            last: If true, take requests from the end of the queue.
-            together: If false, take a single request.
-        """
-        pop = self.waiting.pop if last else self.waiting.popleft
-        while self.waiting:
-            first = pop()
-            if not first.is_void:
-                companions = first.request.companions
-                if companions is None or first.is_alone or not together:
-                    return [first]
-                wanted = min(companions.most, room)
-                return [first, *self._take_like(first, wanted - 1, last)]
-        return []
-
-    def _take_like(self, first: Job, wanted: int, last: bool) -> list[Job]:
-        pop, put_back = (
-            (self.waiting.pop, self.waiting.append) if last else (self.waiting.popleft, self.waiting.appendleft)
-        )
-        taken: list[Job] = []
-        passed: list[Job] = []
-        for _ in range(min(len(self.waiting), _SEARCHED * wanted)):
-            if len(taken) == wanted:
-                break
-            job = pop()
-            if job.may_join(first):
-                taken.append(job)
-            else:
-                passed.append(job)
-        for job in reversed(passed):
-            put_back(job)
-        return taken

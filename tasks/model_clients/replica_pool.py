@@ -17,8 +17,9 @@ from metric_core.errors import BudgetSpentError
 from tasks.metering.server_counts import ReplyTokens
 from tasks.model_clients.backoff import backoff_seconds
 from tasks.model_clients.flight_limit import FlightLimit
-from tasks.model_clients.jobs import Arrived, Call, Job, Lane, Post, Request, RequestObserver, UnusableError
+from tasks.model_clients.jobs import Arrived, Call, Job, Post, Request, RequestObserver, UnusableError
 from tasks.model_clients.joint_requests import BATCH, NO_SUCH_ENDPOINT, join_bodies, split_reply
+from tasks.model_clients.lane import Lane
 from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
 from tasks.model_clients.reply_fields import get_count, get_reported_count
 from tasks.model_clients.routing import choose_replica
@@ -147,7 +148,7 @@ class ReplicaPool:
         jobs = self._take(lane, room) if lane.is_open and room > 0 else []
         if not jobs:
             return False
-        lane.busy += len(jobs)
+        _count(lane, jobs, 1)
         post = Post(jobs)
         for job in jobs:
             job.post = post
@@ -158,12 +159,16 @@ class ReplicaPool:
 
     def _take(self, lane: Lane, room: int) -> list[Job]:
         """Take requests from the queue of a replica, or else from the end of that of a busy or unreachable one."""
-        if jobs := lane.take(room, together=lane.takes_several):
+
+        def take(owner: Lane, *, last: bool) -> list[Job]:
+            return owner.waiting.take(room, texts=lane.wants_texts, last=last, together=lane.takes_several)
+
+        if jobs := take(lane, last=False):
             return jobs
         if len(self._lanes) > 1:
             for other in sorted(self._lanes, key=lambda other: -len(other.waiting)):
                 is_stuck = other.busy >= other.limit.value or not other.is_open
-                if is_stuck and (jobs := other.take(room, last=True, together=lane.takes_several)):
+                if is_stuck and (jobs := take(other, last=True)):
                     return jobs
         return []
 
@@ -174,7 +179,7 @@ class ReplicaPool:
         return task
 
     def _free(self, lane: Lane, post: Post) -> None:
-        lane.busy -= len(post.jobs)
+        _count(lane, post.jobs, -1)
         for job in post.jobs:
             if job.post is post:
                 job.post = None
@@ -343,6 +348,11 @@ class ReplicaPool:
         for lane in self._lanes:
             for job in lane.waiting:
                 job.call.fail(UnusableError(f"{' and '.join(self._names)} cannot be reached. {problem}"))
+
+
+def _count(lane: Lane, jobs: Sequence[Job], sign: int) -> None:
+    lane.busy += sign * len(jobs)
+    lane.writing += sign * sum(job.request.writes for job in jobs)
 
 
 def _calls(jobs: Sequence[Job]) -> set[Call]:

@@ -17,13 +17,13 @@ from tasks.judges.protocol import Judge
 from tasks.judges.routed_judge import RoutedJudge, needs_sentences
 from tasks.judges.scripted import ScriptedJudge
 from tasks.judges.sentence_claims import SentenceClaims
-from tasks.model_clients.served_model import Recognize
+from tasks.model_clients.served_model import Recognize, RecognizedModel, ServedModel
 from tasks.models.caches import open_cache
 from tasks.models.custom_models import CustomJudge, CustomRecognizer
 from tasks.models.local_models import load_cross_encoder, load_embedder, load_pipeline
 from tasks.models.local_verifiers import run_verifier
 from tasks.models.protocol import Models
-from tasks.models.server_models import connect_embedder, connect_judge, connect_verifier
+from tasks.models.server_models import connect_embedder, connect_judge, connect_verifier, import_judge_client
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
@@ -209,8 +209,9 @@ def _models_for(run_id: str, process: int) -> RunModels:
 def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) -> None:
     """Begin to open the judges on servers that a run of this process is going to ask, in threads of their own.
 
-    Most of the time a server is waited for, while the command has much to import. The first run that opens such a judge
-    takes it, or gets its error.
+    Most of the time a server is waited for, while the command has much to import and the cache is connected. What a
+    thread needs for its first request is imported here, since two threads that import take turns. The first run that
+    opens such a judge takes it, or gets its error.
 
     Args:
         judges: Judges of the run.
@@ -220,10 +221,12 @@ def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) 
         answering = _answering(judge)
         key = (os.getpid(), _judge_key(answering, settings))
         if judge.backend == "server" and judge.launch is None and key not in _EARLY:
+            import_judge_client(judge)
             future: Future[Any] = Future()
             _EARLY[key] = future
             work = partial(_settle, future, partial(RunModels()._open_judge, answering, settings))  # noqa: SLF001
             threading.Thread(target=copy_context().run, args=(work,), name="open-judge", daemon=True).start()
+            threading.Thread(target=_connect_cache, args=(settings.cache,), name="open-cache", daemon=True).start()
 
 
 _EARLY: dict[Hashable, "Future[Any]"] = {}
@@ -235,6 +238,12 @@ def _settle(future: "Future[T]", work: Callable[[], T]) -> None:
         future.set_result(work())
     except BaseException as error:  # noqa: BLE001 whoever takes the judge gets it
         future.set_exception(error)
+
+
+def _connect_cache(cache: str | None) -> None:
+    """Connect the cache, which the judge asks as soon as its server has replied."""
+    with suppress(Exception):  # whoever asks the cache reports its errors
+        open_cache(cache).database.read(lambda _connection: None)
 
 
 def _answering(judge: SingleJudgeSettings) -> SingleJudgeSettings:
@@ -265,9 +274,13 @@ def open_splitter(judge: SingleJudgeSettings, settings: JudgedSettings) -> "Sent
 
 def _recognize_in(cache: str | None) -> Recognize:
     """Return a function that compares a served model with those that gave the answers in a cache."""
-    from tasks.cache.served_models import recognize_model  # noqa: PLC0415 loads the database driver
 
-    return lambda model: recognize_model(open_cache(cache), model)
+    def recognize(model: ServedModel) -> RecognizedModel:
+        from tasks.cache.served_models import recognize_model  # noqa: PLC0415 loads the database driver
+
+        return recognize_model(open_cache(cache), model)
+
+    return recognize
 
 
 def _read_script(settings: SingleJudgeSettings) -> Judge:

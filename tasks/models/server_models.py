@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from tasks.judges.verifiers.question_plan import SentenceSplitter
 
 
+def import_judge_client(settings: SingleJudgeSettings) -> None:
+    """Import what the first request to the server of a judge needs.
+
+    Args:
+        settings: Settings of the judge.
+    """
+    if settings.profile is None:
+        import tasks.judges.openai.openai_judge  # noqa: PLC0415
+    else:
+        import tasks.judges.verifiers.open_served  # noqa: F401, PLC0415
+
+
 def connect_judge(settings: SingleJudgeSettings, recognize: Recognize) -> Judge:
     """Return a judge behind a server, after probing the features of the server.
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 class Settings(BaseModel):
     """Base of all settings: immutable, and an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def __hash__(self) -> int:
         """Return a hash of the content; its fields alone may be unhashable."""

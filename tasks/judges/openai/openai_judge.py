@@ -64,6 +64,8 @@ class _PendingQuestion:
     overflow: str | None = None
     companions: Sequence[Companions | None] | None = None
     """With which other requests each may be sent; None if all must be sent alone."""
+    writes: bool = False
+    """Whether the reply is a text."""
 
 
 class OpenAIJudge:
@@ -207,7 +209,8 @@ class OpenAIJudge:
         for question in questions:
             prompt = self._prompts.render(question)
             body = generate_request_body(prompt, question, self.features, self._options)
-            pending.append(_PendingQuestion(prompt, [body], companions=[self._grouping.of_text(body)]))
+            companions = self._grouping.of_text(body)
+            pending.append(_PendingQuestion(prompt, [body], companions=[companions], writes=True))
         cut: dict[int, GenerateAnswer] = {}
 
         def deserves_more(position: int, answer: GenerateAnswer) -> bool:
@@ -234,7 +237,8 @@ class OpenAIJudge:
         if again:
             longest = {self.features.limit_field: self._options.max_output_tokens}
             longer = [
-                _PendingQuestion(pending[i].prompt, [body | longest for body in pending[i].bodies]) for i in again
+                replace(pending[i], bodies=[body | longest for body in pending[i].bodies], companions=None)
+                for i in again
             ]
             parse = self._generate_parser([questions[i] for i in again])
             self._ask(longer, parse, _generate_overflow, on_second)
@@ -288,7 +292,7 @@ class OpenAIJudge:
             affinity, companions = fitted[i].prompt.prefix_key[:_AFFINITY_CHARACTERS], fitted[i].companions
             for number, body in enumerate(fitted[i].bodies):
                 together = None if companions is None else companions[number]
-                requests.append(Request(CHAT, body, affinity, companions=together))
+                requests.append(Request(CHAT, body, affinity, companions=together, writes=fitted[i].writes))
                 sources.append((i, number))
         observer = self._observer(fitted[i].prompt for i, _ in sources)
         self._send(requests, lambda position, reply: collector.add(*sources[position], reply), observer)
@@ -321,13 +325,14 @@ class OpenAIJudge:
             left = remaining_tokens(tokens, limits[i], window)
             if left is not None:
                 bodies = [body | {field: left} for body in pending[i].bodies]
-                fitted[i] = _PendingQuestion(pending[i].prompt, bodies)  # alone: its limit is that of no other
+                # It is sent alone: its limit is that of no other.
+                fitted[i] = replace(pending[i], bodies=bodies, companions=None)
             elif self._detects_overflow:
                 fitted[i] = _PendingQuestion(pending[i].prompt, (), f"{tokens} of {window} tokens")
             else:
                 shortest = min(MIN_REPLY_TOKENS, limits[i])
                 bodies = [body | {field: shortest} for body in pending[i].bodies]
-                fitted[i] = _PendingQuestion(pending[i].prompt, bodies)
+                fitted[i] = replace(pending[i], bodies=bodies, companions=None)
         return fitted
 
     @property

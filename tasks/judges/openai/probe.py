@@ -4,7 +4,7 @@ A server that does not know a field may reject the request or ignore the field. 
 supported only if the reply obeys it and no model would write that reply without it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -86,43 +86,50 @@ class _Probe:
 
     def run(self, features: ServerFeatures) -> ServerFeatures:
         features = self._probe_request_format(features)
-        (switched,) = self._try(features, [common_fields(replace(features, thinking_switch=True), self._options)])
+        (switched,) = self._send([self._attempt(replace(features, thinking_switch=True), {})])
         features = self._probe_independent(replace(features, thinking_switch=switched.is_answer))
-        top_logprobs, impossible = self._probe_top_logprobs(features)
         return replace(
             features,
-            list_limits=self._probe_list_limits(features),
-            top_logprobs=top_logprobs,
-            impossible_logprobs=impossible,
             cached_tokens=self._reports_cached_tokens,
             reply_models=tuple(sorted(self._names - {features.model})),
         )
 
     def _probe_independent(self, features: ServerFeatures) -> ServerFeatures:
-        """Probe the features that do not depend on each other, concurrently."""
-        choices = {
-            kind: choice_constraint(kind, LABELS) for kind in ChoiceConstraint if kind is not ChoiceConstraint.NONE
+        """Probe the features that do not depend on each other, concurrently, with those of the best constraints."""
+        choices = [kind for kind in ChoiceConstraint if kind is not ChoiceConstraint.NONE]
+        schemas = [kind for kind in JsonConstraint if kind is not JsonConstraint.NONE]
+        attempts: dict[Hashable, Request] = {
+            **{("choice", kind): self._attempt(features, choice_constraint(kind, LABELS)) for kind in choices},
+            **{("json", kind): self._attempt(features, json_constraint(kind, SCHEMA)) for kind in schemas},
+            "seeded": self._attempt(features, {"temperature": 0.7, "seed": 0}),
+            "several": self._attempt(features, {"temperature": 0.7, "n": 2}),
+            "lists": self._list_attempt(features, schemas[0]),
+            "logprobs": self._logprobs_attempt(features, choices[0], LOGPROBS[0]),
+            TOKENIZE: Request(TOKENIZE, self._body(features, {}), optional=True),
+            COMPLETIONS: Request(
+                COMPLETIONS, {"model": features.model, "prompt": [TASK, TASK], "max_tokens": 1}, optional=True
+            ),
         }
-        schemas = {kind: json_constraint(kind, SCHEMA) for kind in JsonConstraint if kind is not JsonConstraint.NONE}
-        sampled: list[Body] = [{"temperature": 0.7, "seed": 0}, {"temperature": 0.7, "n": 2}]
-        *constrained, seeded, several = self._try(features, [*choices.values(), *schemas.values(), *sampled])
-        choice_replies, json_replies = constrained[: len(choices)], constrained[len(choices) :]
-        works_for_choice = [
-            kind for kind, reply in zip(choices, choice_replies, strict=True) if _is_label(reply, features, kind)
-        ]
-        works_for_json = [kind for kind, reply in zip(schemas, json_replies, strict=True) if _fits_schema(reply)]
-        (counted,) = self._post(features, TOKENIZE, [{}])
-        two_prompts = {"model": features.model, "prompt": [TASK, TASK], "max_tokens": 1}
-        (both,) = self._connection.send([Request(COMPLETIONS, two_prompts, optional=True)])
+        replies = dict(zip(attempts, self._send(list(attempts.values())), strict=True))
+        obeyed_choices = (kind for kind in choices if _is_label(replies["choice", kind], features, kind))
+        obeyed_schemas = (kind for kind in schemas if _fits_schema(replies["json", kind]))
+        choice = next(obeyed_choices, ChoiceConstraint.NONE)
+        json = next(obeyed_schemas, JsonConstraint.NONE)
+        top_logprobs, impossible = self._probe_top_logprobs(
+            features, choice, replies["logprobs"] if choice is choices[0] else None
+        )
         return replace(
             features,
-            choice=next(iter(works_for_choice), ChoiceConstraint.NONE),
-            json=next(iter(works_for_json), JsonConstraint.NONE),
-            reasons=any(map(_reasons, (seeded, *choice_replies, *json_replies))),
-            seed=seeded.is_answer,
-            several=len(get_choices(several)) == 2,
-            tokenizer=read_token_count(counted) is not None,
-            prompt_lists=len(get_choices(both)) == 2,
+            choice=choice,
+            json=json,
+            list_limits=self._probe_list_limits(features, json, replies["lists"] if json is schemas[0] else None),
+            top_logprobs=top_logprobs,
+            impossible_logprobs=impossible,
+            reasons=any(_reasons(reply) for kind, reply in replies.items() if kind not in (TOKENIZE, COMPLETIONS)),
+            seed=replies["seeded"].is_answer,
+            several=len(get_choices(replies["several"])) == 2,
+            tokenizer=read_token_count(replies[TOKENIZE]) is not None,
+            prompt_lists=len(get_choices(replies[COMPLETIONS])) == 2,
         )
 
     def _probe_request_format(self, features: ServerFeatures) -> ServerFeatures:
@@ -135,7 +142,7 @@ class _Probe:
         refusals = []
         for candidate in candidates:
             extra = {candidate.limit_field: 1, "temperature": 0.0}
-            (reply,) = self._post(candidate, CHAT, [extra])
+            (reply,) = self._send([Request(CHAT, self._body(candidate, extra), optional=True)])
             if reply.is_answer:
                 self._connection.set_simplest(Request(CHAT, self._body(candidate, extra)))
                 return candidate
@@ -145,32 +152,53 @@ class _Probe:
             "The model must be a chat model (with a chat template)"
         )
 
-    def _probe_list_limits(self, features: ServerFeatures) -> bool:
-        if features.json is JsonConstraint.NONE:
+    def _probe_list_limits(self, features: ServerFeatures, kind: JsonConstraint, reply: Reply | None) -> bool:
+        """Return whether the length of a list can be limited.
+
+        Args:
+            features: Features that are known.
+            kind: Constraint to use.
+            reply: Reply to the request with this constraint, if it was sent.
+        """
+        if kind is JsonConstraint.NONE:
             return False
-        limit = {features.limit_field: LIST_TOKENS}
-        (reply,) = self._try(features, [json_constraint(features.json, LIST_SCHEMA) | limit])
+        if reply is None:
+            (reply,) = self._send([self._list_attempt(features, kind)])
         return _fits_schema(reply, LIST_SCHEMA)
 
-    def _probe_top_logprobs(self, features: ServerFeatures) -> tuple[int, str | None]:
-        """Return the number of top log-probabilities, 0 with the reason if they are impossible."""
+    def _list_attempt(self, features: ServerFeatures, kind: JsonConstraint) -> Request:
+        return self._attempt(features, json_constraint(kind, LIST_SCHEMA) | {features.limit_field: LIST_TOKENS})
+
+    def _probe_top_logprobs(
+        self, features: ServerFeatures, kind: ChoiceConstraint, first: Reply | None
+    ) -> tuple[int, str | None]:
+        """Return the number of top log-probabilities, 0 with the reason if they are impossible.
+
+        Args:
+            features: Features that are known.
+            kind: Constraint to use.
+            first: Reply to the request with this constraint and the largest number, if it was sent.
+        """
         for number in LOGPROBS:
-            extra = choice_constraint(features.choice, LABELS) | {"logprobs": True, "top_logprobs": number}
-            (reply,) = self._try(features, [extra])
+            reply, first = first, None
+            if reply is None:
+                (reply,) = self._send([self._logprobs_attempt(features, kind, number)])
             if any(_has_top_logprobs(choice) for choice in get_choices(reply)):
                 impossible = next((done.impossible for done in read_completions(reply) if done.impossible), None)
                 return 0 if impossible else number, impossible
         return 0, None
 
-    def _try(self, features: ServerFeatures, extras: Sequence[Body]) -> list[Reply]:
-        """Send chat requests with extra fields that the server may not know and may reject."""
-        limit = self._options.max_output_tokens if self._options.thinking else SHORT_REPLY_TOKENS
-        return self._post(
-            features, CHAT, [{features.limit_field: limit, "temperature": 0.0} | extra for extra in extras]
-        )
+    def _logprobs_attempt(self, features: ServerFeatures, kind: ChoiceConstraint, number: int) -> Request:
+        return self._attempt(features, choice_constraint(kind, LABELS) | {"logprobs": True, "top_logprobs": number})
 
-    def _post(self, features: ServerFeatures, path: str, extras: Sequence[Body]) -> list[Reply]:
-        replies = self._connection.send([Request(path, self._body(features, extra), optional=True) for extra in extras])
+    def _attempt(self, features: ServerFeatures, extra: Body) -> Request:
+        """Return a chat request with extra fields that the server may not know and may reject."""
+        limit = self._options.max_output_tokens if self._options.thinking else SHORT_REPLY_TOKENS
+        body = self._body(features, {features.limit_field: limit, "temperature": 0.0} | extra)
+        return Request(CHAT, body, optional=True)
+
+    def _send(self, requests: Sequence[Request]) -> list[Reply]:
+        replies = self._connection.send(requests)
         self._reports_cached_tokens = self._reports_cached_tokens or any(
             get_reported_count(reply, "cached_tokens") is not None for reply in replies
         )

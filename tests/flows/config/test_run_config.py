@@ -79,7 +79,7 @@ def test_verdicts_of_the_builtin_judge_alone_count_as_probabilities_by_default(
     ("said", "stages"),
     [
         ({}, 4),
-        ({"judge": "http://localhost:8000/v1"}, 8),
+        ({"judge": "http://localhost:8000/v1"}, 12),
         ({"judge": "http://localhost:8000/v1", "runner": "dask"}, 4),
         ({"judge": "http://localhost:8000/v1", "workers": 3}, 3),
     ],
