@@ -21,9 +21,9 @@ def import_judge_client(settings: SingleJudgeSettings) -> None:
         settings: Settings of the judge.
     """
     if settings.profile is None:
-        import tasks.judges.openai.openai_judge  # noqa: PLC0415
+        from tasks.judges.openai.openai_judge import OpenAIJudge  # noqa: F401, PLC0415
     else:
-        import tasks.judges.verifiers.open_served  # noqa: F401, PLC0415
+        from tasks.judges.verifiers.open_served import open_served_verifier  # noqa: F401, PLC0415
 
 
 def connect_judge(settings: SingleJudgeSettings, recognize: Recognize) -> Judge:
