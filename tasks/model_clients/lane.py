@@ -1,8 +1,8 @@
 """A replica with the requests that wait for it.
 
 Texts are asked for first, because other questions wait for them. But a server writes many texts at once, for a second
-or more, and reads no prompts meanwhile if all conversations that are allowed are texts. So part of the conversations is
-kept for labels, as long as any wait: their prompts are read while texts are written.
+or more, and reads no prompts meanwhile if all conversations that are allowed are texts. So half of the conversations
+are kept for labels, as long as any wait: their prompts are read while texts are written.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from tasks.model_clients.flight_limit import FlightLimit
 from tasks.model_clients.jobs import Job
 from tasks.model_clients.replica import Replica
 
-TEXTS_SHARE = 0.75
+TEXTS_SHARE = 0.5
 """Share of the conversations in flight that may be texts while labels wait."""
 
 _SEARCHED = 4

@@ -6,11 +6,12 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,6 +48,8 @@ DIAGNOSIS = "diagnosis.parquet"
 LOCK = ".lock"
 RUNS = "runs"
 """Folder of new run folders, in the working folder."""
+_THREADS = 4
+"""Tables that are written, and metrics that are summarized, at the same time."""
 _RUN_FILES = {
     MANIFEST,
     SUMMARY,
@@ -61,6 +64,9 @@ _RUN_FILES = {
     DIAGNOSIS,
     LOCK,
 }
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def table_name(stage: Stage) -> str:
@@ -165,10 +171,12 @@ class RunFolder:
         Args:
             refs: References to the tables of the shards, by stage.
         """
-        for stage, shards in refs.items():
-            target = self.path / table_name(stage)
-            with atomic_file(target) as temporary:
-                concatenate(shards, str(temporary))
+
+        def write(stage: Stage) -> None:
+            with atomic_file(self.path / table_name(stage)) as temporary:
+                concatenate(refs[stage], str(temporary))
+
+        _map_threads(write, refs)
         for path in (self.path / STAGES).glob("*.parquet"):
             if path.stem not in refs:
                 path.unlink()
@@ -193,7 +201,7 @@ class RunFolder:
             for batch in file.iter_batches(columns=columns):
                 for key, cells in counted.items():
                     _count_cells(batch.filter(pc.equal(batch.column("metric"), key)), cells, groups)
-        return [cells.summarize() for cells in counted.values()]
+        return _map_threads(CellCounts.summarize, counted.values())
 
     def _scores(self, metric: str) -> Iterator[Score]:
         for batch in self.read_cells(metric, ("status", "value", "label", "reason")):
@@ -295,6 +303,12 @@ class RunFolder:
             )
         check_json(manifest, MANIFEST_SCHEMA, self.path / MANIFEST)
         return manifest
+
+
+def _map_threads(function: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
+    """Return the results of a function that mostly runs in Arrow or NumPy, outside the interpreter's lock."""
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return list(threads.map(function, arguments))
 
 
 def _count_cells(batch: pa.RecordBatch, cells: CellCounts, groups: Mapping[str, str] | None) -> None:

@@ -87,8 +87,8 @@ class SilentReplica:
         await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize(("labels", "texts_in_flight"), [(20, 6), (1, 7), (0, 8)])
-def test_texts_leave_a_quarter_of_the_room_to_labels_that_wait(labels: int, texts_in_flight: int) -> None:
+@pytest.mark.parametrize(("labels", "texts_in_flight"), [(20, 4), (1, 7), (0, 8)])
+def test_texts_leave_half_of_the_room_to_labels_that_wait(labels: int, texts_in_flight: int) -> None:
     async def ask() -> list[str]:
         replica = SilentReplica()
         pool = ReplicaPool([cast("Replica", replica)], 8, 8, RetryLimits(0, 1.0))
