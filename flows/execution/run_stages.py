@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from functools import partial
+from importlib import import_module
 
 from flows.config.run_config import RunConfig, tables_root
 from flows.execution.plan import Plan
@@ -11,15 +12,16 @@ from flows.execution.stage_settings import samples_settings
 from flows.execution.stage_submitter import open_submitter
 from flows.execution.unchanged_rows import index_rows, take_unchanged_rows
 from metric_core.stages import Stage
+from tasks.reports.run.report_page import load_templates
 from tasks.runtime import progress
-from tasks.runtime.start_up import importing_meanwhile
+from tasks.runtime.start_up import working_meanwhile
 from tasks.stages.prefect_task import run_here
 from tasks.stages.samples import SamplesResult, samples
 from tasks.tables.row_index import RowIndexes
 from tasks.tables.table_store import StageRef
 
-_FOR_THE_REPORT = ("pyarrow.dataset", "scipy.special")
-"""Modules that the report of a run with new answers needs, half a second of CPU time."""
+_FOR_THE_REPORT = (partial(import_module, "pyarrow.dataset"), partial(import_module, "scipy.special"), load_templates)
+"""Work for the report of a run with new answers: more than half a second of CPU time."""
 
 
 def read_samples(config: RunConfig, plan: Plan) -> SamplesResult:
@@ -48,7 +50,7 @@ def run_shards(run: Run, read: SamplesResult) -> list[StageRef]:
         found = take_unchanged_rows(run, submitter, map_threads(submitter.find_all, read.refs), indexes)
         shards = [ShardRun(number, tables, submitter) for number, tables in enumerate(found)]
         is_kept = all(stage in shard.tables for shard in shards for stage in run.plan.sharded_stages)
-        with nullcontext() if is_kept else importing_meanwhile(*_FOR_THE_REPORT):
+        with nullcontext() if is_kept else working_meanwhile(*_FOR_THE_REPORT):
             refs = compute_shards(run.config, shards, run.plan.sharded_stages)
         index_rows(submitter, [shard.tables for shard in shards], indexes)
         return refs

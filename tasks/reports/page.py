@@ -7,6 +7,7 @@ every request and every script but the packaged ones.
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -27,21 +28,30 @@ def render_page(template: str, content: Mapping[str, Any], styles: Sequence[str]
     """
     style, script = _read_packaged(styles), _read_packaged(scripts)
     script_source = f"script-src {_hash_source(script)}; " if scripts else ""
-    environment = Environment(
+    return (
+        open_templates()
+        .get_template(template)
+        .render(
+            **content,
+            policy=(
+                f"default-src 'none'; style-src {_hash_source(style)}; {script_source}img-src data:; base-uri 'none'; "
+                "form-action 'none'"
+            ),
+            style=Markup(style),  # noqa: S704 packaged with the project
+            script=Markup(script),  # noqa: S704 packaged with the project
+        )
+    )
+
+
+@cache
+def open_templates() -> Environment:
+    """Return the packaged templates, each of which is compiled when it is used first."""
+    return Environment(
         loader=PackageLoader(_PACKAGE, _TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-    )
-    return environment.get_template(template).render(
-        **content,
-        policy=(
-            f"default-src 'none'; style-src {_hash_source(style)}; {script_source}img-src data:; base-uri 'none'; "
-            "form-action 'none'"
-        ),
-        style=Markup(style),  # noqa: S704 packaged with the project
-        script=Markup(script),  # noqa: S704 packaged with the project
     )
 
 

@@ -4,9 +4,8 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -37,20 +36,20 @@ def garbage_kept() -> Iterator[None]:
 
 
 @contextmanager
-def importing_meanwhile(*modules: str, after: float = 1.0) -> Iterator[None]:
-    """Import modules in a thread while the block waits for others, so that nobody waits for them after it.
+def working_meanwhile(*works: Callable[[], object], after: float = 1.0) -> Iterator[None]:
+    """Do work in a thread while the block waits for others, so that nobody waits for it after the block.
 
     Args:
-        modules: Names of modules; one that cannot be imported is left to whoever needs it.
-        after: Seconds from the start of the block, in which it has work of its own; a shorter one imports nothing.
+        works: Work to do, in order, such as an import; an error is left to whoever does it again.
+        after: Seconds from the start of the block, in which it has work of its own; a shorter one does nothing else.
     """
 
-    def work() -> None:
-        for name in modules:
-            with suppress(ImportError):
-                import_module(name)
+    def do() -> None:
+        for work in works:
+            with suppress(Exception):
+                work()
 
-    timer = Timer(after, work)
+    timer = Timer(after, do)
     timer.daemon = True
     timer.start()
     try:

@@ -4,11 +4,10 @@ import gc
 import platform
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tasks.runtime.start_up import garbage_kept, importing_meanwhile
+from tasks.runtime.start_up import garbage_kept, working_meanwhile
 from tests.tasks.cache.helpers import wait_until
 
 _WITHOUT_PANDAS = """
@@ -49,15 +48,17 @@ def test_garbage_is_collected_again_after_the_imports() -> None:
             gc.disable()
 
 
-def test_modules_are_imported_while_a_block_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("imported_meanwhile", "never_imported"):
-        (tmp_path / f"{name}.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    with importing_meanwhile("never_imported", after=60.0):
+def test_work_is_done_while_a_block_waits() -> None:
+    done: list[str] = []
+
+    def fail() -> None:
+        raise ModuleNotFoundError("no such module")
+
+    with working_meanwhile(lambda: done.append("too late"), after=60.0):
         pass
-    with importing_meanwhile("no_such_module_at_all", "imported_meanwhile", after=0.0):
-        wait_until(lambda: "imported_meanwhile" in sys.modules)
-    assert "never_imported" not in sys.modules
+    with working_meanwhile(fail, lambda: done.append("in time"), after=0.0):
+        wait_until(lambda: bool(done))
+    assert done == ["in time"]
 
 
 _HEAPS = """
