@@ -35,14 +35,14 @@ class JobQueue:
         yield from self._labels
 
     def append(self, job: Job) -> None:
-        """Add a request behind those of its sort."""
-        self._sort_of(job).append(job)
+        """Add a request behind those of its kind."""
+        self._kind_of(job).append(job)
 
     def appendleft(self, job: Job) -> None:
-        """Add a request before those of its sort."""
-        self._sort_of(job).appendleft(job)
+        """Add a request before those of its kind."""
+        self._kind_of(job).appendleft(job)
 
-    def _sort_of(self, job: Job) -> deque[Job]:
+    def _kind_of(self, job: Job) -> deque[Job]:
         return self._texts if job.request.writes else self._labels
 
     def take(self, room: int, *, texts: bool, last: bool = False, together: bool = True) -> list[Job]:
@@ -54,8 +54,8 @@ class JobQueue:
             last: If true, take requests from the end.
             together: If false, take a single request.
         """
-        sorts = (self._texts, self._labels) if texts else (self._labels, self._texts)
-        for waiting in sorts:
+        queues = (self._texts, self._labels) if texts else (self._labels, self._texts)
+        for waiting in queues:
             while waiting:
                 first = waiting.pop() if last else waiting.popleft()
                 if not first.is_void:

@@ -36,18 +36,18 @@ def garbage_kept() -> Iterator[None]:
 
 
 @contextmanager
-def working_meanwhile(*works: Callable[[], object], after: float = 1.0) -> Iterator[None]:
+def working_meanwhile(*steps: Callable[[], object], after: float = 1.0) -> Iterator[None]:
     """Do work in a thread while the block waits for others, so that nobody waits for it after the block.
 
     Args:
-        works: Work to do, in order, such as an import; an error is left to whoever does it again.
+        steps: Work to do, in order, such as an import; an error is left to whoever does it again.
         after: Seconds from the start of the block, in which it has work of its own; a shorter one does nothing else.
     """
 
     def do() -> None:
-        for work in works:
+        for step in steps:
             with suppress(Exception):
-                work()
+                step()
 
     timer = Timer(after, do)
     timer.daemon = True
