@@ -176,8 +176,6 @@ def _reduce_cpu_time() -> None:
     """Change settings of the process that reduce its CPU time by a fifth.
 
     Models, modules and tables live until the end of a run, so the garbage collector runs less often, and not at exit.
-    Stages run concurrently, so one thread per matrix product is enough: more threads mostly wait for each other.
     """
     gc.set_threshold(100_000, 50, 1000)
     atexit.register(gc.freeze)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -7,7 +7,8 @@ not on when they were computed.
 
 import hashlib
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import fsspec
 import pyarrow as pa
@@ -106,6 +107,19 @@ def read(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
 
 def _read_stored(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a table as it is stored, without the optional columns in which it has no value."""
+    with _open_stored(ref) as file:
+        table = file.read(columns)
+    if table.num_rows != ref.rows:
+        raise AssayError(
+            f"the {ref.stage} table {ref.path} has {table.num_rows} rows, expected {ref.rows}. "
+            "Delete it and run the evaluation again."
+        )
+    return table
+
+
+@contextmanager
+def _open_stored(ref: StageRef) -> Iterator[pq.ParquetFile]:
+    """Open the file of a table; raise errors of the block as errors that name the table."""
     expected = SCHEMAS[ref.stage]
     if not expected.can_read(str(ref.schema_version)):
         raise AssayError(
@@ -114,8 +128,9 @@ def _read_stored(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Tabl
         )
     fs, path = filesystem(ref.path)
     try:
-        with fs.open(path, "rb") as file:
-            table = pq.ParquetFile(file, page_checksum_verification=True).read(columns)
+        # Arrow reads a local file without the interpreter's lock, an open file of Python's with it.
+        with pa.OSFile(path) if is_local(fs) else fs.open(path, "rb") as file:
+            yield pq.ParquetFile(file, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise AssayError(
             f"the {ref.stage} table {ref.path} does not exist. Run the evaluation again to recompute it."
@@ -129,12 +144,6 @@ def _read_stored(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Tabl
             f"the {ref.stage} table {ref.path} cannot be reached: {error}. Check the storage and the credentials "
             "in the environment, and run the evaluation again; finished stages are not recomputed."
         ) from error
-    if table.num_rows != ref.rows:
-        raise AssayError(
-            f"the {ref.stage} table {ref.path} has {table.num_rows} rows, expected {ref.rows}. "
-            "Delete it and run the evaluation again."
-        )
-    return table
 
 
 def verify(ref: StageRef) -> pa.Table:
@@ -186,10 +195,11 @@ def conform(table: pa.Table, schema: TableSchema) -> pa.Table:
 
 def _stored_columns(ref: StageRef) -> list[str]:
     """Return the optional columns that a table is stored with."""
-    if ref.schema_version != SCHEMAS[ref.stage].version:
+    expected = SCHEMAS[ref.stage]
+    if ref.schema_version != expected.version:
         return []
-    names: list[str] = _read_stored(ref, SCHEMAS[ref.stage].optional).column_names
-    return names
+    with _open_stored(ref) as file:
+        return [name for name in expected.optional if name in file.schema_arrow.names]
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -6,8 +6,9 @@ from rag_assay._packages import open_packages
 def main() -> None:
     """Run the command line with the packages of rag-assay, whatever the import path has first."""
     open_packages(alone=True)
-    from tasks.runtime.start_up import garbage_kept  # noqa: PLC0415 its packages are open only now
+    from tasks.runtime.start_up import garbage_kept, set_library_defaults  # noqa: PLC0415 its packages are open only now
 
+    set_library_defaults()
     with garbage_kept():
         from deployments.cli.main import main as run_command  # noqa: PLC0415
 

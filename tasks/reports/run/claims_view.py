@@ -39,9 +39,10 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
         side: [row for row in tables.rows(Stage.CLAIMS) if row["side"] == side] for side in _SIDES
     }
     by_side[STATEMENT] = _statements(tables.rows(Stage.VERDICTS))
-    index = SentenceIndex(passages if any(by_side.values()) else ())
+    claims = [row["text"] for rows in by_side.values() for row in rows if row["claim_id"] is not None]
+    index = SentenceIndex(passages, claims)
     sources = named_sources(tables.sample)
-    elsewhere = SentenceIndex([segment(text) for _, text in sources])
+    elsewhere = SentenceIndex([segment(text) for _, text in sources], claims)
     of_response = [*by_side[Side.RESPONSE], *by_side[Side.RESPONSE_SENTENCE]]
     cited = citations_view(tables.sample, of_response, verdicts)
     return [

@@ -142,7 +142,7 @@ def histogram(cells: pa.Table, metric: str, low: float, high: float) -> list[int
 def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of a stage's table that belong to some samples, by row id; empty if there is no such table.
 
-    The file is read in small batches: only one batch and the returned rows are in memory.
+    Only row groups with such rows are read, in small batches: one batch and the returned rows are in memory.
 
     Raises:
         RunFolderError: The table cannot be read.
@@ -150,14 +150,22 @@ def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, lis
     rows: dict[str, list[dict[str, Any]]] = {}
     if not path.exists():
         return rows
-    lacking = dict.fromkeys(SCHEMAS[stage].arrow.names)  # a table of an earlier version has fewer columns
     ids = pa.array(row_ids, pa.string())
     try:
         with pq.ParquetFile(path) as file:
             check_table(file.schema_arrow, stage, path)
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+            # A table of an earlier version has fewer columns.
+            lacking = dict.fromkeys(set(SCHEMAS[stage].arrow.names).difference(file.schema_arrow.names))
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=_groups_with(file, ids)):
                 for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
-                    rows.setdefault(row["row_id"], []).append({**lacking, **row})
+                    row.update(lacking)
+                    rows.setdefault(row["row_id"], []).append(row)
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the table {path} cannot be read ({error}). Run the evaluation again.") from error
     return rows
+
+
+def _groups_with(file: pq.ParquetFile, ids: pa.Array) -> list[int]:
+    """Return the numbers of the row groups that hold rows of these samples."""
+    columns = (file.read_row_group(number, ["row_id"])["row_id"] for number in range(file.num_row_groups))
+    return [number for number, column in enumerate(columns) if pc.any(pc.is_in(column, value_set=ids)).as_py()]

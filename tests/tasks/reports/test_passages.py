@@ -1,8 +1,12 @@
 """Sentences of passages, and the one closest to a claim."""
 
-import pytest
+import re
 
-from tasks.reports.run.passages import SentenceIndex, segment
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.reports.run.passages import SentenceIndex, segment, word_set
 
 TEXTS = [
     "",
@@ -49,28 +53,45 @@ def test_a_sentence_that_is_not_there_leaves_its_neighbours_alone() -> None:
 
 def test_rare_words_count_more_than_common_ones() -> None:
     passages = [segment("The rain is on the roof. The office is in Delft."), segment("The office is on fire.")]
-    closest = SentenceIndex(passages).closest("The office is on the canal in Delft.")
+    claim = "The office is on the canal in Delft."
+    closest = SentenceIndex(passages, [claim, "It rains."]).closest(claim)
     assert closest is not None
     assert passages[closest.passage].pieces[closest.piece] == "The office is in Delft."
 
 
 def test_a_claim_that_shares_nothing_has_no_closest_sentence() -> None:
-    assert SentenceIndex([segment("It rains.")]).closest("Bikes cost money.") is None
+    assert SentenceIndex([segment("It rains.")], ["Bikes cost money."]).closest("Bikes cost money.") is None
 
 
 @pytest.mark.parametrize("claim", ["", "?!", "\U0001f600"])
 def test_a_claim_without_words_has_no_closest_sentence(claim: str) -> None:
-    assert SentenceIndex([segment("It rains.")]).closest(claim) is None
+    assert SentenceIndex([segment("It rains.")], [claim]).closest(claim) is None
 
 
 def test_nothing_is_close_to_a_claim_without_passages() -> None:
-    assert SentenceIndex([]).closest("It rains.") is None
+    assert SentenceIndex([], ["It rains."]).closest("It rains.") is None
 
 
 def test_the_first_of_equally_close_sentences_is_taken() -> None:
-    closest = SentenceIndex([segment("It rains."), segment("It rains.")]).closest("It rains.")
+    passages = [segment("It rains. It rains."), segment("It rains.")]
+    index = SentenceIndex(passages, ["It rains."])
+    closest = index.closest("It rains.")
     assert closest is not None
-    assert closest.passage == 0
+    assert (closest.passage, closest.piece) == (0, 0)
+    assert [place.piece for place in index.closest_of_each("It rains.").values()] == [0, 0]
+
+
+@given(st.text("ab\u00e9\u0130_1 .?\u3002\n'\x1c", max_size=40))
+def test_words_are_the_runs_of_word_characters(text: str) -> None:
+    assert word_set(text) == frozenset(re.findall(r"\w+", text.casefold()))
+
+
+@given(st.text("ab.!\u2026\u3002\"') \n\t", max_size=40))
+def test_sentences_end_behind_marks_with_their_quotes_and_at_line_ends(text: str) -> None:
+    gaps = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\"'\u201d\u2019)\]]*\s+|\n+")
+    found = segment(text)
+    sentences = [found.pieces[piece] for piece in found.sentences if piece is not None]
+    assert sentences == [sentence for sentence in gaps.split(text) if sentence.strip()]
 
 
 def test_a_long_passage_is_cut_in_linear_time() -> None:

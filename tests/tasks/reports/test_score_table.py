@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import RunFolderError
@@ -121,6 +122,27 @@ def test_rows_are_read_from_all_batches(tmp_path: Path) -> None:
         "row-0": [1],
         "row-8999": [9000],
     }
+
+
+def test_rows_are_read_from_the_row_groups_that_hold_them(tmp_path: Path) -> None:
+    table = pq.read_table(folders.write_large_run(tmp_path / "run", rows=40) / "stages" / "samples.parquet")
+    path = tmp_path / "samples.parquet"
+    pq.write_table(table, path, row_group_size=10)
+    damage_first_page(path, group=1)
+    wanted = [0, 9, 20, 39]
+    found = read_rows(path, Stage.SAMPLES, [f"row-{number}" for number in wanted])
+    assert [found[f"row-{number}"][0]["row_number"] for number in wanted] == [number + 1 for number in wanted]
+    with pytest.raises(RunFolderError, match="cannot be read"):
+        read_rows(path, Stage.SAMPLES, ["row-10"])
+
+
+def damage_first_page(path: Path, group: int) -> None:
+    """Overwrite the questions of a row group."""
+    with pq.ParquetFile(path) as file:
+        column = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("user_input"))
+    with path.open("r+b") as raw:
+        raw.seek(column.dictionary_page_offset or column.data_page_offset)
+        raw.write(b"\xff" * column.total_compressed_size)
 
 
 def test_a_table_that_was_not_needed_has_no_rows(tmp_path: Path) -> None:

@@ -33,6 +33,29 @@ def test_pyarrow_knows_pandas_once_something_imports_it() -> None:
     assert done.returncode == 0, done.stderr
 
 
+_BLAS = """
+import sys
+from rag_assay.__main__ import main
+sys.argv = ["assay", "--help"]
+try:
+    main()
+except SystemExit:
+    pass
+import numpy
+from threadpoolctl import threadpool_info
+counts = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+print("threads per BLAS:", counts)
+"""
+
+
+def test_a_command_has_one_thread_per_matrix_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    done = subprocess.run([sys.executable, "-c", _BLAS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "threads per BLAS: [1]"
+
+
 def test_garbage_is_collected_again_after_the_imports() -> None:
     was = gc.isenabled()
     gc.enable()
