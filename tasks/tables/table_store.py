@@ -33,6 +33,7 @@ class StageRef(BaseModel):
         rows: Number of rows.
         schema_version: Version of the stage's schema.
         usage: Cost of computing the table.
+        file_digest: Digest of the bytes of the file; empty in references of earlier versions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,6 +44,7 @@ class StageRef(BaseModel):
     rows: int
     schema_version: int
     usage: StageUsage = StageUsage()
+    file_digest: str = ""
 
 
 class TableStore:
@@ -81,6 +83,7 @@ class TableStore:
             rows=conformed.num_rows,
             schema_version=int(conformed.schema.metadata[b"assay.version"]),
             usage=usage or StageUsage(),
+            file_digest=_digest(content),
         )
 
     def _is_written(self, path: str, content: bytes) -> bool:
@@ -108,7 +111,11 @@ def read(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
 def _read_stored(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a table as it is stored, without the optional columns in which it has no value."""
     with _open_stored(ref) as file:
-        table = file.read(columns)
+        return _read_all(file, ref, columns)
+
+
+def _read_all(file: pq.ParquetFile, ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
+    table = file.read(columns)
     if table.num_rows != ref.rows:
         raise AssayError(
             f"the {ref.stage} table {ref.path} has {table.num_rows} rows, expected {ref.rows}. "
@@ -119,18 +126,25 @@ def _read_stored(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Tabl
 
 @contextmanager
 def _open_stored(ref: StageRef) -> Iterator[pq.ParquetFile]:
-    """Open the file of a table; raise errors of the block as errors that name the table."""
+    """Open the file of a table for a block, whose errors are raised as errors that name the table."""
+    with _translate_errors(ref):
+        fs, path = filesystem(ref.path)
+        # Arrow reads a local file without the interpreter's lock, an open file of Python's with it.
+        with pa.OSFile(path) if is_local(fs) else fs.open(path, "rb") as file:
+            yield pq.ParquetFile(file, page_checksum_verification=True)
+
+
+@contextmanager
+def _translate_errors(ref: StageRef) -> Iterator[None]:
+    """Raise the errors of a block that reads a table as errors that name it; refuse other versions of its schema."""
     expected = SCHEMAS[ref.stage]
     if not expected.can_read(str(ref.schema_version)):
         raise AssayError(
             f"the {ref.stage} table {ref.path} has schema version {ref.schema_version}, this rag-assay reads "
             f"{expected.version}. Run the evaluation again to recompute it."
         )
-    fs, path = filesystem(ref.path)
     try:
-        # Arrow reads a local file without the interpreter's lock, an open file of Python's with it.
-        with pa.OSFile(path) if is_local(fs) else fs.open(path, "rb") as file:
-            yield pq.ParquetFile(file, page_checksum_verification=True)
+        yield
     except FileNotFoundError as error:
         raise AssayError(
             f"the {ref.stage} table {ref.path} does not exist. Run the evaluation again to recompute it."
@@ -146,16 +160,49 @@ def _open_stored(ref: StageRef) -> Iterator[pq.ParquetFile]:
         ) from error
 
 
-def verify(ref: StageRef) -> pa.Table:
+def verify(ref: StageRef) -> None:
+    """Check that a table is unchanged since it was written; it is decoded only if the bytes of its file are others.
+
+    Raises:
+        AssayError: The table has changed, or the file is missing, damaged, or of another schema version.
+    """
+    with _translate_errors(ref):
+        content = _read_bytes(ref)
+        if _digest(content) != ref.file_digest:
+            _decode_unchanged(content, ref)
+
+
+def read_unchanged(ref: StageRef) -> pa.Table:
     """Return the table that a reference points to, if it is unchanged since it was written.
 
     Raises:
         AssayError: The table has changed, or the file is missing, damaged, or of another schema version.
     """
-    table = _read_stored(ref)
+    with _translate_errors(ref):
+        content = _read_bytes(ref)
+        if _digest(content) != ref.file_digest:
+            table = _decode_unchanged(content, ref)
+        else:
+            table = _read_all(pq.ParquetFile(pa.BufferReader(content)), ref)
+    return add_missing_columns(table, ref.stage)
+
+
+def _read_bytes(ref: StageRef) -> bytes:
+    fs, path = filesystem(ref.path)
+    content: bytes = fs.cat_file(path)
+    return content
+
+
+def _decode_unchanged(content: bytes, ref: StageRef) -> pa.Table:
+    """Return the table in a file, if it has the content to which the reference points, in whichever bytes."""
+    table = _read_all(pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True), ref)
     if content_digest(table) != ref.digest:
         raise AssayError(f"the {ref.stage} table {ref.path} has been changed since it was computed")
-    return add_missing_columns(table, ref.stage)
+    return table
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def concatenate(refs: Sequence[StageRef], path: str) -> int:

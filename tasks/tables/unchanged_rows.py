@@ -21,7 +21,7 @@ from tasks.runtime.usage import KindUsage, StageUsage
 from tasks.tables.kept_tables import kept_usage
 from tasks.tables.merge import select_rows
 from tasks.tables.row_index import RowIndex, RowIndexes
-from tasks.tables.table_store import StageRef, TableStore, read, verify
+from tasks.tables.table_store import StageRef, TableStore, read, read_unchanged
 from tasks.windows.sample_order import SampleOrder
 
 MOST_SHARDS = 4
@@ -136,7 +136,7 @@ class UnchangedRows:
         try:
             for shard, row_ids in split.unchanged.items():
                 tables = self._index.shards[shard]
-                parts.append(select_rows(verify(tables[stage]), row_ids))
+                parts.append(select_rows(read_unchanged(tables[stage]), row_ids))
                 usage += _share(tables[stage].usage, len(row_ids) / tables[Stage.SAMPLES].rows)
         except (AssayError, KeyError) as error:
             _logger.warning("rows of an earlier run are not used: %s; their stage is recomputed", error)
