@@ -20,7 +20,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 _PACKAGE, _TEMPLATES = "tasks.reports", "templates"
-_OPTIONS: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+_LAYOUT: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
 
 
 def render_page(template: str, content: Mapping[str, Any], styles: Sequence[str], scripts: Sequence[str] = ()) -> str:
@@ -54,9 +54,10 @@ def open_templates() -> Environment:
     """Return the packaged templates, each of which is compiled when it is used first and kept compiled."""
     return Environment(
         loader=PackageLoader(_PACKAGE, _TEMPLATES),
+        autoescape=True,
         undefined=StrictUndefined,
         bytecode_cache=CompiledTemplates(Path(__file__).parent / "__pycache__"),
-        **_OPTIONS,
+        **_LAYOUT,
     )
 
 
@@ -70,7 +71,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
     """
 
     def __init__(self, folder: Path) -> None:
-        compiled_by = hashlib.sha256(repr((version("jinja2"), _OPTIONS)).encode()).hexdigest()[:16]
+        compiled_by = hashlib.sha256(repr((version("jinja2"), _LAYOUT)).encode()).hexdigest()[:16]
         super().__init__(str(folder), f"%s-{compiled_by}.jinja")
 
     def load_bytecode(self, bucket: Bucket) -> None:

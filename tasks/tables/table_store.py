@@ -160,16 +160,22 @@ def _translate_errors(ref: StageRef) -> Iterator[None]:
         ) from error
 
 
-def verify(ref: StageRef) -> None:
+def verify(ref: StageRef) -> StageRef:
     """Check that a table is unchanged since it was written; it is decoded only if the bytes of its file are others.
+
+    Returns:
+        The reference, with the digest of the file as it is.
 
     Raises:
         AssayError: The table has changed, or the file is missing, damaged, or of another schema version.
     """
     with _translate_errors(ref):
         content = _read_bytes(ref)
-        if _digest(content) != ref.file_digest:
-            _decode_unchanged(content, ref)
+        found = _digest(content)
+        if found == ref.file_digest:
+            return ref
+        _decode_unchanged(content, ref)
+        return ref.model_copy(update={"file_digest": found})
 
 
 def read_unchanged(ref: StageRef) -> pa.Table:

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metric_core.errors import RunFolderError
 from metric_core.records import Direction
-from metric_core.stages import EVIDENCE_STAGES, Stage
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunRows
 from tasks.reports.comparison.comparison_diagnosis import diagnosis_of_rows, rows_by_diagnosis
@@ -16,12 +14,11 @@ from tasks.reports.comparison.comparison_passages import passages_side_by_side
 from tasks.reports.comparison.comparison_words import format_signed
 from tasks.reports.comparison.word_diff import diff_words
 from tasks.reports.run.evidence_view import row_view
-from tasks.reports.run.row_tables import RowTables, entity_match
-from tasks.reports.run.score_table import Yardstick, read_rows
+from tasks.reports.run.row_tables import entity_match, read_row_tables
+from tasks.reports.run.score_table import Yardstick
 from tasks.reports.run.summary_view import format_fixed
 from tasks.reports.truncation import LONGEST_TEXT
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.run_folder import SCORES, STAGES
 
 MOST_ROWS = 100
 """Maximum number of rows on a page."""
@@ -76,20 +73,9 @@ def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
     metrics = {entry["key"]: entry for entry in run.manifest["metrics"]}
     yardsticks = {key: Yardstick.from_entry(entry) for key, entry in metrics.items()}
     match_entities = entity_match(metrics.values())
-    path = Path(folder)
-    stages = {stage: read_rows(path / STAGES / f"{stage}.parquet", stage, ids) for stage in EVIDENCE_STAGES}
-    sample_rows = read_rows(path / STAGES / f"{Stage.SAMPLES}.parquet", Stage.SAMPLES, ids)
-    cells = read_rows(path / SCORES, Stage.AGGREGATION, ids)
-    missing = [row_id for row_id in ids if row_id not in sample_rows]
-    if missing:
-        raise RunFolderError(f"the samples table of {folder} lacks the row {missing[0]!r}. Run the evaluation again.")
-    samples = {name: sample_rows[row_ids[name]][0] for name in names}
-    views = {}
-    for name, sample in samples.items():
-        stage_rows: dict[Stage, list[dict[str, Any]]] = {
-            stage: rows.get(sample["row_id"], []) for stage, rows in stages.items()
-        }
-        tables = RowTables(sample, cells.get(sample["row_id"], []), stage_rows)
+    samples, views = {}, {}
+    for name, tables in zip(names, read_row_tables(Path(folder), ids), strict=True):
+        samples[name] = tables.sample
         views[name] = row_view(tables, tuple(yardsticks.values()), match_entities)
     return _Side(yardsticks, samples, views)
 

@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError, RunFolderError
-from metric_core.stages import EVIDENCE_STAGES, Stage
+from metric_core.stages import Stage
 from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import open_templates, render_page
 from tasks.reports.run.anchor_view import anchor_view
@@ -24,13 +24,13 @@ from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
-from tasks.reports.run.row_tables import RowTables, entity_match
-from tasks.reports.run.score_table import Yardstick, read_cells, read_rows, worst_first
+from tasks.reports.run.row_tables import entity_match, read_row_tables
+from tasks.reports.run.score_table import Yardstick, read_cells, worst_first
 from tasks.reports.run.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
 from tasks.reports.run.summary_rows import verdict_line
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
 from tasks.reports.timestamps import format_timestamp
-from tasks.runs.run_folder import REPORT, SCORES, STAGES, SUMMARY, RunFolder
+from tasks.runs.run_folder import REPORT, SCORES, SUMMARY, RunFolder
 from tasks.runtime.atomic_files import atomic_write, translate_write_errors
 
 WORST_ROWS = 1000
@@ -154,26 +154,16 @@ def _summaries(folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, 
 
 def _rows(folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardstick], rows_of_run: _Chosen) -> _Rows:
     chosen = rows_of_run.order[: rows_of_run.most]
-    stages = {stage: read_rows(folder / STAGES / f"{stage}.parquet", stage, chosen) for stage in EVIDENCE_STAGES}
-    samples = read_rows(folder / STAGES / f"{Stage.SAMPLES}.parquet", Stage.SAMPLES, chosen)
-    unknown = [row_id for row_id in chosen if row_id not in samples]
-    if unknown:
-        raise RunFolderError(
-            f"the samples table of {folder} lacks {len(unknown)} rows that have scores, {unknown[0]!r} among them. "
-            "Run the evaluation again."
-        )
-    cells = read_rows(folder / SCORES, Stage.AGGREGATION, chosen)
     match, rankings = entity_match(manifest["metrics"]), ranking_metrics(manifest["metrics"])
     changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
     diagnoses = read_row_diagnoses(folder, chosen)
     embedded: list[str] = []
     room = LARGEST_DATA
-    for row_id in chosen:
-        stage_rows: dict[Stage, list[dict[str, Any]]] = {stage: rows.get(row_id, []) for stage, rows in stages.items()}
-        tables = RowTables(samples[row_id][0], cells[row_id], stage_rows)
+    for tables in read_row_tables(folder, chosen):
+        row_id = tables.sample["row_id"]
         more = {
             "changed": changed.get(row_id, []),
-            "slices": rows_of_run.slices.find(samples[row_id][0]),
+            "slices": rows_of_run.slices.find(tables.sample),
             "diagnosis": diagnoses.get(row_id),
         }
         data = script_json(row_view(tables, yardsticks, match, rankings) | more)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from metric_core.errors import RunFolderError
 from metric_core.records import Direction, Status
-from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from metric_core.statistics.bounded_means import Bounds
 from tasks.runs.file_checks import check_cells, check_table
@@ -30,7 +29,6 @@ NEUTRAL = "none"
 """The tone of a value that is neither good nor bad."""
 
 BINS = 20
-_BATCH_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,35 +135,3 @@ def histogram(cells: pa.Table, metric: str, low: float, high: float) -> list[int
     values = cells["value"].filter(pc.equal(cells["metric"], metric)).drop_null().to_numpy()
     counts, _ = np.histogram(values, bins=BINS, range=(low, high))
     return [int(count) for count in counts]
-
-
-def read_rows(path: Path, stage: Stage, row_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of a stage's table that belong to some samples, by row id; empty if there is no such table.
-
-    Only row groups with such rows are read, in small batches: one batch and the returned rows are in memory.
-
-    Raises:
-        RunFolderError: The table cannot be read.
-    """
-    rows: dict[str, list[dict[str, Any]]] = {}
-    if not path.exists():
-        return rows
-    ids = pa.array(row_ids, pa.string())
-    try:
-        with pq.ParquetFile(path) as file:
-            check_table(file.schema_arrow, stage, path)
-            # A table of an earlier version has fewer columns.
-            lacking = dict.fromkeys(set(SCHEMAS[stage].arrow.names).difference(file.schema_arrow.names))
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=_groups_with(file, ids)):
-                for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
-                    row.update(lacking)
-                    rows.setdefault(row["row_id"], []).append(row)
-    except (OSError, pa.ArrowException) as error:
-        raise RunFolderError(f"the table {path} cannot be read ({error}). Run the evaluation again.") from error
-    return rows
-
-
-def _groups_with(file: pq.ParquetFile, ids: pa.Array) -> list[int]:
-    """Return the numbers of the row groups that hold rows of these samples."""
-    columns = (file.read_row_group(number, ["row_id"])["row_id"] for number in range(file.num_row_groups))
-    return [number for number, column in enumerate(columns) if pc.any(pc.is_in(column, value_set=ids)).as_py()]

@@ -4,14 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import RunFolderError
 from metric_core.records import Direction, Score
-from metric_core.stages import Stage
-from tasks.reports.run.score_table import NEUTRAL, TONES, Yardstick, histogram, read_cells, read_rows, worst_first
-from tests.tasks.reports import folders
+from tasks.reports.run.score_table import NEUTRAL, TONES, Yardstick, histogram, read_cells, worst_first
 
 FAITHFULNESS = Yardstick("faithfulness", Direction.HIGHER, (0, 1))
 NOISE = Yardstick("noise", Direction.LOWER, (0, 1))
@@ -113,40 +110,6 @@ def test_a_histogram_counts_the_values_of_its_metric() -> None:
     counts = histogram(cells_of(rows), "faithfulness", 0, 1)
     assert sum(counts) == 4
     assert (counts[0], counts[10], counts[-1]) == (2, 1, 1)
-
-
-def test_rows_are_read_from_all_batches(tmp_path: Path) -> None:
-    folder = folders.write_large_run(tmp_path / "run", rows=9000)
-    found = read_rows(folder / "stages" / "samples.parquet", Stage.SAMPLES, ["row-8999", "row-0", "absent"])
-    assert {row_id: [row["row_number"] for row in rows] for row_id, rows in found.items()} == {
-        "row-0": [1],
-        "row-8999": [9000],
-    }
-
-
-def test_rows_are_read_from_the_row_groups_that_hold_them(tmp_path: Path) -> None:
-    table = pq.read_table(folders.write_large_run(tmp_path / "run", rows=40) / "stages" / "samples.parquet")
-    path = tmp_path / "samples.parquet"
-    pq.write_table(table, path, row_group_size=10)
-    damage_first_page(path, group=1)
-    wanted = [0, 9, 20, 39]
-    found = read_rows(path, Stage.SAMPLES, [f"row-{number}" for number in wanted])
-    assert [found[f"row-{number}"][0]["row_number"] for number in wanted] == [number + 1 for number in wanted]
-    with pytest.raises(RunFolderError, match="cannot be read"):
-        read_rows(path, Stage.SAMPLES, ["row-10"])
-
-
-def damage_first_page(path: Path, group: int) -> None:
-    """Overwrite the questions of a row group."""
-    with pq.ParquetFile(path) as file:
-        column = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("user_input"))
-    with path.open("r+b") as raw:
-        raw.seek(column.dictionary_page_offset or column.data_page_offset)
-        raw.write(b"\xff" * column.total_compressed_size)
-
-
-def test_a_table_that_was_not_needed_has_no_rows(tmp_path: Path) -> None:
-    assert read_rows(tmp_path / "ratings.parquet", Stage.RATINGS, ["a"]) == {}
 
 
 def test_a_missing_score_table_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from metric_core.schemas import QUESTIONS
@@ -62,6 +63,40 @@ def test_damaged_table_is_written_again(tmp_path: Path) -> None:
     write_record(tmp_path)
     assert table.read_bytes() == content
     assert find(tmp_path) is not None
+
+
+def test_an_unchanged_table_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_record(tmp_path)
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile", None)
+    assert find(tmp_path) is not None
+
+
+def test_a_record_of_an_earlier_version_gets_the_digest_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = write_record(tmp_path)
+    record = tmp_path / "results" / f"{KEY}.json"
+    earlier = ref.model_dump(mode="json", exclude={"file_digest"})
+    record.write_text(json.dumps({"result": json.dumps(earlier)}), encoding="utf-8")
+    assert find(tmp_path) is not None
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile", None)
+    assert find(tmp_path) is not None
+    kept = StageRef.model_validate_json(json.loads(record.read_text(encoding="utf-8"))["result"])
+    assert kept == ref
+
+
+def test_a_table_with_other_bytes_and_the_same_content_is_used(tmp_path: Path) -> None:
+    path = write_record(tmp_path).path
+    pq.write_table(pq.read_table(path), path, compression="none")
+    assert find(tmp_path) is not None
+
+
+def test_a_table_with_other_content_is_not_used(tmp_path: Path) -> None:
+    path = write_record(tmp_path).path
+    table = pq.read_table(path)
+    other = table.set_column(table.schema.get_field_index("text"), table.schema.field("text"), [["When?"]])
+    pq.write_table(other, path)
+    assert find(tmp_path) is None
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", json.dumps({"result": "{}"}), json.dumps({"result": 7})])

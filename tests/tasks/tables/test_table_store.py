@@ -14,7 +14,7 @@ from tasks.runs.row_groups import read_shards
 from tasks.runtime.usage import StageUsage
 from tasks.tables.records import build_table
 from tasks.tables.row_digests import row_digests
-from tasks.tables.table_store import StageRef, TableStore, concatenate, content_digest, read, read_unchanged, verify
+from tasks.tables.table_store import StageRef, TableStore, concatenate, content_digest, read, read_unchanged
 from tests.tasks.builders import samples_table
 
 
