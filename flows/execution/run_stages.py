@@ -7,7 +7,7 @@ from importlib import import_module
 from flows.config.run_config import RunConfig, tables_root
 from flows.execution.plan import Plan
 from flows.execution.run import Run
-from flows.execution.shard_run import ShardRun, compute_shards, map_threads
+from flows.execution.shard_run import LOOKUPS_AT_ONCE, ShardRun, compute_shards
 from flows.execution.stage_settings import samples_settings
 from flows.execution.stage_submitter import open_submitter
 from flows.execution.unchanged_rows import index_rows, take_unchanged_rows
@@ -15,6 +15,7 @@ from metric_core.stages import Stage
 from tasks.reports.run.report_page import load_templates
 from tasks.runtime import progress
 from tasks.runtime.start_up import working_meanwhile
+from tasks.runtime.threads import map_threads
 from tasks.stages.prefect_task import run_here
 from tasks.stages.samples import SamplesResult, samples
 from tasks.tables.row_index import RowIndexes
@@ -47,7 +48,8 @@ def run_shards(run: Run, read: SamplesResult) -> list[StageRef]:
     """
     indexes = RowIndexes(run.tables, run.config.source or "")
     with open_submitter(run) as submitter:
-        found = take_unchanged_rows(run, submitter, map_threads(submitter.find_all, read.refs), indexes)
+        kept = map_threads(submitter.find_all, read.refs, LOOKUPS_AT_ONCE)
+        found = take_unchanged_rows(run, submitter, kept, indexes)
         shards = [ShardRun(number, tables, submitter) for number, tables in enumerate(found)]
         is_kept = all(stage in shard.tables for shard in shards for stage in run.plan.sharded_stages)
         with nullcontext() if is_kept else working_meanwhile(*_FOR_THE_REPORT):

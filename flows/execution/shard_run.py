@@ -1,8 +1,7 @@
 """Compute shards of a run whose stages are submitted at once, except those whose tables are kept."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from flows.config.run_config import RunConfig
 from flows.execution.shards import Shard, ShardQueue, Submitted
@@ -13,9 +12,6 @@ from tasks.windows.schedule import ShardWindows
 
 LOOKUPS_AT_ONCE = 16
 """Shards whose kept tables are looked up at the same time: most of the time passes waiting for a remote store."""
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class ShardRun(Shard):
@@ -64,12 +60,3 @@ def compute_shards(config: RunConfig, shards: Sequence[ShardRun], stages: Sequen
     """
     rows = {stage: sum(shard.rows for shard in shards if stage not in shard.tables) for stage in stages}
     return ShardQueue(config, [stages], rows).run(shards)
-
-
-def map_threads(function: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
-    """Return the results of a function that mostly waits for storage, in the order of the arguments."""
-    given = list(arguments)
-    if len(given) < 2:
-        return list(map(function, given))
-    with ThreadPoolExecutor(LOOKUPS_AT_ONCE) as threads:
-        return list(threads.map(function, given))

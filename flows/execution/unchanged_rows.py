@@ -5,9 +5,10 @@ from functools import partial
 
 from flows.execution.plan import Plan
 from flows.execution.run import Run
-from flows.execution.shard_run import ShardRun, compute_shards, map_threads
+from flows.execution.shard_run import LOOKUPS_AT_ONCE, ShardRun, compute_shards
 from flows.execution.stage_submitter import StageSubmitter
 from metric_core.stages import Stage
+from tasks.runtime.threads import map_threads
 from tasks.tables.row_index import RowIndex, RowIndexes
 from tasks.tables.table_store import StageRef
 from tasks.tables.unchanged_rows import PartlyChanged, UnchangedRows
@@ -46,7 +47,7 @@ def take_unchanged_rows(
     merged = {number: split for number, split in splits.items() if split is not None}
     fresh = _compute_changed(run, submitter, unchanged, list(merged.values()), len(shards))
     merge = partial(_merge, submitter, unchanged, fresh)
-    done = map_threads(lambda number: merge(tables[number], merged[number]), merged)
+    done = map_threads(lambda number: merge(tables[number], merged[number]), merged, LOOKUPS_AT_ONCE)
     for number, shard in zip(merged, done, strict=True):
         tables[number] = shard
     return tables
@@ -105,7 +106,7 @@ def _compute_changed(
 ) -> list[ShardTables]:
     """Compute the changed rows of shards in shards of their own, and return the tables of those."""
     packed = unchanged.pack(splits, run.config.rows_a_shard())
-    found = map_threads(submitter.find_all, packed)
+    found = map_threads(submitter.find_all, packed, LOOKUPS_AT_ONCE)
     shards = [ShardRun(first + number, tables, submitter) for number, tables in enumerate(found)]
     compute_shards(run.config, shards, list(unchanged.stages))
     return [shard.tables for shard in shards]

@@ -6,12 +6,11 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +27,7 @@ from tasks.runs.row_grouping import group_names
 from tasks.runs.row_groups import read_shards
 from tasks.runtime import atomic_files
 from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
+from tasks.runtime.threads import map_threads
 from tasks.runtime.writable import probe_folder
 from tasks.tables.table_store import StageRef, concatenate
 
@@ -48,7 +48,7 @@ DIAGNOSIS = "diagnosis.parquet"
 LOCK = ".lock"
 RUNS = "runs"
 """Folder of new run folders, in the working folder."""
-_THREADS = 4
+_AT_ONCE = 4
 """Tables that are written, and metrics that are summarized, at the same time."""
 _RUN_FILES = {
     MANIFEST,
@@ -64,9 +64,6 @@ _RUN_FILES = {
     DIAGNOSIS,
     LOCK,
 }
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 def table_name(stage: Stage) -> str:
@@ -176,7 +173,7 @@ class RunFolder:
             with atomic_file(self.path / table_name(stage)) as temporary:
                 concatenate(refs[stage], str(temporary))
 
-        _map_threads(write, refs)
+        map_threads(write, refs, _AT_ONCE)
         for path in (self.path / STAGES).glob("*.parquet"):
             if path.stem not in refs:
                 path.unlink()
@@ -201,7 +198,7 @@ class RunFolder:
             for batch in file.iter_batches(columns=columns):
                 for key, cells in counted.items():
                     _count_cells(batch.filter(pc.equal(batch.column("metric"), key)), cells, groups)
-        return _map_threads(CellCounts.summarize, counted.values())
+        return map_threads(CellCounts.summarize, counted.values(), _AT_ONCE)
 
     def _scores(self, metric: str) -> Iterator[Score]:
         for batch in self.read_cells(metric, ("status", "value", "label", "reason")):
@@ -303,12 +300,6 @@ class RunFolder:
             )
         check_json(manifest, MANIFEST_SCHEMA, self.path / MANIFEST)
         return manifest
-
-
-def _map_threads(function: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
-    """Return the results of a function that mostly runs in Arrow or NumPy, outside the interpreter's lock."""
-    with ThreadPoolExecutor(_THREADS) as threads:
-        return list(threads.map(function, arguments))
 
 
 def _count_cells(batch: pa.RecordBatch, cells: CellCounts, groups: Mapping[str, str] | None) -> None:
