@@ -217,16 +217,17 @@ def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) 
         judges: Judges of the run.
         settings: Settings with which the run opens them.
     """
-    for judge in judges:
-        answering = _answering(judge)
-        key = (os.getpid(), _judge_key(answering, settings))
-        if judge.backend == "server" and judge.launch is None and key not in _EARLY:
-            import_judge_client(judge)
-            future: Future[Any] = Future()
-            _EARLY[key] = future
-            work = partial(_settle, future, partial(RunModels()._open_judge, answering, settings))  # noqa: SLF001
-            threading.Thread(target=copy_context().run, args=(work,), name="open-judge", daemon=True).start()
-            threading.Thread(target=_connect_cache, args=(settings.cache,), name="open-cache", daemon=True).start()
+    served = [_answering(judge) for judge in judges if judge.backend == "server" and judge.launch is None]
+    by_key = {(os.getpid(), _judge_key(judge, settings)): judge for judge in served}
+    new = {key: judge for key, judge in by_key.items() if key not in _EARLY}
+    for key, judge in new.items():
+        import_judge_client(judge)
+        future: Future[Any] = Future()
+        _EARLY[key] = future
+        work = partial(_settle, future, partial(RunModels()._open_judge, judge, settings))  # noqa: SLF001
+        threading.Thread(target=copy_context().run, args=(work,), name="open-judge", daemon=True).start()
+    if new:
+        threading.Thread(target=_connect_cache, args=(settings.cache,), name="open-cache", daemon=True).start()
 
 
 _EARLY: dict[Hashable, "Future[Any]"] = {}
