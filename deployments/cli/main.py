@@ -173,9 +173,6 @@ def main() -> None:
 
 
 def _reduce_cpu_time() -> None:
-    """Change settings of the process that reduce its CPU time by a fifth.
-
-    Models, modules and tables live until the end of a run, so the garbage collector runs less often, and not at exit.
-    """
+    """Collect garbage less often, and not at exit: models, modules and tables live until the end of a run."""
     gc.set_threshold(100_000, 50, 1000)
     atexit.register(gc.freeze)

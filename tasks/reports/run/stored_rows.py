@@ -16,6 +16,9 @@ from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.runs.file_checks import check_table
 
+_MOST_BYTES = 1 << 30
+"""Size up to which texts are put in order with offsets of 32 bits, which end at twice that size."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
@@ -54,6 +57,8 @@ class StoredRows:
         except (OSError, pa.ArrowException) as error:
             raise RunFolderError(f"the table {path} cannot be read ({error}). Run the evaluation again.") from error
         table = pa.concat_tables(found).cast(schema) if found else schema.empty_table()
+        if table.nbytes > _MOST_BYTES:
+            table = table.cast(pa.schema([field.with_type(_with_large_offsets(field.type)) for field in schema]))
         samples = pc.index_in(table["row_id"], value_set=ids).to_numpy()
         order = np.argsort(samples, kind="stable")
         ends = np.searchsorted(samples[order], np.arange(len(row_ids)), side="right")
@@ -87,3 +92,15 @@ def _filtered_groups(file: pq.ParquetFile, ids: pa.Array) -> Iterator[pa.Table]:
         is_wanted = pc.is_in(file.read_row_group(number, ["row_id"])["row_id"], value_set=ids)
         if pc.any(is_wanted).as_py():
             yield file.read_row_group(number, use_threads=False).filter(is_wanted)
+
+
+def _with_large_offsets(kind: pa.DataType) -> pa.DataType:
+    """Return the type whose texts and lists may have more than two billion bytes and items."""
+    if pa.types.is_string(kind):
+        return pa.large_string()
+    if pa.types.is_list(kind):
+        return pa.large_list(_with_large_offsets(kind.value_type))
+    if pa.types.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return pa.struct([field.with_type(_with_large_offsets(field.type)) for field in fields])
+    return kind

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from metric_core.errors import RunFolderError
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
+from tasks.reports.run import stored_rows
 from tasks.reports.run.row_tables import read_row_tables
 from tasks.reports.run.stored_rows import StoredRows
 from tests.tasks.reports import folders
@@ -39,7 +41,9 @@ def test_rows_come_in_the_order_of_the_samples(
     assert numbers(rows.of_samples(start, min(start + count, 4))) == expected[start : start + count]
 
 
-def test_values_are_those_of_the_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_bytes", [1 << 30, 0])
+def test_values_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_bytes: int) -> None:
+    monkeypatch.setattr(stored_rows, "_MOST_BYTES", most_bytes)
     path = folders.write_large_run(tmp_path / "run", rows=7) / "stages" / "samples.parquet"
     ids = [f"row-{number}" for number in range(7)]
     rows = [row for of_sample in StoredRows.read(path, Stage.SAMPLES, ids).of_samples(0, 7) for row in of_sample]
@@ -73,6 +77,14 @@ def damage_row_group(path: Path, group: int) -> None:
 
 def test_a_table_that_was_not_needed_has_no_rows(tmp_path: Path) -> None:
     assert StoredRows.read(tmp_path / "ratings.parquet", Stage.RATINGS, ["a", "b"]).of_samples(0, 2) == [[], []]
+
+
+@pytest.mark.parametrize("stage", [Stage.SAMPLES, Stage.VERDICTS, Stage.RATINGS])
+def test_every_column_can_hold_large_tables(stage: Stage) -> None:
+    schema = SCHEMAS[stage].arrow
+    large = pa.schema([field.with_type(stored_rows._with_large_offsets(field.type)) for field in schema])
+    assert schema.empty_table().cast(large).schema == large
+    assert "string" not in str(large.types).replace("large_string", "")
 
 
 def test_the_tables_of_many_samples_are_read_in_order(tmp_path: Path) -> None:
