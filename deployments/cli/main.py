@@ -154,7 +154,7 @@ def root(
 
 def main() -> None:
     """Run the command line; print errors that the user can correct as messages, without a traceback."""
-    _reduce_cpu_time()
+    _collect_garbage_less_often()
     spare_encoding_errors()
     use_log_format(os.environ.get("ASSAY_LOG_FORMAT", "text"))  # also for errors before the configuration is loaded
     disable_telemetry()
@@ -172,7 +172,7 @@ def main() -> None:
         sys.exit(2)
 
 
-def _reduce_cpu_time() -> None:
+def _collect_garbage_less_often() -> None:
     """Collect garbage less often, and not at exit: models, modules and tables live until the end of a run."""
     gc.set_threshold(100_000, 50, 1000)
     atexit.register(gc.freeze)

@@ -218,8 +218,7 @@ def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) 
         settings: Settings with which the run opens them.
     """
     served = [_answering(judge) for judge in judges if judge.backend == "server" and judge.launch is None]
-    by_key = {(os.getpid(), _judge_key(judge, settings)): judge for judge in served}
-    new = {key: judge for key, judge in by_key.items() if key not in _EARLY}
+    new = {key: judge for judge in served if (key := (os.getpid(), _judge_key(judge, settings))) not in _EARLY}
     for key, judge in new.items():
         import_judge_client(judge)
         future: Future[Any] = Future()

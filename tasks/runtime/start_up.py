@@ -18,19 +18,6 @@ _M_ARENA_MAX, _ARENAS = -8, 2
 """Parameter of glibc's `mallopt`, and its value: Python threads take turns, so that more heaps only leave more gaps."""
 
 
-_LIBRARY_DEFAULTS = {
-    # Stages run at the same time, so one thread per matrix product is enough: the others spin while they wait for work.
-    "OPENBLAS_NUM_THREADS": "1",
-}
-"""Variables that native libraries read when they are imported."""
-
-
-def set_library_defaults() -> None:
-    """Set variables that numpy reads when it is imported, unless the user has set them; call it first."""
-    for name, value in _LIBRARY_DEFAULTS.items():
-        os.environ.setdefault(name, value)
-
-
 @contextmanager
 def garbage_kept() -> Iterator[None]:
     """Import modules in the block without collecting garbage.

@@ -53,7 +53,7 @@ class KeptTables:
             return None
         if ref == kept:
             touch(self._fs, location)
-        else:  # of an earlier version: with the digest of its file, the table is not decoded the next time
+        else:  # with the digest of the file as it is, the table is not decoded the next time
             with suppress(AssayError):
                 self.keep(key, ref)
         return ref.model_copy(update={"usage": kept_usage(ref.usage)})

@@ -207,7 +207,7 @@ def _decode_unchanged(content: bytes, ref: StageRef) -> pa.Table:
     return table
 
 
-def _digest(content: bytes) -> str:
+def _digest(content: bytes | pa.Buffer) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
@@ -269,4 +269,4 @@ def content_digest(table: pa.Table) -> str:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
-    return hashlib.sha256(sink.getvalue()).hexdigest()[:32]
+    return _digest(sink.getvalue())

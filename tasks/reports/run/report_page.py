@@ -122,7 +122,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
 
 
 def load_templates() -> None:
-    """Compile the templates of the report, a tenth of a second of CPU time, before it is written."""
+    """Load the templates of the report before it is written; those not yet compiled take a tenth of a second."""
     templates = open_templates()
     for name in ("report.html.j2", *templates.list_templates(filter_func=lambda name: name.startswith(("_", "page")))):
         templates.get_template(name)

@@ -8,10 +8,9 @@ from jinja2 import DictLoader, Environment
 from tasks.reports.page import CompiledTemplates
 
 
-def render(folder: Path, source: str, *, autoescape: bool = True) -> str:
-    environment = Environment(
-        loader=DictLoader({"page": source}), autoescape=autoescape, bytecode_cache=CompiledTemplates(folder)
-    )
+def render(folder: Path, source: str) -> str:
+    loader = DictLoader({"page": source})
+    environment = Environment(loader=loader, autoescape=True, bytecode_cache=CompiledTemplates(folder))
     return environment.get_template("page").render(text="<b>")
 
 
