@@ -5,8 +5,16 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_children: list[subprocess.Popen[bytes]] = []
-"""The processes that this one started. Python warns when the object of a running process is dropped."""
+
+class _Detached(subprocess.Popen[bytes]):
+    """A process that may still run when its object is dropped."""
+
+    def __del__(self) -> None:
+        """Do nothing: `subprocess.Popen` warns of a process that runs, also when Python ends."""
+
+
+_children: list[_Detached] = []
+"""The processes that this one started, until it has waited for them."""
 
 
 def spawn_detached(
@@ -21,7 +29,7 @@ def spawn_detached(
         working_folder: Folder in which the process starts; None is the current one.
     """
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
-        child = subprocess.Popen(  # noqa: S603 the caller's command
+        child = _Detached(
             command,
             cwd=working_folder,
             env=environment,
