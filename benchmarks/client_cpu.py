@@ -24,6 +24,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from benchmarks.judge_client import questions_of
+from benchmarks.targets import at_most
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
@@ -117,9 +118,8 @@ def main() -> None:
         for name, target in (("cold", COLD_MS), ("kept", KEPT_MS)):
             done = ask(judge, windows, options.windows)
             each = 1000 * done["cpu"] / done["questions"]
-            verdict = "met   " if each <= target else "MISSED"
+            print(at_most(f"{name}: ms of CPU per question", each, target))
             print(
-                f"{verdict}  {name}: {each:.3f} ms of CPU per question, target at most {target}; "
                 f"{done['questions']:,} questions ({done['questions'] / options.rows:.1f} per row), "
                 f"{done['stored']:,} kept, {done['failed']} failed, {options.rows / done['wall']:.0f} rows per second"
             )

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.targets import at_most, check
 from metric_core.registry import resolve
 from metric_core.stages import Product, Stage
 from tasks.embedders.minilm import MODEL, TOKENIZER, MiniLm
@@ -90,7 +91,7 @@ def _measure_entities(rows: Sequence[dict[str, Any]], repeat: int) -> None:
     _print("entities", before, after, len(rows), ENTITIES_MS)
     print(f"entities  all of all contexts: {1000 * everything / len(rows):.1f}")
     equal = _recalls(table, plain_table) == _recalls(table, lazy_table) and plain_table.equals(whole_table)
-    print(f"{'met   ' if equal else 'MISSED'}  equal entities, and equal scores of context_entity_recall")
+    print(check("equal entities, and equal scores of context_entity_recall", is_met=equal))
 
 
 def _find_entities(table: pa.Table, recognizer: EntityRecognizer, products: tuple[Product, ...]) -> pa.Table:
@@ -113,9 +114,7 @@ def _measure_vectors(rows: Sequence[dict[str, Any]], repeat: int) -> None:
     after, vectors = _least_cpu(partial(embedder.embed, texts), repeat)
     _print("vectors", before, after, len(rows), EMBEDDER_MS)
     difference = float(np.abs(vectors - plain_vectors).max())
-    print(
-        f"{'met   ' if difference <= VECTOR_DIFFERENCE else 'MISSED'}  largest difference of a number: {difference:.1e}"
-    )
+    print(at_most("largest difference of a number", difference, VECTOR_DIFFERENCE))
 
 
 def _questions(row: dict[str, Any]) -> list[str]:
@@ -161,7 +160,7 @@ def _least_cpu(work: Callable[[], T], repeat: int) -> tuple[float, T]:
 def _print(name: str, before: float, after: float, rows: int, target: float) -> None:
     plain, ours = 1000 * before / rows, 1000 * after / rows
     print(f"{name:<9} plain {plain:.1f}, rag-assay {ours:.1f}: {plain / ours:.1f} times less")
-    print(f"{'met   ' if ours <= target else 'MISSED'}  {name}: {ours:.1f} ms, target at most {target:.0f}")
+    print(at_most(f"{name}: CPU ms per row", ours, target))
 
 
 if __name__ == "__main__":

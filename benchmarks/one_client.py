@@ -20,15 +20,18 @@ from urllib.request import urlopen
 
 from benchmarks.client_cpu import ROWS, instant_judge, rows
 from benchmarks.judge_cost import ASSAY, METRICS, Finished, run_measured
+from benchmarks.targets import at_least, at_most, check
 
 ROWS_PER_SECOND, CPU_MS = 50.0, 20.0
 """Targets: rows per second, and CPU milliseconds of the client per row."""
+LEAST_ROWS = 2000
+"""With fewer rows, a run is mostly its start."""
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--rows", type=int, default=LEAST_ROWS)
     parser.add_argument("--no-batch", action="store_true", help="a server that knows single requests only")
     options = parser.parse_args()
     if not ROWS.is_file():
@@ -73,12 +76,12 @@ def _print(rows: int, done: Finished, again: Finished, counts: dict[str, float])
         f"{marginal / conversations:.3f} ms per conversation"
     )
     failed = sum(metric["failed"] for metric in json.loads(done.stdout)["metrics"])
-    for what, value, is_met, wanted in (
-        ("CPU ms of the client per row", 1000 * done.cpu / rows, 1000 * done.cpu / rows <= CPU_MS, f"at most {CPU_MS}"),
-        ("rows per second", rows / done.wall, rows / done.wall >= ROWS_PER_SECOND, f"at least {ROWS_PER_SECOND}"),
-        ("failed cells", failed, failed == 0, "0"),
-    ):
-        print(f"{'met   ' if is_met else 'MISSED'}  {what}: {value:.4g}, target {wanted}")
+    if requests < conversations and rows >= LEAST_ROWS:
+        print(at_most("CPU ms of the client per row", 1000 * done.cpu / rows, CPU_MS))
+        print(at_least("rows per second", rows / done.wall, ROWS_PER_SECOND))
+    else:
+        print(f"the targets are for {LEAST_ROWS:,} rows or more, and a server that takes many questions in a request")
+    print(check(f"failed cells: {failed}", is_met=failed == 0))
 
 
 if __name__ == "__main__":

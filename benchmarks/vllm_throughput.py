@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.targets import at_least, at_most
 from metric_core.judge_questions import ChoiceQuestion, ask_verdict
 from metric_core.prompts.prompt_set import load_prompts
 from tasks.judges.openai.openai_judge import OpenAIJudge
@@ -129,14 +130,13 @@ def main() -> None:
     print(f"LLM.chat: {len(asked) / chat['seconds']:.2f} conversations per second, {chat['seconds']:.1f} s")
     print(f"judge client and server: {len(asked) / seconds:.2f} conversations per second, {seconds:.1f} s")
     print(f"equal labels: {same} of {len(asked)}")
-    verdict = "met   " if share >= TARGET else "MISSED"
-    print(f"{verdict}  share of the throughput of LLM.chat: {share:.2f}, at least {TARGET}")
+    print(at_least("share of the throughput of LLM.chat", share, TARGET))
     if options.single:
         single, alone = measure_server(asked, warm_up, 1)
         pairs = list(zip(answers, alone, strict=True))
         far = max(abs(a.probabilities["yes"] - b.probabilities["yes"]) for a, b in pairs)
         print(f"one conversation per request: {len(asked) / single:.2f} per second, {single:.1f} s")
-        print(f"{'met   ' if far <= TOLERANCE else 'MISSED'}  largest difference of a probability: {far:.1e}")
+        print(at_most("largest difference of a probability", far, TOLERANCE))
 
 
 if __name__ == "__main__":
