@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.tables.merge import take_rows
+
 
 class SampleOrder:
     """The order of the samples of a shard, and their windows.
@@ -36,7 +38,7 @@ class SampleOrder:
         positions = self._positions(table)
         if np.all(positions[:-1] <= positions[1:]):
             return table
-        return table.take(np.argsort(positions, kind="stable"))
+        return take_rows(table, np.argsort(positions, kind="stable"))
 
     def cut(self, table: pa.Table, windows: range) -> list[pa.Table]:
         """Return the parts of a sorted table that belong to windows, which all its samples belong to.

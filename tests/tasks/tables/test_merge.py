@@ -1,9 +1,14 @@
 """Selecting and merging rows of stage tables."""
 
+from itertools import pairwise
+
+import numpy as np
 import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metric_core.stages import Stage
-from tasks.tables.merge import merge_tables, select_rows
+from tasks.tables.merge import merge_tables, select_rows, take_rows
 from tasks.tables.records import build_table
 
 
@@ -38,3 +43,32 @@ def test_selecting_rows_keeps_the_schema_with_its_version() -> None:
     part = select_rows(claims(("a", "a1"), ("b", "b1")), {"b"})
     assert texts(part) == ["b1"]
     assert part.schema.metadata[b"assay.stage"] == b"claims"
+
+
+@st.composite
+def runs_of_rows(draw: st.DrawFn) -> tuple[int, list[int]]:
+    """Draw a size of a table, and numbers of its rows in runs of all lengths, in any order."""
+    size = draw(st.integers(0, 200))
+    bounds = sorted(draw(st.sets(st.integers(0, size), max_size=8)) | {0, size})
+    runs = [range(start, end) for start, end in pairwise(bounds)]
+    chosen = draw(st.permutations(runs))[: draw(st.integers(0, len(runs)))]
+    return size, [row for run in chosen for row in run]
+
+
+@given(runs_of_rows(), st.integers(1, 3))
+def test_rows_are_those_of_arrow_however_they_lie(drawn: tuple[int, list[int]], chunks: int) -> None:
+    size, numbers = drawn
+    whole = claims(*((f"row-{i}", f"text {i}") for i in range(size)))
+    bounds = [size * i // chunks for i in range(chunks + 1)]
+    table = pa.concat_tables(whole.slice(start, end - start) for start, end in pairwise(bounds))
+    rows = np.array(numbers, np.int64)
+    found = take_rows(table, rows)
+    assert found.schema == table.schema
+    assert found.equals(table.take(rows))
+
+
+def test_long_runs_are_not_copied() -> None:
+    table = pa.table({"number": pa.array(range(1000))})
+    found = take_rows(table, np.r_[100:1000])
+    assert found["number"].chunk(0).buffers()[1].address == table["number"].chunk(0).buffers()[1].address
+    assert take_rows(table, np.r_[0:300])["number"].chunk(0).buffers()[1].size < 8 * 1000  # the whole is not kept
