@@ -3,30 +3,12 @@
 from typing import Annotated
 
 from tasks.options.option import Option
-from tasks.options.server_options import ServerOptions
+from tasks.options.server_options import ModelServerOptions
 
 
-class ServerEmbedderOptions(ServerOptions):
+class ServerEmbedderOptions(ModelServerOptions):
     """Options of an embedding server: its address and its model."""
 
-    model: Annotated[
-        str | None,
-        Option(
-            "Name of the model at the server. Default: the only one it has.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
-    ] = None
-    revision: Annotated[
-        str | None,
-        Option(
-            "Revision of the model, for the record: a server does not report it.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
-    ] = None
     context_window: Annotated[
         int | None,
         Option(

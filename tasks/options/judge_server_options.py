@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 
 from tasks.options.cost_options import Prices
 from tasks.options.option import Option, implementation_fields
-from tasks.options.server_options import ServerOptions
+from tasks.options.server_options import ModelServerOptions
 from tasks.plugins.instantiate import is_secret_name
 
 _FIELDS_OF_REQUESTS = {
@@ -51,27 +51,9 @@ _FREE, _PEAK = 128, 4
 """Number of requests in flight from which on nobody wanted to limit them, and the multiple to which it then rises."""
 
 
-class ServerJudgeOptions(ServerOptions):
+class ServerJudgeOptions(ModelServerOptions):
     """Options of a judge server: its address, its model, and what requests contain."""
 
-    model: Annotated[
-        str | None,
-        Option(
-            "Name of the model at the server. Default: the only one it has.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
-    ] = None
-    revision: Annotated[
-        str | None,
-        Option(
-            "Revision of the model, for the record: a server does not report it.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
-    ] = None
     language: Annotated[
         str,
         Option(

@@ -149,3 +149,26 @@ class ServerOptions(OptionGroup):
                 "set it to the server's key, or leave api_key_env out if the server needs none"
             )
         return key
+
+
+class ModelServerOptions(ServerOptions):
+    """Options of a server whose model must be known, because answers depend on it."""
+
+    model: Annotated[
+        str | None,
+        Option(
+            "Name of the model at the server. Default: the only one it has.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
+    revision: Annotated[
+        str | None,
+        Option(
+            "Revision of the model, for the record: a server does not report it.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
