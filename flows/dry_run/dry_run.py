@@ -42,8 +42,8 @@ from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetch
 from tasks.stages.samples import SamplesResult, read_shards
 from tasks.stages.stage_task import STAGE_TASKS, TableStorage
 from tasks.tables.kept_tables import KeptTables
+from tasks.tables.merge import sort_rows
 from tasks.tables.table_store import StageRef, TableStore
-from tasks.windows.sample_order import SampleOrder
 
 
 def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRun:
@@ -236,7 +236,8 @@ class _DryRunner:
         is_certain = shard.refs_of(inputs) is not None and self._identities[stage] is not None
         counts.certainty = least_certain((counts.certainty, self._certainty(stage, is_certain, tally)))
         if is_certain and not tally.asked and not tally.waiting:
-            table = SampleOrder(shard.tables_of((Stage.SAMPLES,))[Stage.SAMPLES], 1).sort(output.table)
+            samples = shard.tables_of((Stage.SAMPLES,))[Stage.SAMPLES]
+            table = sort_rows(output.table, samples["row_id"].combine_chunks())
             shard.refs[stage] = TableStore(self._root).write(table, SCHEMAS[stage])
         else:
             shard.previews[stage] = output.table

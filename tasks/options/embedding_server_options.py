@@ -3,10 +3,10 @@
 from typing import Annotated
 
 from tasks.options.option import Option
-from tasks.options.server_options import ModelServerOptions
+from tasks.options.server_options import ServerOptions
 
 
-class ServerEmbedderOptions(ModelServerOptions):
+class ServerEmbedderOptions(ServerOptions):
     """Options of an embedding server: its address and its model."""
 
     context_window: Annotated[

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 
 from tasks.options.cost_options import Prices
 from tasks.options.option import Option, implementation_fields
-from tasks.options.server_options import ModelServerOptions
+from tasks.options.server_options import ServerOptions
 from tasks.plugins.instantiate import is_secret_name
 
 _FIELDS_OF_REQUESTS = {
@@ -51,7 +51,7 @@ _FREE, _PEAK = 128, 4
 """Number of requests in flight from which on nobody wanted to limit them, and the multiple to which it then rises."""
 
 
-class ServerJudgeOptions(ModelServerOptions):
+class ServerJudgeOptions(ServerOptions):
     """Options of a judge server: its address, its model, and what requests contain."""
 
     language: Annotated[

@@ -37,7 +37,7 @@ def _normalize_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class ServerOptions(OptionGroup):
-    """Options of a model server that cannot change an answer: its address, and how the client retries."""
+    """Options of a model server: its address, how the client retries, and its model."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
@@ -115,6 +115,24 @@ class ServerOptions(OptionGroup):
             ge=1024,
         ),
     ] = 16 * 1024**2
+    model: Annotated[
+        str | None,
+        Option(
+            "Name of the model at the server. Default: the only one it has.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
+    revision: Annotated[
+        str | None,
+        Option(
+            "Revision of the model, for the record: a server does not report it.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=True,
+        ),
+    ] = None
 
     @property
     def peak_in_flight(self) -> int:
@@ -149,26 +167,3 @@ class ServerOptions(OptionGroup):
                 "set it to the server's key, or leave api_key_env out if the server needs none"
             )
         return key
-
-
-class ModelServerOptions(ServerOptions):
-    """Options of a server whose model must be known, because answers depend on it."""
-
-    model: Annotated[
-        str | None,
-        Option(
-            "Name of the model at the server. Default: the only one it has.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
-    ] = None
-    revision: Annotated[
-        str | None,
-        Option(
-            "Revision of the model, for the record: a server does not report it.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
-    ] = None

@@ -41,6 +41,29 @@ def select_rows(table: pa.Table, row_ids: Collection[str]) -> pa.Table:
     return take_rows(table, np.flatnonzero(pc.is_in(table["row_id"], value_set=_ids(row_ids)).to_numpy()))
 
 
+def sort_rows(table: pa.Table, row_ids: pa.Array) -> pa.Table:
+    """Return a table sorted by sample; the rows of one sample keep their order.
+
+    Args:
+        table: Table whose rows belong to these samples.
+        row_ids: Ids of the samples, in order.
+
+    >>> table = pa.table({"row_id": ["a", "c", "a"], "text": ["1", "2", "3"]})
+    >>> sort_rows(table, pa.array(["c", "b", "a"]))["text"].to_pylist()
+    ['2', '1', '3']
+    """
+    positions = find_positions(table, row_ids)
+    if np.all(positions[:-1] <= positions[1:]):
+        return table
+    return take_rows(table, np.argsort(positions, kind="stable"))
+
+
+def find_positions(table: pa.Table, row_ids: pa.Array) -> NDArray[np.int32]:
+    """Return the position of each row's sample among these samples, to which all rows belong."""
+    found: NDArray[np.int32] = pc.index_in(table["row_id"], value_set=row_ids).to_numpy()
+    return found
+
+
 def merge_tables(order: Sequence[str], reused: pa.Table, fresh: pa.Table) -> pa.Table:
     """Return the rows of both tables, sample by sample; the rows of one sample keep their order.
 
@@ -54,9 +77,7 @@ def merge_tables(order: Sequence[str], reused: pa.Table, fresh: pa.Table) -> pa.
     >>> merge_tables(["a", "b", "c"], reused, fresh)["text"].to_pylist()
     ['2', '4', '1', '3']
     """
-    both = select_rows(pa.concat_tables([reused, fresh]), order)
-    positions = pc.index_in(both["row_id"], value_set=_ids(order)).to_numpy()
-    return take_rows(both, np.argsort(positions, kind="stable"))
+    return sort_rows(select_rows(pa.concat_tables([reused, fresh]), order), _ids(order))
 
 
 def _ids(row_ids: Collection[str]) -> pa.Array:

@@ -19,10 +19,9 @@ from metric_core.schemas import SAMPLES, SCHEMAS
 from metric_core.stages import JUDGED, Stage
 from tasks.runtime.usage import KindUsage, StageUsage
 from tasks.tables.kept_tables import kept_usage
-from tasks.tables.merge import select_rows
+from tasks.tables.merge import select_rows, sort_rows
 from tasks.tables.row_index import RowIndex, RowIndexes
 from tasks.tables.table_store import StageRef, TableStore, read, read_unchanged
-from tasks.windows.sample_order import SampleOrder
 
 MOST_SHARDS = 4
 """Earlier shards whose tables a shard reads; rows in further shards count as changed."""
@@ -149,8 +148,8 @@ class UnchangedRows:
             if part.num_rows and (stage, ref.digest) not in self._counted:  # what was asked is counted once
                 self._counted.add((stage, ref.digest))
                 usage += ref.usage
-        order = SampleOrder(read(split.samples, ["row_id"]), split.samples.rows or 1)
-        ref = self._store.write(order.sort(pa.concat_tables(parts)), SCHEMAS[stage], usage)
+        order = read(split.samples, ["row_id"])["row_id"].combine_chunks()
+        ref = self._store.write(sort_rows(pa.concat_tables(parts), order), SCHEMAS[stage], usage)
         return Merged(ref, is_complete)
 
     def _with_rows_of(self, split: PartlyChanged, fresh: Sequence[StageRef]) -> Sequence[StageRef]:

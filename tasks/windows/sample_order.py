@@ -8,9 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tasks.tables.merge import take_rows
+from tasks.tables.merge import find_positions, sort_rows
 
 
 class SampleOrder:
@@ -35,10 +34,7 @@ class SampleOrder:
 
     def sort(self, table: pa.Table) -> pa.Table:
         """Return a stage's table sorted by sample; the rows of one sample keep their order."""
-        positions = self._positions(table)
-        if np.all(positions[:-1] <= positions[1:]):
-            return table
-        return take_rows(table, np.argsort(positions, kind="stable"))
+        return sort_rows(table, self._ids)
 
     def cut(self, table: pa.Table, windows: range) -> list[pa.Table]:
         """Return the parts of a sorted table that belong to windows, which all its samples belong to.
@@ -48,10 +44,5 @@ class SampleOrder:
             windows: Numbers of the windows, from 0.
         """
         starts = np.arange(windows.start, windows.stop + 1) * self._rows
-        bounds = np.searchsorted(self._positions(table), starts)
+        bounds = np.searchsorted(find_positions(table, self._ids), starts)
         return [table.slice(start, end - start) for start, end in pairwise(bounds)]
-
-    def _positions(self, table: pa.Table) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
-        positions = pc.index_in(table["row_id"], value_set=self._ids)
-        found: np.ndarray[tuple[int], np.dtype[np.int32]] = positions.to_numpy()
-        return found
