@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Timer, current_thread, main_thread
+from threading import Thread, Timer, current_thread, main_thread
 from types import FrameType
 
 from deployments.cli._support.console import stderr
@@ -27,8 +27,9 @@ _STOPPING = "stopping: answers received so far are cached. Press Ctrl-C again to
 def handle_interrupts(keeps_work: Callable[[], bool]) -> Iterator[None]:
     """Respond to Ctrl-C in the block at once, and end the process at a second one.
 
-    Answers are cached as they arrive, so that an immediate exit loses little. A process that ignores the signal, such
-    as a background process of a shell, continues to ignore it.
+    Answers are cached as they arrive, so that an immediate exit loses little. The second Ctrl-C ends the process even
+    if the main thread cannot run the signal's handler, because it waits for a lock or computes outside Python. A
+    process that ignores the signal, such as a background process of a shell, continues to ignore it.
 
     Args:
         keeps_work: Function that returns whether the command stores results; if not, the first Ctrl-C prints nothing.
@@ -51,13 +52,36 @@ def handle_interrupts(keeps_work: Callable[[], bool]) -> Iterator[None]:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
+    received, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)
+    previous = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+    Thread(target=_exit_at_second, args=(received,), name="interrupts", daemon=True).start()
     try:
         yield
     finally:
         if first is None:
+            signal.set_wakeup_fd(previous)
+            os.close(wakeup)  # the thread ends
             signal.signal(signal.SIGINT, signal.default_int_handler)
         else:
             _exit_soon()
+
+
+def _exit_at_second(received: int) -> None:
+    """Exit at the second Ctrl-C whose number arrives at a file descriptor.
+
+    Python runs a signal's handler in the main thread only, between two instructions: a signal that comes just before
+    the thread begins to wait for a lock is handled when the wait ends, which may be never.
+    """
+    first: float | None = None
+    with open(received, "rb", buffering=0) as numbers:
+        while number := numbers.read(1):
+            if number[0] != signal.SIGINT:
+                continue
+            if first is None:
+                first = time.monotonic()
+            elif time.monotonic() - first > ECHO_SECONDS:
+                _exit_now()
 
 
 def _exit_soon() -> None:

@@ -3,15 +3,16 @@
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from deployments.cli._support.interrupts import INTERRUPTED
+from deployments.cli._support.interrupts import INTERRUPTED, handle_interrupts
 
 WORK = """
-import signal, sys, threading, time
+import signal, sqlite3, sys, threading, time
 from deployments.cli._support import interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
 interrupts.ECHO_SECONDS, interrupts.MAX_EXIT_SECONDS = {echo}, {most}
@@ -21,19 +22,26 @@ try:
     with interrupts.handle_interrupts(lambda: {keeps}):
         threading.Thread(target=compute).start()
         print("begun", flush=True)
-        time.sleep(60)
+        {work}
 except KeyboardInterrupt:
     print("kept", flush=True)
     sys.exit(interrupts.INTERRUPTED)
 """
 SAID = "stopping: answers received so far are cached. Press Ctrl-C again to exit at once\n"
 NEVER = 3600.0
+SLEEP = "time.sleep(60)"
+COMPUTE_OUTSIDE_PYTHON = (
+    "sqlite3.connect(':memory:')"
+    ".execute('with recursive n(i) as (select 1 union all select i from n) select sum(i) from n').fetchall()"
+)
 
 
 @contextmanager
-def working(echo: float = 0.0, most: float = NEVER, keeps: bool = True) -> "Iterator[subprocess.Popen[str]]":
+def working(
+    echo: float = 0.0, most: float = NEVER, keeps: bool = True, work: str = SLEEP
+) -> "Iterator[subprocess.Popen[str]]":
     """A process that works, with a thread that never ends."""
-    code = WORK.format(echo=echo, most=most, keeps=keeps)
+    code = WORK.format(echo=echo, most=most, keeps=keeps, work=work)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True, start_new_session=True)
     try:
         assert process.stdout is not None
@@ -61,6 +69,16 @@ def test_a_second_one_ends_the_process_at_once() -> None:
         assert process.wait(30) == INTERRUPTED
 
 
+def test_a_second_one_ends_the_process_while_the_main_thread_cannot_handle_it() -> None:
+    with working(work=COMPUTE_OUTSIDE_PYTHON) as process:
+        time.sleep(0.5)  # it computes
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == INTERRUPTED
+
+
 def test_without_a_second_one_no_thread_keeps_the_process_for_long() -> None:
     with working(most=0.1) as process:
         assert interrupt(process) == SAID
@@ -82,9 +100,24 @@ def test_command_that_stores_nothing_prints_nothing() -> None:
         assert process.wait(30) == INTERRUPTED
 
 
-def test_process_that_ignores_the_signal_continues_to_ignore_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deployments.cli._support.interrupts import handle_interrupts
+def test_nothing_is_left_of_a_command_that_was_not_interrupted() -> None:
+    code = """
+import os, signal, threading
+from deployments.cli._support import interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)
+files = os.listdir("/dev/fd")
+with interrupts.handle_interrupts(lambda: True):
+    (watcher,) = set(threading.enumerate()) - {threading.main_thread()}
+watcher.join(30)
+assert not watcher.is_alive()
+assert os.listdir("/dev/fd") == files
+assert signal.set_wakeup_fd(-1) == -1
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
+
+def test_process_that_ignores_the_signal_continues_to_ignore_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signal, "getsignal", lambda _number: signal.SIG_IGN)
     monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("the handler was set"))
     with handle_interrupts(lambda: True):
