@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 ASSAY = Path(sys.executable).with_name("assay")
 QUOTED = re.compile(r"<quoted (\w+)>\n(.*?)\n</quoted>", re.DOTALL)
+CITATION = re.compile(r" \[handbook/[\w-]+\.md\]")  # answers are split into claims without their citations
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
@@ -70,6 +71,13 @@ def test_scores_are_unaffected_by_refused_requests(
     assert {name: usage[name] for name in ("questions", "prompt_tokens", "output_tokens")} == {
         name: wanted[name] for name in ("questions", "prompt_tokens", "output_tokens")
     }
+
+
+def test_each_question_with_a_json_answer_is_found_to_be_about_a_row(faultless_run: Run) -> None:
+    asked = [line["prompt"] for line in read_log(faultless_run.folder.parent)]
+    with_json = [prompt for prompt in asked if "Answer with JSON" in prompt]
+    assert len(with_json) > 2 * ROWS
+    assert [prompt for prompt in with_json if not rows_in([prompt])] == []
 
 
 def test_invalid_json_fails_only_the_cells_of_its_rows(
@@ -150,7 +158,7 @@ def rows_in(prompts: list[str]) -> set[str]:
 
 def is_about(quoted: dict[str, str], row: dict[str, Any]) -> bool:
     """Return whether the texts quoted by a prompt belong to a row."""
-    if quoted["context"] in (row["response"], row["reference"]):
+    if quoted["context"] in (row["response"], CITATION.sub("", row["response"]), row["reference"]):
         return True
     sentences = re.sub(r"^\[\d+\] ", "", quoted["context"], flags=re.MULTILINE)
     asked = (quoted.get("question"), sentences.split())
