@@ -37,41 +37,42 @@ def handle_interrupts(keeps_work: Callable[[], bool]) -> Iterator[None]:
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    first: float | None = None
+    is_interrupted = False
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        nonlocal first
-        if first is not None:
-            if time.monotonic() - first > ECHO_SECONDS:
-                _exit_now()
-            return
-        first = time.monotonic()
+        nonlocal is_interrupted
+        if is_interrupted:
+            return  # the thread decides whether it is the second one
+        is_interrupted = True
         if keeps_work():
             with suppress(RuntimeError):  # the signal interrupted another write to stderr
                 stderr.print(_STOPPING, markup=False, soft_wrap=True)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupt)
     received, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
-    previous = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     Thread(target=_exit_at_second, args=(received,), name="interrupts", daemon=True).start()
+    previous = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        if first is None:
+        if is_interrupted:
+            _exit_soon()
+        else:
             signal.set_wakeup_fd(previous)
             os.close(wakeup)  # the thread ends
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        else:
-            _exit_soon()
 
 
 def _exit_at_second(received: int) -> None:
-    """Exit at the second Ctrl-C whose number arrives at a file descriptor.
+    """Read the numbers of signals as they arrive, and exit at the second Ctrl-C.
 
     Python runs a signal's handler in the main thread only, between two instructions: a signal that comes just before
     the thread begins to wait for a lock is handled when the wait ends, which may be never.
+
+    Args:
+        received: File descriptor that yields the numbers: see `signal.set_wakeup_fd`. It is closed at the end.
     """
     first: float | None = None
     with open(received, "rb", buffering=0) as numbers:
