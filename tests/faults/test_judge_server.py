@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from metric_core.claims.citations import strip_citations
 from tasks.judges.openai.reply_parsing import NO_JSON
 from tests.faults.conftest import EXAMPLE, MOST_SECONDS, ROWS, Cells, Evaluate, Run, Server, configuration, environment
 
@@ -23,7 +24,6 @@ pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 ASSAY = Path(sys.executable).with_name("assay")
 QUOTED = re.compile(r"<quoted (\w+)>\n(.*?)\n</quoted>", re.DOTALL)
-CITATION = re.compile(r" \[handbook/[\w-]+\.md\]")  # answers are split into claims without their citations
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ def rows_in(prompts: list[str]) -> set[str]:
 
 def is_about(quoted: dict[str, str], row: dict[str, Any]) -> bool:
     """Return whether the texts quoted by a prompt belong to a row."""
-    if quoted["context"] in (row["response"], CITATION.sub("", row["response"]), row["reference"]):
+    if quoted["context"] in (row["response"], strip_citations(row["response"]).text, row["reference"]):
         return True
     sentences = re.sub(r"^\[\d+\] ", "", quoted["context"], flags=re.MULTILINE)
     asked = (quoted.get("question"), sentences.split())
