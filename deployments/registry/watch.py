@@ -128,7 +128,7 @@ def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Re
                 description="Report a scheduled run of rag-assay that cannot report itself.",
                 enabled=True,
                 trigger=trigger,
-                actions=actions,
+                actions=[*actions],
                 owner_resource=deployment.resource,
             )
 
