@@ -15,7 +15,7 @@ from functools import partial
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.concurrency.sync import concurrency
-from prefect.exceptions import ObjectAlreadyExists
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
 from metric_core.judge_questions import Kind
 from tasks.judges.protocol import Judge
@@ -75,8 +75,11 @@ def _create_limit(client: SyncPrefectClient, name: str, slots: int, update: bool
     if update:
         client.upsert_global_concurrency_limit_by_name(name, slots)
         return
-    with suppress(ObjectAlreadyExists):
-        client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=slots))
+    try:
+        client.read_global_concurrency_limit_by_name(name)
+    except ObjectNotFound:
+        with suppress(ObjectAlreadyExists):  # by another run in the meantime
+            client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=slots))
 
 
 @contextmanager
