@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from deployments.local_server.middleware import Activity, App, Message, Receive, RetryBusy, Send
+from deployments.http_guard import App, Message, Receive, Send
+from deployments.local_server.middleware import Activity, RetryBusy
 from deployments.local_server.server_record import IDENTITY_PATH
 
 
