@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from prefect.blocks.system import Secret
 
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
 from tests.tasks.judges.openai.fake_server import FakeServer, Fault
@@ -91,6 +91,7 @@ def place(server_home: Path, prefect_server: str, tmp_path: Path) -> Place:
     settings = {
         "ASSAY_HOME": str(folder / "home"),
         "PREFECT_API_URL": prefect_server,
+        "PREFECT_API_AUTH_STRING": os.environ["PREFECT_API_AUTH_STRING"],
         "PREFECT_LOGGING_LEVEL": "DEBUG",
         "PYTHONPATH": str(ROOT),
         "PGPASSFILE": str(pgpass),
@@ -146,7 +147,7 @@ def test_run_writes_none_of_its_secrets(
     done = place.run("--explain", "all", judge=judge(server.url, api_key="env:JUDGE_KEY"), **stores)
     assert done.returncode == 8, done.stderr  # the failed question leaves no row of the metric with a score
     assert server.authorizations == {f"Bearer {KEY}"}
-    with use_server(prefect_server):
+    with use_server(ServerAddress(prefect_server)):
         Secret(value=BLOCK_KEY).save("planted", overwrite=True)  # type: ignore[arg-type]
     other = serve(key=BLOCK_KEY)
     done = place.run(judge=judge(other.url, api_key="block:planted"))
