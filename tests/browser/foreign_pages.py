@@ -39,7 +39,7 @@ _PAGE = "<!doctype html><title>Foreign</title><p>Foreign</p>"
 
 @dataclass(frozen=True)
 class Attack:
-    """What a page sends to a server.
+    """The requests that a page sends to a server.
 
     Args:
         root: URL of the server.

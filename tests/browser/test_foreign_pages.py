@@ -77,7 +77,7 @@ class Ground:
         authorization = basic_authorization(self.prefect.credentials)
         return httpx.Client(base_url=self.prefect.url, headers={"Authorization": authorization}, timeout=60)
 
-    def planted(self) -> set[str]:
+    def find_planted(self) -> set[str]:
         """Return the kinds of objects on the Prefect server that hold the word."""
         with self.client() as client:
             listed = {each: client.post(f"/{each}/filter", json={}).raise_for_status().text for each in LISTINGS}
@@ -197,7 +197,7 @@ def test_with_the_guard_none_of_it_arrives(browser: "Browser", origin: str) -> N
 @pytest.mark.parametrize("origin", ORIGINS)
 def test_the_local_prefect_server_tells_and_stores_nothing(browser: "Browser", ground: Ground, origin: str) -> None:
     read = attack_on_prefect(ground).run(browser, origin)
-    assert (foreign(read), ground.planted()) == ([], set())
+    assert (foreign(read), ground.find_planted()) == ([], set())
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
@@ -217,6 +217,6 @@ def test_a_program_with_the_password_can_store_all_of_it(ground: Ground) -> None
         for path, body in attack.bodies:
             client.post(path.removeprefix("/api"), json=body).raise_for_status()
     deadline = time.monotonic() + 60
-    while ground.planted() != set(LISTINGS):
-        assert time.monotonic() < deadline, ground.planted()
+    while ground.find_planted() != set(LISTINGS):
+        assert time.monotonic() < deadline, ground.find_planted()
         time.sleep(0.2)

@@ -44,28 +44,28 @@ def root(server: ServerAddress) -> str:
 
 
 @pytest.fixture(scope="module")
-def authorized(server: ServerAddress) -> Iterator[httpx.Client]:
+def client(server: ServerAddress) -> Iterator[httpx.Client]:
     """Yield a client with the password."""
     assert server.credentials is not None
     headers = {"Authorization": basic_authorization(server.credentials)}
-    with httpx.Client(base_url=server.url.removesuffix("/api"), headers=headers) as client:
+    with httpx.Client(base_url=server.url.removesuffix("/api"), headers=headers, timeout=60) as client:
         yield client
 
 
-def test_every_request_without_the_password_is_refused(root: str, authorized: httpx.Client) -> None:
-    paths: dict[str, dict[str, Any]] = authorized.get("/api/openapi.json").raise_for_status().json()["paths"]
+def test_every_request_without_the_password_is_refused(root: str, client: httpx.Client) -> None:
+    paths: dict[str, dict[str, Any]] = client.get("/api/openapi.json").raise_for_status().json()["paths"]
     assert len(paths) > 100
     requests = [(method, f"{root}/api{path}") for path, methods in paths.items() for method in methods]
     plain = ["/", "/docs", "/api/docs", "/openapi.json", "/api/openapi.json", "/ui-settings", "/api/health"]
     requests += [("get", f"{root}{path}") for path in (*plain, IDENTITY_PATH)]
-    with httpx.Client() as client:
-        answered = {url: client.request(method, re.sub(r"\{.*?\}", "x", url)).status_code for method, url in requests}
+    with httpx.Client(timeout=60) as stranger:
+        answered = {url: stranger.request(method, re.sub(r"\{.*?\}", "x", url)).status_code for method, url in requests}
     assert {url: code for url, code in answered.items() if code != 401} == {}
 
 
 @pytest.mark.parametrize("given", ["assay", "assay:", "assay:guess"])
 def test_a_wrong_password_is_refused(root: str, given: str) -> None:
-    refused = httpx.get(f"{root}/api/health", headers={"Authorization": basic_authorization(given)})
+    refused = httpx.get(f"{root}/api/health", headers={"Authorization": basic_authorization(given)}, timeout=60)
     assert refused.status_code == 401
 
 
@@ -113,14 +113,14 @@ def test_a_socket_opens_with_the_password_but_to_no_page(server: ServerAddress, 
     ],
 )
 def test_what_a_page_can_send_changes_nothing_even_with_the_password(
-    authorized: httpx.Client, headers: dict[str, str], expected: int
+    client: httpx.Client, headers: dict[str, str], expected: int
 ) -> None:
     variable = f"written_{expected}_{len(headers)}_{'_'.join(headers.values()).encode().hex()}"
     body = json.dumps({"name": variable, "value": "x"}).encode()
-    answer = authorized.post("/api/variables/", content=body, headers=headers)
+    answer = client.post("/api/variables/", content=body, headers=headers)
     assert answer.status_code == expected
     assert HEADERS.items() <= {name.lower(): value for name, value in answer.headers.raw}.items()
-    stored = authorized.get(f"/api/variables/name/{variable}").status_code
+    stored = client.get(f"/api/variables/name/{variable}").status_code
     assert stored == (200 if expected == 201 else 404)
 
 
