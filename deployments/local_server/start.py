@@ -130,6 +130,5 @@ def _environment(inherited: Mapping[str, str], folder: ServerFolder) -> dict[str
         "PREFECT_LOGGING_SERVER_LEVEL": "WARNING",
         # Concurrency slots in the database outlive this process; so must the leases that say when they are free again.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
-        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1",
         "PREFECT_SERVER_UI_ENABLED": "false",
     }
