@@ -142,7 +142,7 @@ def serving(make_app: Any) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         app: App = make_app(port)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))  # type: ignore[arg-type]
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{port}"

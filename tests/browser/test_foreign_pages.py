@@ -134,7 +134,7 @@ def attack_on_prefect(ground: Ground) -> Attack:
     """Return all that a page could ask of the local Prefect server."""
     with ground.client() as client:
         deployment = client.post("/deployments/filter", json={}).raise_for_status().json()[0]
-    bodies = (
+    bodies: tuple[tuple[str, Any], ...] = (
         (f"/api/deployments/{deployment['id']}/create_flow_run", {"name": PLANTED, "state": {"type": "SCHEDULED"}}),
         ("/api/flow_runs/", {"name": PLANTED, "flow_id": deployment["flow_id"]}),
         ("/api/variables/", {"name": PLANTED, "value": PLANTED}),
