@@ -2,16 +2,12 @@
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any
 
+from deployments.http_guard import App, Message, Receive, Send
 from deployments.local_server.server_record import IDENTITY_PATH, USE
 from tasks.runtime.retry import retry_async
-
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 HEALTH_PATHS = frozenset({"/api/health", "/api/ready"})
 BUSY = 503

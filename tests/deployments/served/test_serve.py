@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun
 
 from deployments.local_server import ensure_server, use_server
-from tests.deployments.served.conftest import until
+from tests.deployments.served.conftest import state_of, until
 from tests.prefect_servers import clean_environment
 
 pytestmark = [pytest.mark.prefect]
@@ -21,10 +22,15 @@ IN_BACKGROUND = ("bash", "-c", "trap '' INT; exec \"$@\"", "bash")
 EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
 
 
+def is_final(run: FlowRun) -> bool:
+    return run.state is not None and run.state.is_final()
+
+
 def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_schedules(
     server_home: Path, tmp_path: Path
 ) -> None:
-    command = [str(Path(sys.executable).with_name("assay")), "serve", str(EXAMPLE), "--cron", "0 0 1 1 *"]
+    options = (str(EXAMPLE), "--limit", "1", "-m", "context_precision", "--cron", "0 0 1 1 *")
+    command = [str(Path(sys.executable).with_name("assay")), "serve", *options]
     log = tmp_path / "log"
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -40,6 +46,11 @@ def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_sc
         with use_server(ensure_server(server_home)), get_client(sync_client=True) as client:
             working = client.read_deployment_by_name("monitor/monitor-served")
             assert (working.paused, working.work_pool_name) == (False, "rag-assay-serve")
+            # The worker and the process of a run reach the server, which asks for a password, without being told it.
+            asked = client.read_deployment_by_name("evaluate/evaluate-served")
+            run_id = client.create_flow_run_from_deployment(asked.id).id
+            until(lambda: is_final(client.read_flow_run(run_id)), "the end of the run")
+            assert state_of(client.read_flow_run(run_id))[0] == "Completed", log.read_text(encoding="utf-8")
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0, log.read_text(encoding="utf-8")
             assert client.read_deployment_by_name("monitor/monitor-served").paused
