@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from metric_core.errors import AssayError
+from tasks.runtime.writable import probe_folder
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
@@ -78,9 +79,7 @@ def check_home() -> Iterator[Check]:
     home = assay_home()
     try:
         home.mkdir(parents=True, exist_ok=True)
-        probe = home / f".doctor-{os.getpid()}"
-        probe.write_bytes(b"")
-        probe.unlink()
+        probe_folder(home)
     except OSError as error:
         advice = "set ASSAY_HOME to a folder that you may write to"
         yield Check("ASSAY_HOME", Level.PROBLEM, f"{home} cannot be written: {error.strerror or error}", advice)
