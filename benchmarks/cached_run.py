@@ -32,7 +32,8 @@ import pyarrow.parquet as pq
 from benchmarks.client_cpu import instant_judge
 from benchmarks.scale import SCORED
 from benchmarks.targets import at_most, check
-from deployments.local_server import ensure_server, stop_server
+from deployments.http_guard import basic_authorization
+from deployments.local_server import ServerAddress, ensure_server, stop_server
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 from tasks.tables.row_index import RowIndexes
@@ -125,10 +126,10 @@ class _Bench:
     """Runs of one configuration over rows that grow in number and change."""
 
     def __init__(
-        self, folder: Path, url: str, prefect_url: str, environment: dict[str, str], metrics: tuple[str, ...]
+        self, folder: Path, url: str, server: ServerAddress, environment: dict[str, str], metrics: tuple[str, ...]
     ) -> None:
         self._folder, self._url, self._environment, self._metrics = folder, url, environment, metrics
-        self._prefect_url = prefect_url
+        self._server = server
         self.texts: int | None = None
         """Number of rows with texts of their own; None if all have."""
 
@@ -204,7 +205,9 @@ class _Bench:
 
     def _count_tasks(self) -> int:
         """Return the number of task runs that the Prefect server has, once it has all that were reported to it."""
-        url, head = f"{self._prefect_url}/task_runs/count", {"content-type": "application/json"}
+        url, head = f"{self._server.url}/task_runs/count", {"content-type": "application/json"}
+        if self._server.credentials is not None:
+            head["authorization"] = basic_authorization(self._server.credentials)
         counts = [-1]
         while len(counts) < 2 or counts[-1] != counts[-2]:
             with urllib.request.urlopen(urllib.request.Request(url, b"{}", head)) as reply:

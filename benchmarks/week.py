@@ -34,7 +34,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import DeploymentFilter
 from prefect.client.schemas.objects import FlowRun
 
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 from deployments.registry.apply import Place, apply
 from flows.config.run_config import RunConfig
 from tests.browser.chromium import find_chromium
@@ -379,7 +379,7 @@ def main() -> None:
     with (
         _database() as database,
         prefect_server(folder / "prefect", database) as url,
-        use_server(url),
+        use_server(ServerAddress(url)),
         JsonEndpoint() as webhook,
         SmtpReceiver() as mailbox,
         FakeServer(say=world.judge, models=["judge-8b"]) as judge,

@@ -141,9 +141,8 @@ class Guard:
     def _check_authorization(self, headers: dict[str, str]) -> None:
         if self.credentials is None:
             return
-        if not hmac.compare_digest(
-            headers.get("authorization", "").encode(), basic_authorization(self.credentials).encode()
-        ):
+        given, wanted = headers.get("authorization", ""), basic_authorization(self.credentials)
+        if not hmac.compare_digest(given.encode(), wanted.encode()):
             raise _RefusedError(HTTPStatus.UNAUTHORIZED, "the credentials of this server are missing or wrong")
 
     def _check_body(self, headers: dict[str, str]) -> None:
@@ -182,7 +181,11 @@ class Guard:
             if not is_refused:
                 await send(message)
 
-        await self.app(scope, receive_limited, send_unless_refused)
+        try:
+            await self.app(scope, receive_limited, send_unless_refused)
+        except Exception:
+            if not is_refused:  # else the application says that the rest of the body did not come
+                raise
 
 
 def basic_authorization(credentials: str) -> str:

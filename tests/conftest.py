@@ -98,14 +98,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def prefect_server(server_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Yield the API URL of the real Prefect server that flows of the test use; ASSAY_HOME is its home."""
+    """Yield the API URL of the real Prefect server that flows of the test use; ASSAY_HOME is its home.
+
+    The credentials of the server are in the environment meanwhile.
+    """
     monkeypatch.setenv("ASSAY_HOME", str(server_home))
     monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
-        url = ensure_server(server_home)
-    with use_server(url):
-        yield url
+        server = ensure_server(server_home)
+    with use_server(server):
+        yield server.url
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,6 +22,7 @@ class Relay:
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._port: int = self._listener.getsockname()[1]
+        self._host, self._target_host = (f"ost: 127.0.0.1:{port}".encode() for port in (self._port, self._target[1]))
         self.url = f"http://127.0.0.1:{self._port}{parts.path}"
 
     def stop(self) -> None:
@@ -63,7 +64,7 @@ class Relay:
     def _copy(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
             while content := source.recv(65536):
-                sink.sendall(content)
+                sink.sendall(content.replace(self._host, self._target_host))
         for each in (source, sink):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

@@ -7,7 +7,7 @@ import typer
 
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
-from deployments.local_server import find_configured_url, mask_url, server_status, use_server
+from deployments.local_server import find_address, mask_url, use_server
 from metric_core.errors import ConfigError
 
 app = VerbGroup(help="Announce an event, such as a rebuilt index.", no_args_is_help=True)
@@ -36,16 +36,13 @@ def index_rebuilt(
     from flows.index_events.index_event import IndexRebuilt  # noqa: PLC0415 loads Prefect
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    url = find_configured_url()
-    if url is None:
-        status = server_status(assay_home())
-        if status.record is None:
-            IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, datetime.now(UTC))
-            raise ConfigError("no Prefect server is running: set PREFECT_API_URL, or start `assay serve`")
-        url = status.record.api_url
-    with use_server(url):
+    server = find_address(assay_home())
+    if server is None:
+        IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, datetime.now(UTC))
+        raise ConfigError("no Prefect server is running: set PREFECT_API_URL, or start `assay serve`")
+    with use_server(server):
         from deployments.events import emit_index_rebuilt  # noqa: PLC0415
 
         event_id = emit_index_rebuilt(index, version, dataset)
-    message = f"announced to {mask_url(url)}: index {index} was rebuilt, version {version} (event {event_id})"
+    message = f"announced to {mask_url(server.url)}: index {index} was rebuilt, version {version} (event {event_id})"
     stdout.print(message, markup=False, soft_wrap=True)

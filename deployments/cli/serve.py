@@ -54,7 +54,7 @@ def serve(
 
     check_deployment(scheduled, is_here=True)
     starting = start_server(assay_home())
-    with use_server(url := starting.wait()):
+    with use_server(server := starting.wait()):
         from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
         from deployments.registry.specs import name_suffix  # noqa: PLC0415
 
@@ -67,9 +67,10 @@ def serve(
         )
         done = apply(scheduled, place)
         print_changes(done, as_json=False)
-        where = mask_url(url)
+        where = mask_url(server.url)
+        others = "" if server.credentials is None else "; `assay server env` prints what other programs need to use it"
         stderr.print(
-            f"serving on {where}; set PREFECT_API_URL to this URL for other commands. Press Ctrl-C to stop.",
+            f"serving on {where}{others}. Press Ctrl-C to stop.",
             markup=False,
         )
         with _running_schedules(done):

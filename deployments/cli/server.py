@@ -1,18 +1,42 @@
 """`assay server`: inspect and stop the local Prefect server that runs share."""
 
+import shlex
+
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import server_status, stop_server
+from deployments.local_server.server_record import ServerFolder
+from metric_core.errors import ConfigError
+
+_USE = """\
+It asks for a password, made at its start and kept in {record}, which only you can read.
+`assay` finds it there. For `prefect` and other programs: eval "$(assay server env)"
+It has no web pages; for Prefect's, start a server of your own (`prefect server start`) and set PREFECT_API_URL."""
 
 app = VerbGroup(help="Inspect or stop the local Prefect server that runs share.", no_args_is_help=True)
 
 
 @app.command()
 def status() -> None:
-    """Show whether the local server is running, and its address."""
+    """Show whether the local server is running, its address, and how other programs use it."""
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    stdout.print(str(server_status(assay_home())))
+    found = server_status(assay_home())
+    stdout.print(str(found), markup=False, soft_wrap=True)
+    if found.record is not None:
+        stdout.print(_USE.format(record=ServerFolder(found.folder).record), markup=False, soft_wrap=True)
+
+
+@app.command()
+def env() -> None:
+    """Print the variables with which `prefect` and other programs use the local server, its password among them."""
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    status = server_status(assay_home())
+    if status.record is None:
+        raise ConfigError(f"{status}; the next run or `assay serve` starts it")
+    for name, value in status.record.address.environment.items():
+        stdout.print(f"export {name}={shlex.quote(value)}", markup=False, soft_wrap=True)
 
 
 @app.command()

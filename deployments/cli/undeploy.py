@@ -22,7 +22,7 @@ def undeploy(
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    with use_server(url := ensure_server(assay_home())):  # the local server has the deployments of `assay serve`
+    with use_server(server := ensure_server(assay_home())):  # the local server has the deployments of `assay serve`
         from deployments.registry.apply import remove  # noqa: PLC0415 loads Prefect
         from deployments.registry.specs import name_suffix  # noqa: PLC0415
 
@@ -31,6 +31,6 @@ def undeploy(
     if as_json:
         return
     if not done:
-        stdout.print(f"there are no such deployments on {mask_url(url)}", markup=False, soft_wrap=True)
+        stdout.print(f"there are no such deployments on {mask_url(server.url)}", markup=False, soft_wrap=True)
     elif not yes:
         stdout.print("nothing was removed; add --yes to remove these, and their runs that have not started")

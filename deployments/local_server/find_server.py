@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from deployments.local_server.server_address import ServerAddress, find_configured_url
 from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from metric_core.errors import AssayError
 from tasks.supervisor.stop import end_process
@@ -12,7 +13,6 @@ from tasks.supervisor.stop import end_process
 STOP_SECONDS = 10.0
 HANGING_SECONDS = 30.0
 """Seconds after which a server without an answer is replaced: on a busy machine one that runs has taken over ten."""
-"""Seconds that a running server may take to answer before it is regarded as hanging."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +72,29 @@ def stop_server(home: Path) -> bool:
     return _stop(ServerFolder.from_home(home))
 
 
-def find_server(folder: ServerFolder) -> str | None:
-    """Return the API URL of a usable local server; None if there is none.
+def find_address(home: Path) -> ServerAddress | None:
+    """Return the address of the configured server, or of the local one if that is running; None if neither is there.
 
-    A server that hangs, or is idle and of another Prefect version, is stopped.
+    Args:
+        home: Folder of caches and stores.
+    """
+    url = find_configured_url()
+    if url is not None:
+        return ServerAddress(url)
+    record = server_status(home).record
+    return None if record is None else record.address
+
+
+def find_server(folder: ServerFolder) -> ServerAddress | None:
+    """Return the address of a usable local server; None if there is none.
+
+    A server that hangs, or is idle and of another version of Prefect or of rag-assay, is stopped.
 
     Args:
         folder: Folder of the server.
 
     Raises:
-        AssayError: The server is in use and of another Prefect version, or runs on another machine.
+        AssayError: The server is in use and of another version, or runs on another machine.
     """
     record = ServerRecord.read(folder)
     if record is None:
@@ -91,12 +104,14 @@ def find_server(folder: ServerFolder) -> str | None:
         _check_host(record, folder)
         reported = query_server(record, HANGING_SECONDS, use=True)
     installed = version("prefect")
-    if reported is not None and record.version == installed:
-        return record.api_url
+    if reported is not None and record.version == installed and record.credentials:
+        return record.address
     if reported is not None and reported["open_connections"]:
+        found = f"of version {record.version}, but {installed} is installed here"
         raise AssayError(
-            f"the local Prefect server in {folder.path} is in use and of version {record.version}, but {installed} is "
-            "installed here. Wait for the run that uses it, or set ASSAY_HOME to another folder."
+            f"the local Prefect server in {folder.path} is in use and "
+            f"{found if record.credentials else 'of an earlier release of rag-assay, which any program can use'}. "
+            "Wait for the run that uses it, or set ASSAY_HOME to another folder."
         )
     _stop(folder)
     return None

@@ -4,7 +4,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from metric_core.errors import AssayError, ConfigError
@@ -12,9 +14,29 @@ from tasks.runtime.start_up import garbage_kept
 from tasks.runtime.telemetry import DO_NOT_TRACK, disable_telemetry
 
 API_URL = "PREFECT_API_URL"
+AUTH_STRING = "PREFECT_API_AUTH_STRING"
 
 LOCAL_RETRIES = 3
 """Retries of a request to the local server, after about 2, 4 and 8 s: the server may be busy, or it has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """A Prefect server, and what a client needs to use it.
+
+    Args:
+        url: API URL.
+        credentials: `user:password` that the local server asks for; None for a server of Prefect's settings, which say
+            themselves whether it asks for a password.
+    """
+
+    url: str
+    credentials: str | None = field(default=None, repr=False)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables with which another process uses the server."""
+        return {API_URL: self.url} | ({} if self.credentials is None else {AUTH_STRING: self.credentials})
 
 
 def find_configured_url() -> str | None:
@@ -63,7 +85,7 @@ def mask_url(url: str) -> str:
 
 
 @contextmanager
-def use_server(url: str) -> Iterator[None]:
+def use_server(server: ServerAddress) -> Iterator[None]:
     """Use a Prefect server for the flows of a block; best entered before Prefect is imported.
 
     On the local server, runs send no heartbeats: nothing there listens to them, and the thread that sends them delays
@@ -71,23 +93,25 @@ def use_server(url: str) -> Iterator[None]:
     ended, and each request at the end of the run would wait a minute for it.
 
     Args:
-        url: API URL, as `ensure_server` returns it.
+        server: Address of the server, as `ensure_server` returns it.
 
     Raises:
         AssayError: The server ended while it was used.
     """
-    is_local = find_configured_url() != url
-    before = {name: os.environ.get(name) for name in (API_URL, *DO_NOT_TRACK)}
-    os.environ[API_URL] = url  # for processes that the run starts, and for the first import of Prefect
+    before = {name: os.environ.get(name) for name in (API_URL, AUTH_STRING, *DO_NOT_TRACK)}
+    os.environ.update(server.environment)  # for processes that the run starts, and for the first import of Prefect
     disable_telemetry(DO_NOT_TRACK)
     try:
         with garbage_kept():
             from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: PLC0415 must see the lines above
+        from prefect.settings import PREFECT_API_AUTH_STRING  # noqa: PLC0415
         from prefect.settings import PREFECT_CLIENT_MAX_RETRIES as RETRIES  # noqa: PLC0415
         from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY as HEARTBEAT  # noqa: PLC0415
 
-        of_local = {HEARTBEAT: None, RETRIES: LOCAL_RETRIES}
-        with temporary_settings({PREFECT_API_URL: url} | (of_local if is_local else {})), _explain_lost_server(url):
+        settings: dict[Any, Any] = {PREFECT_API_URL: server.url}
+        if server.credentials is not None:
+            settings |= {PREFECT_API_AUTH_STRING: server.credentials, HEARTBEAT: None, RETRIES: LOCAL_RETRIES}
+        with temporary_settings(settings), _explain_lost_server(server.url):
             yield
     finally:
         for name, value in before.items():

@@ -10,10 +10,11 @@ import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from importlib.metadata import version
-from secrets import token_hex
+from secrets import token_hex, token_urlsafe
 
 from filelock import FileLock, Timeout
 
+from deployments.http_guard import Guard
 from deployments.local_server.middleware import Activity, RetryBusy
 from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 
@@ -69,9 +70,10 @@ def _take(lock: FileLock, folder: ServerFolder) -> bool:
 
 async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: float) -> int:
     gc.disable()  # the imports create 400,000 lasting objects, and scanning them takes a seventh of the start
+    credentials = f"assay:{token_urlsafe(32)}"
+    os.environ["PREFECT_SERVER_API_AUTH_STRING"] = credentials  # Prefect asks for it on WebSockets
     import uvicorn  # noqa: PLC0415 only once the lock is held
     from prefect.server.api.server import create_app  # noqa: PLC0415 takes seconds
-    from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: PLC0415
 
     port = listener.getsockname()[1]
     record = ServerRecord(
@@ -80,9 +82,10 @@ async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: fl
         version=version("prefect"),
         api_url=f"http://{LOOPBACK}:{port}/api",
         token=token_hex(16),
+        credentials=credentials,
     )
     activity = Activity(RetryBusy(create_app()), {"token": record.token, "pid": record.pid})
-    guarded = TrustedHostMiddleware(activity, allowed_hosts=[LOOPBACK, "localhost"])
+    guarded = Guard(activity, host=LOOPBACK, port=port, credentials=credentials)
     server = uvicorn.Server(uvicorn.Config(guarded, log_level="warning", lifespan="on", timeout_graceful_shutdown=5))
     serving = asyncio.create_task(_until_exit(server.serve(sockets=[listener])))
     while not server.started and not serving.done():

@@ -1,16 +1,18 @@
 """Record the local server, and query whether it is still running.
 
 The lock decides: the server holds its lock for as long as it lives, and the system releases it with the process,
-however that ends. The record says where the server listens. A token in the record, which the server repeats when asked,
-distinguishes it from another process on the same port.
+however that ends. The record, which only its user may read, says where the server listens and which credentials it asks
+for. A token in it, which the server repeats when asked, distinguishes it from another process on the same port.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deployments.http_guard import basic_authorization
+from deployments.local_server.server_address import ServerAddress
 from tasks.supervisor.process_record import ProcessFolder, ProcessRecord
 from tasks.supervisor.readiness import http_get
 
@@ -42,11 +44,18 @@ class ServerRecord(ProcessRecord):
         version: Version of its Prefect.
         api_url: Value for PREFECT_API_URL.
         token: Token that the server repeats when asked.
+        credentials: `user:password` that it asks for; empty in records of releases whose servers ask for none.
     """
 
     version: str
     api_url: str
-    token: str
+    token: str = field(repr=False)
+    credentials: str = field(default="", repr=False)
+
+    @property
+    def address(self) -> ServerAddress:
+        """Where and how clients use the server."""
+        return ServerAddress(self.api_url, self.credentials or None)
 
 
 def query_server(record: ServerRecord, timeout: float = 2.0, *, use: bool = False) -> Mapping[str, Any] | None:
@@ -59,7 +68,8 @@ def query_server(record: ServerRecord, timeout: float = 2.0, *, use: bool = Fals
     """
     if not record.is_local:
         return None
-    body = http_get(record.api_url, f"{IDENTITY_PATH}?{USE.decode()}" if use else IDENTITY_PATH, timeout)
+    path = f"{IDENTITY_PATH}?{USE.decode()}" if use else IDENTITY_PATH
+    body = http_get(record.api_url, path, timeout, {"Authorization": basic_authorization(record.credentials)})
     try:
         reported = json.loads(body or b"null")
     except ValueError:

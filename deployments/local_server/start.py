@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from deployments.local_server.find_server import find_server
-from deployments.local_server.server_address import find_configured_url
+from deployments.local_server.server_address import ServerAddress, find_configured_url
 from deployments.local_server.server_process import ALREADY_RUNNING
 from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from metric_core.errors import AssayError
@@ -32,24 +32,24 @@ class ServerHandle:
 
     Args:
         folder: Folder of the local server.
-        api_url: API URL of a server that answers; None while there is none.
-        launch: Starts a server process; called if there is no URL.
+        address: Address of a server that answers; None while there is none.
+        launch: Starts a server process; called if there is no address.
         process: Process that was started. It may have ended in favor of the server of another caller.
     """
 
     folder: ServerFolder
-    api_url: str | None
+    address: ServerAddress | None
     launch: Callable[[], Process]
     process: Process | None = field(init=False, default=None)
     _log_start: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        if self.api_url is None:
+        if self.address is None:
             self.process = self.launch()
             self._log_start = self.folder.log.stat().st_size
 
-    def wait(self, timeout: float = START_SECONDS) -> str:
-        """Wait until the server answers, and return its API URL.
+    def wait(self, timeout: float = START_SECONDS) -> ServerAddress:
+        """Wait until the server answers, and return its address.
 
         Args:
             timeout: Longest wait, in seconds.
@@ -58,17 +58,17 @@ class ServerHandle:
             AssayError: The server did not start; the message has the relevant lines of its log.
         """
         try:
-            wait_until_ready(self._find_url, self._check_process, timeout, POLL_SECONDS)
+            wait_until_ready(lambda: self._find() is not None, self._check_process, timeout, POLL_SECONDS)
         except TimeoutError as error:
             raise self._start_error(f"did not answer within {timeout:g} s") from error
-        return str(self.api_url)
+        return cast("ServerAddress", self.address)
 
-    def _find_url(self) -> bool:
-        if self.api_url is None:
+    def _find(self) -> ServerAddress | None:
+        if self.address is None:
             record = ServerRecord.read(self.folder)
             if record is not None and query_server(record, use=True) is not None:
-                self.api_url = record.api_url
-        return self.api_url is not None
+                self.address = record.address
+        return self.address
 
     def _check_process(self, _elapsed: float) -> None:
         code = self.process.poll() if self.process is not None else None
@@ -84,15 +84,15 @@ class ServerHandle:
         )
 
 
-def ensure_server(home: Path, idle_minutes: float = 30.0) -> str:
-    """Return the API URL of a Prefect server that answers: the configured one, the local one, or a new local one.
+def ensure_server(home: Path, idle_minutes: float = 30.0) -> ServerAddress:
+    """Return the address of a Prefect server that answers: the configured one, the local one, or a new local one.
 
     Args:
         home: Folder of caches and stores; the files of the local server are in its folder `prefect`.
         idle_minutes: Minutes without use after which a server that is started here ends.
 
     Raises:
-        AssayError: The server did not start, or a server in use is of another Prefect version.
+        AssayError: The server did not start, or a server in use is of another version.
     """
     return start_server(home, idle_minutes).wait()
 
@@ -105,11 +105,12 @@ def start_server(home: Path, idle_minutes: float = 30.0) -> ServerHandle:
         idle_minutes: Minutes without use after which a server that is started here ends.
 
     Raises:
-        AssayError: A server in use is of another Prefect version, or runs on another machine.
+        AssayError: A server in use is of another version, or runs on another machine.
     """
     folder = ServerFolder.from_home(home)
-    url = find_configured_url() or find_server(folder)
-    return ServerHandle(folder, url, lambda: _launch(folder, idle_minutes))
+    url = find_configured_url()
+    address = find_server(folder) if url is None else ServerAddress(url)
+    return ServerHandle(folder, address, lambda: _launch(folder, idle_minutes))
 
 
 def _launch(folder: ServerFolder, idle_minutes: float) -> Process:
@@ -129,6 +130,5 @@ def _environment(inherited: Mapping[str, str], folder: ServerFolder) -> dict[str
         "PREFECT_LOGGING_SERVER_LEVEL": "WARNING",
         # Concurrency slots in the database outlive this process; so must the leases that say when they are free again.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
-        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1",
         "PREFECT_SERVER_UI_ENABLED": "false",
     }

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from filelock import FileLock, Timeout
 
-from tasks.runtime.atomic_files import atomic_write, translate_write_errors
+from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class ProcessFolder:
 
     def create(self) -> None:
         """Create the folder, accessible to the user only."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
 
     def is_locked(self) -> bool:
         """Return whether a process holds the lock."""
@@ -70,7 +71,7 @@ class ProcessRecord:
         return self.host == platform.node()
 
     def write(self, folder: ProcessFolder) -> None:
-        """Write the record whole or not at all.
+        """Write the record whole or not at all, readable by the user only.
 
         Args:
             folder: Folder of the process.
@@ -78,8 +79,10 @@ class ProcessRecord:
         Raises:
             AssayError: The record cannot be written.
         """
-        with translate_write_errors(f"the record {folder.record}"):
-            atomic_write(folder.record, json.dumps(asdict(self), indent=2) + "\n")
+        with translate_write_errors(f"the record {folder.record}"), atomic_file(folder.record) as file:
+            file.unlink(missing_ok=True)  # one that a killed writer left keeps its mode
+            file.touch(mode=0o600)
+            file.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: ProcessFolder) -> Self | None:

@@ -1,8 +1,9 @@
 """Wait until a server process is ready."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 
@@ -29,18 +30,19 @@ def wait_until_ready(
         time.sleep(poll_seconds)
 
 
-def http_get(url: str, path: str, timeout: float) -> bytes | None:
+def http_get(url: str, path: str, timeout: float, headers: Mapping[str, str] = MappingProxyType({})) -> bytes | None:
     """Return the body of a server's response with status 200; None for any other response or none at all.
 
     Args:
         url: URL of the server; its path is ignored.
         path: Path to get, with its query.
         timeout: Seconds to wait for the server.
+        headers: Headers of the request.
     """
     address = urlsplit(url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=timeout)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers=dict(headers))
         response = connection.getresponse()
         return response.read() if response.status == 200 else None
     except (OSError, HTTPException):

@@ -9,6 +9,7 @@ import pytest
 
 from tasks.reports.run.report_page import write_report
 from tests.browser.chromium import find_chromium
+from tests.browser.foreign_pages import LOCAL_NETWORK_CHECKS, REBOUND
 from tests.tasks.reports import folders
 
 if TYPE_CHECKING:
@@ -27,7 +28,13 @@ def browser() -> Iterator["Browser"]:
     with api.sync_playwright() as playwright:
         options: dict[str, Any] = {
             "executable_path": str(chromium.program),
-            "args": ["--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"],
+            "args": [
+                "--no-sandbox",
+                "--disable-gpu",
+                "--allow-file-access-from-files",
+                f"--disable-features={LOCAL_NETWORK_CHECKS}",
+                f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1",
+            ],
             "env": {**os.environ, **chromium.environment},
         }
         opened = playwright.chromium.launch(**options)

@@ -119,6 +119,13 @@ def test_the_database_is_reachable_by_the_server_only() -> None:
     }
 
 
+def test_the_prefect_server_asks_all_for_its_password() -> None:
+    password = SERVICES["prefect-server"]["environment"]["PREFECT_SERVER_API_AUTH_STRING"]
+    clients = {name for name, service in SERVICES.items() if "PREFECT_API_URL" in service.get("environment", {})}
+    assert clients == {"deploy", "worker"}
+    assert {SERVICES[name]["environment"]["PREFECT_API_AUTH_STRING"] for name in clients} == {password}
+
+
 @pytest.mark.parametrize("name", services(with_key="build"))
 def test_images_are_built_from_this_repository(name: str) -> None:
     build = SERVICES[name]["build"]
@@ -228,8 +235,8 @@ def test_every_variable_has_an_example_and_no_secret_has_a_default() -> None:
     for name, operator, default in found:
         if operator == "-":
             assert default == examples[name]
-    assert {operator for name, operator, _ in found if name == "POSTGRES_PASSWORD"} == {"?"}
-    assert examples["POSTGRES_PASSWORD"] == examples["HF_TOKEN"] == ""
+    assert {operator for name, operator, _ in found if name.endswith("_PASSWORD")} == {"?"}
+    assert examples["POSTGRES_PASSWORD"] == examples["PREFECT_PASSWORD"] == examples["HF_TOKEN"] == ""
 
 
 def test_secrets_stay_out_of_the_repository_and_of_images() -> None:

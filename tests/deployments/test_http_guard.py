@@ -28,11 +28,13 @@ class Recorder:
         if scope["type"] == "websocket":
             await send({"type": "websocket.accept"})
         if scope["type"] == "http":
-            while (message := await receive())["type"] == "http.request":
+            while (message := await receive())["type"] != "http.disconnect":
                 self.body += message["body"]
                 if not message["more_body"]:
                     self.is_whole = True
                     break
+            if not self.is_whole:
+                raise ConnectionError("the client went away")
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
             await send({"type": "http.response.body", "body": b"done"})
 

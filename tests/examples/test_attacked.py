@@ -1,10 +1,14 @@
 """The attacked example differs from the handbook only in its attacks, and no attack leaves its fence."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from deployments.notebook import evaluate
 from metric_core.judge_questions import ask_usefulness_for_response, ask_verdict
 from metric_core.prompts.fences import neutralize
 from metric_core.prompts.prompt_set import load_prompts
@@ -54,3 +58,24 @@ def test_no_attack_leaves_its_fence() -> None:
             blocks, outside = split(prompts.render(question).user)
             assert neutralize(passage) in [text for _, text in blocks], row["attack"]
             assert not any(line in passage.split("\n") for line in outside if line.strip()), row["attack"]
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+@pytest.mark.usefixtures("prefect_server")
+def test_attacks_raise_no_mean_of_the_builtin_judge(tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs" / "security.md").read_text(encoding="utf-8")
+    said = re.search(r"the mean that\s+rises most, (\w+), rises by (0\.\d+)", page)
+    assert said is not None
+    plain, attacked = (
+        evaluate(EXAMPLES / f"{name}.jsonl", out=str(tmp_path / name)).summary
+        for name in ("handbook", "handbook_attacked")
+    )
+    rises = {
+        metric: attacked[metric]["distribution"]["mean"] - summary["distribution"]["mean"]
+        for metric, summary in plain.items()
+        if summary["scored"]
+    }
+    assert len(rises) > 10
+    most = max(rises, key=lambda metric: rises[metric])
+    assert (most, f"{rises[most]:.4f}") == said.groups()

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.local_server import ensure_server, use_server
+from deployments.local_server import ServerAddress, ensure_server, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from tests.tasks.judges.openai.fake_server import free_port
@@ -135,15 +135,15 @@ Evaluate = Callable[..., Run]
 
 
 @pytest.fixture(scope="module")
-def prefect_url(server_home: Path) -> str:
-    """Return the API URL of the Prefect server that all runs share."""
+def prefect_address(server_home: Path) -> ServerAddress:
+    """Return the address of the Prefect server that all runs share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
         return ensure_server(server_home)
 
 
 @pytest.fixture(scope="module")
-def evaluate(prefect_url: str) -> Iterator[Evaluate]:
+def evaluate(prefect_address: ServerAddress) -> Iterator[Evaluate]:
     """Yield a function that evaluates the example; runs in different folders share no cache and no tables."""
 
     def run(folder: Path, server: Server, **options: Any) -> Run:
@@ -153,7 +153,7 @@ def evaluate(prefect_url: str) -> Iterator[Evaluate]:
             run_evaluation(RunConfig.model_validate(configuration(folder, server, **options)))
         return Run(folder / "run")
 
-    with use_server(prefect_url):
+    with use_server(prefect_address):
         yield run
 
 
@@ -176,7 +176,7 @@ def configuration(folder: Path, server: Server, **options: Any) -> dict[str, Any
     }
 
 
-def environment(folder: Path, prefect_url: str) -> dict[str, str]:
+def environment(folder: Path, prefect_address: ServerAddress) -> dict[str, str]:
     """Return the environment of a run in a separate process."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
-    return kept | {"ASSAY_HOME": str(folder / "home"), "PREFECT_API_URL": prefect_url, "COLUMNS": "120"}
+    return kept | {"ASSAY_HOME": str(folder / "home"), "COLUMNS": "120"} | prefect_address.environment

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from deployments.local_server import ServerAddress
 from metric_core.claims.citations import strip_citations
 from tasks.judges.openai.reply_parsing import NO_JSON
 from tests.faults.conftest import EXAMPLE, MOST_SECONDS, ROWS, Cells, Evaluate, Run, Server, configuration, environment
@@ -122,7 +123,7 @@ def test_run_survives_a_restart_of_the_server(
 
 
 def test_run_ends_with_an_error_if_the_server_stays_down(
-    stub: Callable[[Path], Server], prefect_url: str, faultless_run: Run, tmp_path: Path
+    stub: Callable[[Path], Server], prefect_address: ServerAddress, faultless_run: Run, tmp_path: Path
 ) -> None:
     server = stub(tmp_path)
     server.start("--die-at", str(len(read_log(faultless_run.folder.parent)) // 2))
@@ -130,7 +131,7 @@ def test_run_ends_with_an_error_if_the_server_stays_down(
     config.write_text(json.dumps(configuration(tmp_path, server, unavailable_timeout=2)), encoding="utf-8")
     done = subprocess.run(
         [ASSAY, "run", config],
-        env=environment(tmp_path, prefect_url),
+        env=environment(tmp_path, prefect_address),
         capture_output=True,
         text=True,
         timeout=MOST_SECONDS / 2,

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from deployments.local_server import ServerAddress
 from tests.faults.conftest import Run, Server, environment, restart_timer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -38,12 +39,12 @@ class Killable:
     Args:
         folder: Folder of all files of the run.
         server: Judge server of the run.
-        prefect_url: API URL of the Prefect server that all runs share.
+        prefect_address: Address of the Prefect server that all runs share.
     """
 
-    def __init__(self, folder: Path, server: Server, prefect_url: str) -> None:
+    def __init__(self, folder: Path, server: Server, prefect_address: ServerAddress) -> None:
         self.folder = folder
-        self._environment = environment(folder, prefect_url)
+        self._environment = environment(folder, prefect_address)
         (folder / "config.yaml").write_text(json.dumps(configuration(folder, server)), encoding="utf-8")
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
@@ -120,7 +121,7 @@ def rows(count: int) -> list[dict[str, object]]:
 
 @pytest.fixture(scope="module")
 def killable(
-    serve: Callable[..., Server], prefect_url: str, tmp_path_factory: pytest.TempPathFactory
+    serve: Callable[..., Server], prefect_address: ServerAddress, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[], Killable]:
     """Return a function that creates runs, each with a separate judge server."""
 
@@ -129,7 +130,7 @@ def killable(
         log = str(folder / "requests.jsonl")
         server = serve("-m", "tests.faults.stub_server", "--log", log, "--max-seconds", "1800")
         server.start()
-        return Killable(folder, server, prefect_url)
+        return Killable(folder, server, prefect_address)
 
     return make
 

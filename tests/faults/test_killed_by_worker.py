@@ -22,7 +22,7 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.logging.handlers import APILogWorker
 from prefect.states import Scheduled
 
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from tests.faults.conftest import ROOT, Run, Server, restart_timer
@@ -117,17 +117,18 @@ class Worker:
 
 
 @pytest.fixture(scope="module")
-def prefect_url(whole_server: str) -> Iterator[str]:
-    """Yield the API URL of a Prefect server that supports workers."""
-    with use_server(whole_server):
-        yield whole_server
+def prefect_address(whole_server: str) -> Iterator[ServerAddress]:
+    """Yield the address of a Prefect server that supports workers."""
+    address = ServerAddress(whole_server)
+    with use_server(address):
+        yield address
         APILogWorker.drain_all(timeout=10)
 
 
 @pytest.fixture(scope="module")
-def running_worker(prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+def running_worker(prefect_address: ServerAddress, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     """Yield a running worker."""
-    one = Worker(tmp_path_factory.mktemp("worker"), prefect_url)
+    one = Worker(tmp_path_factory.mktemp("worker"), prefect_address.url)
     one.start()
     yield one
     one.kill()

@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from prefect.blocks.system import Secret
 
-from deployments.local_server import use_server
+from deployments.http_guard import basic_authorization
+from deployments.local_server import ServerAddress, use_server
+from deployments.local_server.server_record import ServerFolder
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
 from tests.tasks.judges.openai.fake_server import FakeServer, Fault
@@ -65,11 +67,15 @@ class Place:
 
     def find_secrets(self, shown: str) -> None:
         """Fail if a secret was printed, or is in any file that was written."""
-        found = [f"printed: {secret}" for secret in PLANTED if secret in shown]
+        password = self.environment["PREFECT_API_AUTH_STRING"]
+        sent = basic_authorization(password).removeprefix("Basic ")
+        secrets = [*PLANTED, password.partition(":")[2], sent]
+        record = ServerFolder.from_home(self.prefect).record  # only its user may read it
+        found = [f"printed: {secret}" for secret in secrets if secret in shown]
         for root in (self.folder, self.prefect, (self.prefect / "prefect").resolve()):
             for path in root.rglob("*"):
-                content = read_written(path)
-                found += [f"{path}: {secret}" for secret in PLANTED if secret.encode() in content]
+                content = b"" if path.resolve() == record.resolve() else read_written(path)
+                found += [f"{path}: {secret}" for secret in secrets if secret.encode() in content]
         assert found == []
 
 
@@ -91,6 +97,7 @@ def place(server_home: Path, prefect_server: str, tmp_path: Path) -> Place:
     settings = {
         "ASSAY_HOME": str(folder / "home"),
         "PREFECT_API_URL": prefect_server,
+        "PREFECT_API_AUTH_STRING": os.environ["PREFECT_API_AUTH_STRING"],
         "PREFECT_LOGGING_LEVEL": "DEBUG",
         "PYTHONPATH": str(ROOT),
         "PGPASSFILE": str(pgpass),
@@ -146,7 +153,7 @@ def test_run_writes_none_of_its_secrets(
     done = place.run("--explain", "all", judge=judge(server.url, api_key="env:JUDGE_KEY"), **stores)
     assert done.returncode == 8, done.stderr  # the failed question leaves no row of the metric with a score
     assert server.authorizations == {f"Bearer {KEY}"}
-    with use_server(prefect_server):
+    with use_server(ServerAddress(prefect_server)):
         Secret(value=BLOCK_KEY).save("planted", overwrite=True)  # type: ignore[arg-type]
     other = serve(key=BLOCK_KEY)
     done = place.run(judge=judge(other.url, api_key="block:planted"))

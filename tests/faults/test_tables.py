@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from deployments.local_server import ServerAddress
 from tests.faults.conftest import MOST_SECONDS, ROOT, ROWS, Evaluate, Run, Server, configuration, environment
 
 RUNS = """
@@ -64,14 +65,14 @@ def count_questions(folder: Path) -> int:
 
 
 def run_with_limits(
-    folder: Path, prefect_url: str, runs: Sequence[tuple[int | None, Mapping[str, Any]]]
+    folder: Path, prefect_address: ServerAddress, runs: Sequence[tuple[int | None, Mapping[str, Any]]]
 ) -> list[list[str] | None]:
     """Run in a separate process, each run with a limit on the size of files, and return its error or None."""
     done = subprocess.run(
         [sys.executable, "-c", RUNS],
         input=json.dumps(runs),
         cwd=ROOT,
-        env=environment(folder, prefect_url) | {"PREFECT_LOGGING_LEVEL": "CRITICAL"},
+        env=environment(folder, prefect_address) | {"PREFECT_LOGGING_LEVEL": "CRITICAL"},
         capture_output=True,
         text=True,
         timeout=MOST_SECONDS / 2,
@@ -84,14 +85,14 @@ def run_with_limits(
 @pytest.mark.prefect
 @pytest.mark.models
 def test_next_run_completes_a_run_that_a_full_disk_ended(
-    server: Server, prefect_url: str, evaluate: Evaluate, tmp_path: Path
+    server: Server, prefect_address: ServerAddress, evaluate: Evaluate, tmp_path: Path
 ) -> None:
     config = configuration(tmp_path, server)
     behind_a_file = str(tmp_path / "requests.jsonl" / "tables")
     (tmp_path / "requests.jsonl").touch()
     barred, no_table, no_report, last = run_with_limits(
         tmp_path,
-        prefect_url,
+        prefect_address,
         [(None, config | {"tables": behind_a_file}), (11_500, config), (100_000, config), (None, config)],
     )
     assert barred is not None
@@ -149,14 +150,14 @@ def test_damaged_tables_and_records_are_recomputed(server: Server, evaluate: Eva
 @pytest.mark.prefect
 @pytest.mark.models
 def test_changed_table_of_a_finished_run_is_refused_by_a_rerun(
-    server: Server, prefect_url: str, evaluate: Evaluate, tmp_path: Path
+    server: Server, prefect_address: ServerAddress, evaluate: Evaluate, tmp_path: Path
 ) -> None:
     run = evaluate(tmp_path, server, shard_rows=ROWS)
     path = run.folder / "stages" / "verdicts.parquet"
     path.write_bytes(path.read_bytes()[:-20])
     done = subprocess.run(
         [Path(sys.executable).with_name("assay"), "rerun", run.folder, "--rows", "all", "--stage", "aggregation"],
-        env=environment(tmp_path, prefect_url),
+        env=environment(tmp_path, prefect_address),
         capture_output=True,
         text=True,
         timeout=MOST_SECONDS / 2,

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from deployments.local_server import ServerAddress
 from flows.config.run_config import RunConfig
 from flows.execution.runners import runner_of
 from metric_core.errors import ConfigError, MissingDependencyError
@@ -134,12 +135,14 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def runs(serve: Callable[..., Server], prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(
+    serve: Callable[..., Server], prefect_address: ServerAddress, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runs]:
     """Yield a function that runs evaluations, with S3 available to them."""
     folder = tmp_path_factory.mktemp("scale")
     with running_object_store(folder) as s3:
         search = os.pathsep.join(filter(None, (str(write_modules(folder / "user")), os.environ.get("PYTHONPATH"))))
-        yield Runs(folder, serve, environment(folder, prefect_url) | s3 | {"PYTHONPATH": search})
+        yield Runs(folder, serve, environment(folder, prefect_address) | s3 | {"PYTHONPATH": search})
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,12 @@ from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from deployments.http_guard import basic_authorization
 from metric_core.errors import AssayError
 from tasks.runtime.writable import probe_folder
 
 if TYPE_CHECKING:
+    from deployments.local_server import ServerAddress
     from flows.config.run_config import RunConfig
     from flows.execution.run_checks import RunCheck
     from tasks.options.judge_options import SingleJudgeSettings
@@ -123,7 +125,12 @@ def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
 
 def check_prefect() -> Iterator[Check]:
     """Check the Prefect server that a run would use."""
-    from deployments.local_server import find_configured_url, mask_url, server_status  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.local_server import (  # noqa: PLC0415 keeps `assay --help` quick
+        ServerAddress,
+        find_configured_url,
+        mask_url,
+        server_status,
+    )
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     url = find_configured_url()
@@ -132,12 +139,15 @@ def check_prefect() -> Iterator[Check]:
         found = str(status) if status.running else "a local server starts with the next run"
         yield Check("Prefect", Level.OK, found)
         if status.record is not None:
-            yield from _check_automations(status.record.api_url)
+            yield from _check_automations(status.record.address)
         return
     import httpx  # noqa: PLC0415 only needed here
+    from prefect.settings import get_current_settings  # noqa: PLC0415 loads Prefect
 
+    password = get_current_settings().api.auth_string
+    headers = {} if password is None else {"Authorization": basic_authorization(password.get_secret_value())}
     try:
-        response = httpx.get(f"{url.rstrip('/')}/health", timeout=5)
+        response = httpx.get(f"{url.rstrip('/')}/health", headers=headers, timeout=5)
         response.raise_for_status()
     except httpx.HTTPError as error:
         advice = "start this server, or remove its URL from Prefect's settings (PREFECT_API_URL) to use a local server"
@@ -147,10 +157,10 @@ def check_prefect() -> Iterator[Check]:
         yield Check("Prefect", Level.PROBLEM, found, advice)
     else:
         yield Check("Prefect", Level.OK, f"{mask_url(url)} answers")
-        yield from _check_automations(url)
+        yield from _check_automations(ServerAddress(url))
 
 
-def _check_automations(url: str) -> Iterator[Check]:
+def _check_automations(server: "ServerAddress") -> Iterator[Check]:
     """Check that each automation on the server has its deployment, and report deployments that share an index."""
     from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
 
@@ -162,7 +172,7 @@ def _check_automations(url: str) -> Iterator[Check]:
     )
     from flows.index_events.unhandled import find_unhandled  # noqa: PLC0415 loads Prefect
 
-    with use_server(url), get_client(sync_client=True) as client:
+    with use_server(server), get_client(sync_client=True) as client:
         stale, overlaps, unwatched = stale_automations(client), list(find_overlaps(client)), find_unwatched(client)
         unhandled = find_unhandled(client, datetime.now(UTC))
     if stale:
@@ -278,21 +288,19 @@ def check_blocks_and_pool(config: "RunConfig | None") -> Iterator[Check]:
         return
     from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
 
-    from deployments.local_server import find_configured_url, server_status, use_server  # noqa: PLC0415
+    from deployments.local_server import find_address, find_configured_url, use_server  # noqa: PLC0415
     from deployments.registry.checks import check_pool, server_checks  # noqa: PLC0415
     from deployments.registry.specs import POOL  # noqa: PLC0415
     from flows.execution.run_checks import RunCheck, find_references  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    configured = find_configured_url()
-    record = server_status(assay_home()).record
-    url = configured or (record.api_url if record is not None else None)
-    if url is None:
+    configured, server = find_configured_url(), find_address(assay_home())
+    if server is None:
         if config.deploy.alerts.block or any(each.startswith("block:") for each in find_references(config)):
             advice = "start the server (`assay serve`), or set PREFECT_API_URL, and repeat the check"
             yield Check("blocks", Level.WARNING, "no Prefect server is running that could have them", advice)
         return
-    with use_server(url), get_client(sync_client=True) as client:
+    with use_server(server), get_client(sync_client=True) as client:
         yield from _results(server_checks(client, config))
         if configured is not None:
             pool = os.environ.get("ASSAY_POOL", POOL)

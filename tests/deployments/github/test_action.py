@@ -1,6 +1,7 @@
 """The composite action: its steps run as scripts, on a branch, on a pull request, and where something fails."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,7 @@ def start(tmp_path: Path, prefect_server: str, api: JsonEndpoint) -> Start:
         tmp_path,
         NAME,
         PREFECT_API_URL=prefect_server,
+        PREFECT_API_AUTH_STRING=os.environ["PREFECT_API_AUTH_STRING"],
         GITHUB_API_URL=api.url.removesuffix("/here"),
         GITHUB_SERVER_URL="https://github.example",
         GITHUB_REPOSITORY="owner/answers",

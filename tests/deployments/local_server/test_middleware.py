@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.http_guard import App, Message, Receive, Send
+from deployments.http_guard import App, Guard, Message, Receive, Send, basic_authorization
 from deployments.local_server.middleware import Activity, RetryBusy
 from deployments.local_server.server_record import IDENTITY_PATH
 
@@ -46,7 +46,13 @@ class Scripted:
             raise self.error
 
 
-def call(app: App, url: str = "/api/flow_runs/", kind: str = "http", body: Sequence[bytes] = (b"",)) -> list[Message]:
+def call(
+    app: App,
+    url: str = "/api/flow_runs/",
+    kind: str = "http",
+    body: Sequence[bytes] = (b"",),
+    headers: Sequence[tuple[bytes, bytes]] = (),
+) -> list[Message]:
     """Send one request to an application, and return the messages that it sends."""
     path, _, query = url.partition("?")
     chunks = [{"type": "http.request", "body": part, "more_body": True} for part in body]
@@ -59,7 +65,8 @@ def call(app: App, url: str = "/api/flow_runs/", kind: str = "http", body: Seque
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(app({"type": kind, "path": path, "query_string": query.encode()}, receive, send))  # type: ignore[arg-type]
+    scope = {"type": kind, "path": path, "query_string": query.encode(), "headers": headers}
+    asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
     return sent
 
 
@@ -179,3 +186,17 @@ def test_after_the_body_the_application_hears_the_connection_itself() -> None:
 
     asyncio.run(RetryBusy(app)({"type": "http", "path": "/"}, receive, send))
     assert sent[0]["next"] == {"type": "http.disconnect"}
+
+
+def test_only_users_with_the_password_keep_the_server_alive() -> None:
+    clock = Clock()
+    activity = Activity(Scripted([200]), {"token": "token"}, clock)
+    guard = Guard(activity, host="127.0.0.1", port=4200, credentials="assay:secret")
+    clock.now = 100.0
+    with_password = [(b"host", b"127.0.0.1:4200"), (b"authorization", basic_authorization("assay:secret").encode())]
+    foreign = [*with_password, (b"origin", b"http://evil.example")]
+    for headers, status, idle in (([], 421, 100.0), (with_password[:1], 401, 100.0), (foreign, 403, 100.0)):
+        assert call(guard, f"{IDENTITY_PATH}?use", headers=headers)[0]["status"] == status
+        assert activity.idle_seconds == idle
+    assert call(guard, f"{IDENTITY_PATH}?use", headers=with_password)[0]["status"] == 200
+    assert activity.idle_seconds == 0.0

@@ -95,35 +95,39 @@ def test_address_agrees_with_prefect_which_is_imported_only_if_needed(
 
 USE = f"""
 import os
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 if EARLY: import prefect
-with use_server("{URL}"):
+with use_server(ServerAddress("{URL}", CREDENTIALS)):
     from prefect.settings import get_current_settings
     settings = get_current_settings()
     print(settings.api.url, settings.flows.heartbeat_frequency, os.environ["PREFECT_API_URL"])
+    print(settings.api.auth_string.get_secret_value(), os.environ["PREFECT_API_AUTH_STRING"])
 print(get_current_settings().api.url, os.environ.get("PREFECT_API_URL"))
+print(get_current_settings().api.auth_string, os.environ.get("PREFECT_API_AUTH_STRING"))
 """
 
 
 @pytest.mark.parametrize("early", [True, False])
 def test_inside_use_server_everything_points_to_it(early: bool, tmp_path: Path) -> None:
-    printed = run_python(USE.replace("EARLY", str(early)), tmp_path, {})
-    assert printed[:3] == [URL, "None", URL]
-    assert printed[-1] == "None"
+    script = USE.replace("EARLY", str(early)).replace("CREDENTIALS", "'assay:secret'")
+    printed = run_python(script, tmp_path, {})
+    assert printed[:5] == [URL, "None", URL, "assay:secret", "assay:secret"]
+    assert (printed[6], printed[8]) == ("None", "None")
 
 
-def test_a_server_of_the_user_gets_heartbeats(tmp_path: Path) -> None:
-    printed = run_python(USE.replace("EARLY", "False"), tmp_path, {"PREFECT_API_URL": URL})
-    assert printed == [URL, "180", URL, URL, URL]
+def test_a_server_of_the_user_gets_heartbeats_and_the_password_of_the_user(tmp_path: Path) -> None:
+    script = USE.replace("EARLY", "False").replace("CREDENTIALS", "None")
+    printed = run_python(script, tmp_path, {"PREFECT_API_URL": URL, "PREFECT_API_AUTH_STRING": "me:mine"})
+    assert printed == [URL, "180", URL, "me:mine", "me:mine", URL, URL, "**********", "me:mine"]
 
 
 GONE = f"""
 import httpx
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 from metric_core.errors import AssayError
 for place in ("{URL}/flow_runs", "http://127.0.0.1:1/v1/models"):
     try:
-        with use_server("{URL}"):
+        with use_server(ServerAddress("{URL}", "assay:secret")):
             raise httpx.ConnectError("refused", request=httpx.Request("GET", place))
     except (AssayError, httpx.ConnectError) as error:
         print(type(error).__name__, "kept" in str(error))

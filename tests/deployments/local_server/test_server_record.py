@@ -6,8 +6,9 @@ import platform
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ UNUSED = "http://127.0.0.1:9/api"
 
 def record_of(api_url: str = UNUSED) -> ServerRecord:
     """A record that names this process, so that a signal sent by mistake would end the tests."""
-    return ServerRecord(os.getpid(), platform.node(), "3.0.0", api_url, "token")
+    return ServerRecord(os.getpid(), platform.node(), "3.0.0", api_url, "token", "assay:secret")
 
 
 @contextmanager
@@ -57,6 +58,14 @@ def folder(tmp_path: Path) -> ServerFolder:
 def test_a_record_is_read_as_it_was_written(folder: ServerFolder) -> None:
     record_of().write(folder)
     assert ServerRecord.read(folder) == record_of()
+
+
+def test_only_its_user_may_read_a_record_and_no_message_repeats_its_password(folder: ServerFolder) -> None:
+    (folder.path / ".server.json.tmp").touch(mode=0o644)  # as a killed writer leaves it
+    record_of().write(folder)
+    assert folder.record.stat().st_mode & 0o777 == 0o600
+    assert "secret" in folder.record.read_text(encoding="utf-8")
+    assert "secret" not in f"{record_of()!r} {record_of().address!r}"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
@@ -112,4 +121,13 @@ def test_a_server_in_use_of_another_version_is_left_alone(folder: ServerFolder) 
     with answering({"token": "token", "open_connections": 1, "idle_seconds": 0.0}) as url, FileLock(folder.lock):
         record_of(url).write(folder)
         with pytest.raises(AssayError, match=r"in use and of version 3\.0\.0"):
+            find_server(folder)
+
+
+def test_a_server_in_use_that_asks_for_no_password_is_left_alone(folder: ServerFolder) -> None:
+    with answering({"token": "token", "open_connections": 1, "idle_seconds": 0.0}) as url, FileLock(folder.lock):
+        earlier = asdict(replace(record_of(url), version=version("prefect")))
+        del earlier["credentials"]  # as earlier releases wrote it
+        folder.record.write_text(json.dumps(earlier), encoding="utf-8")
+        with pytest.raises(AssayError, match="in use and of an earlier release of rag-assay"):
             find_server(folder)

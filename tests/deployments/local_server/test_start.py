@@ -7,12 +7,19 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-import httpx
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
 
-from deployments.local_server import ensure_server, find_server, server_status, start_server, stop_server, use_server
+from deployments.local_server import (
+    ServerAddress,
+    ensure_server,
+    find_server,
+    server_status,
+    start_server,
+    stop_server,
+    use_server,
+)
 from deployments.local_server import start as starting
 from deployments.local_server.server_process import ALREADY_RUNNING, DONE
 from metric_core.errors import AssayError
@@ -62,14 +69,14 @@ def test_a_server_is_started_once_used_by_flows_and_stopped(home: Path) -> None:
     def answer() -> int:
         return 42
 
-    url = ensure_server(home)
+    server = ensure_server(home)
     pid = pid_of(home)
-    assert httpx.get(f"{url}/health").json() is True
-    with use_server(url):
+    assert server.url.endswith("/api")
+    with use_server(server):
         assert answer() == 42
         with get_client(sync_client=True) as client:
             assert [run.state_name for run in client.read_flow_runs()] == ["Completed"]
-    assert ensure_server(home) == url
+    assert ensure_server(home) == server
     assert pid_of(home) == pid
     assert f"Prefect {version('prefect')}" in str(server_status(home))
     assert stop_server(home)
@@ -108,7 +115,7 @@ def test_an_idle_server_of_another_version_is_replaced(used_home: Path, monkeypa
     ensure_server(used_home)
     pid = pid_of(used_home)
     monkeypatch.setattr(find_server, "version", lambda _package: "4.0.0")
-    assert start_server(used_home).api_url is None
+    assert start_server(used_home).address is None
     monkeypatch.undo()
     wait_until(lambda: server_status(used_home).running)
     assert pid_of(used_home) != pid
@@ -133,5 +140,5 @@ def test_server_that_cannot_start_shows_its_log(tmp_path: Path, used_home: Path)
 
 def test_a_server_of_the_user_is_used_and_none_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4321/api")
-    assert ensure_server(tmp_path) == "http://127.0.0.1:4321/api"
+    assert ensure_server(tmp_path) == ServerAddress("http://127.0.0.1:4321/api")
     assert list(tmp_path.iterdir()) == []

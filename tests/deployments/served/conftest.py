@@ -14,7 +14,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.logging.handlers import APILogWorker
 from prefect.states import Crashed, Failed, Running
 
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 from deployments.registry.apply import Place, apply
 from deployments.registry.changes import AppliedChanges
 from flows.config.run_config import RunConfig
@@ -147,7 +147,7 @@ def workerless(whole_server: str, tmp_path_factory: pytest.TempPathFactory) -> I
     """Deployments without a worker: `asleep` with two runs that are due, `broken` with one that failed and crashed."""
     with JsonEndpoint() as webhook, SmtpReceiver() as mailbox:
         made = Unattended(tmp_path_factory.mktemp("unattended"), webhook, mailbox)
-        with use_server(whole_server), get_client(sync_client=True) as client:
+        with use_server(ServerAddress(whole_server)), get_client(sync_client=True) as client:
             made.first = made.deploy("asleep")
             made.deploy("broken")
             for name, count in (("asleep", 2), ("broken", 1)):
@@ -175,7 +175,7 @@ def whole_ground(
 @pytest.fixture(scope="module")
 def ground(whole_ground: Ground) -> Iterator[Ground]:
     """A server and a worker; Prefect's client in this process talks to that server. Schedules end with the module."""
-    with use_server(whole_ground.url):
+    with use_server(ServerAddress(whole_ground.url)):
         yield whole_ground
         with get_client(sync_client=True) as client:
             for deployment in client.read_deployments():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prefect.client.orchestration import get_client
 
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 from tests.deployments.test_container import SERVICES, example_variables
 from tests.prefect_servers import clean_environment
 from tests.structure.house import ROOT
@@ -41,7 +41,7 @@ def test_the_deployment_is_made_and_the_worker_becomes_healthy(whole_server: str
         command_of("deploy", tmp_path, "--name", POOL), env=environment, capture_output=True, text=True, check=False
     )
     assert deployed.returncode == 0, deployed.stderr
-    with use_server(whole_server), get_client(sync_client=True) as client:
+    with use_server(ServerAddress(whole_server)), get_client(sync_client=True) as client:
         made = client.read_deployment_by_name(f"evaluate/evaluate-{POOL}")
         client.pause_deployment(made.id)
     assert (made.work_pool_name, (made.job_variables or {})["working_dir"]) == (POOL, str(tmp_path))

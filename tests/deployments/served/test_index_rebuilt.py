@@ -24,7 +24,7 @@ from prefect.events.schemas.events import Event
 
 from deployments.cli._support.doctor_checks import Level, _check_automations
 from deployments.events import emit_index_rebuilt
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 from deployments.registry.apply import Place, apply
 from deployments.registry.automations import stale_automations
 from deployments.registry.changes import AppliedChanges, Change
@@ -93,7 +93,8 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
             },
         },
     }
-    with use_server(ground.url):  # no trigger yet, so that the server makes no run of these, as if it had lost them
+    # There is no trigger yet, so that the server makes no run of these, as if it had lost them.
+    with use_server(ServerAddress(ground.url)):
         for index, version, dataset in (("handbook", "v1.10", newest), ("lost", "v1.0", good)):
             payload = {"index": index, "version": version, "dataset": dataset}
             send_raw(f"rag.index.{index}", payload, datetime.now(UTC))
@@ -299,7 +300,7 @@ def test_stale_automations_are_named_and_removed(story: Story) -> None:
             trigger = DeploymentEventTrigger.model_validate(each)
             trigger.set_deployment_id(client.read_deployment_by_name("index-rebuilt/index-rebuilt").id)
             client.create_automation(trigger.as_automation())
-    (check,) = (each for each in _check_automations(story.ground.url) if each.name == "automations")
+    (check,) = (each for each in _check_automations(ServerAddress(story.ground.url)) if each.name == "automations")
     assert (check.level, check.found) == (Level.WARNING, "their deployment is gone: rag-assay: index-rebuilt-lost")
     removed = [each.name for each in story.ground.deploy(story.config) if each.change is Change.REMOVED]
     assert set(removed) == {earlier["name"], lost["name"]}

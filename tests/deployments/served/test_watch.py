@@ -7,6 +7,7 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from deployments.cli._support.doctor_checks import _check_automations
+from deployments.local_server import ServerAddress
 from deployments.registry.apply import remove
 from deployments.registry.automations import automations_of, pause_reports, stale_automations
 from deployments.registry.changes import Change
@@ -61,7 +62,7 @@ def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, worker
     removed = {each.name for each in lacking if each.change is Change.REMOVED}
     blocks = {"webhook/rag-assay-monitor-broken-webhook", "slack-webhook/rag-assay-monitor-broken-email"}
     assert removed == blocks | {f"rag-assay: monitor-broken: {kind}" for kind in ("late", "missing", "stuck", "failed")}
-    (found,) = (each.found for each in _check_automations(ground.url) if each.name == "missing runs")
+    (found,) = (each.found for each in _check_automations(ServerAddress(ground.url)) if each.name == "missing runs")
     assert "monitor-broken" in found.rpartition(": ")[2].split(", ")
     assert "monitor-asleep" not in found
 

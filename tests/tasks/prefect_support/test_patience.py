@@ -17,7 +17,7 @@ from prefect.concurrency.sync import concurrency
 from prefect.flow_engine import run_flow
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from deployments.local_server import use_server
+from deployments.local_server import ServerAddress, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core.errors import JudgeError
@@ -36,7 +36,7 @@ def refusal(url: str = f"{URL}/flows") -> httpx.ConnectError:
 @pytest.fixture
 def relay(prefect_server: str) -> Iterator[Relay]:
     """Yield a relay of the server, which flows of the test use."""
-    with Relay(prefect_server) as relay, use_server(relay.url):
+    with Relay(prefect_server) as relay, use_server(ServerAddress(relay.url)):
         yield relay
     # It would go on asking this relay in the next test, since one is kept for each set of limits.
     ConcurrencySlotAcquisitionWithLeaseService.drain_all(timeout=10)
