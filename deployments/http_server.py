@@ -9,13 +9,16 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from deployments.http_guard import App
 from metric_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import h11
 
 MOST_CONNECTIONS = 64
 SECONDS = 30.0
@@ -114,6 +117,12 @@ class _Connection(H11Protocol):
             self._request.stop()
             self._room.answer(self)
 
+    def handle_websocket_upgrade(self, event: "h11.Request") -> None:
+        """Hand the connection over to the protocol of WebSockets, which checks whether the client is there."""
+        self._request.stop()
+        self._room.remove(self)
+        super().handle_websocket_upgrade(event)
+
     def on_response_complete(self) -> None:
         """Begin to wait for the next request, which may have arrived already."""
         self._wait()
@@ -139,6 +148,16 @@ class _Connection(H11Protocol):
         self._room.wait(self)
 
 
+def bounded_protocol(connections: int = MOST_CONNECTIONS, seconds: float = SECONDS) -> type[asyncio.Protocol]:
+    """Return the protocol of one server, for the option `http` of uvicorn.
+
+    Args:
+        connections: Maximum number of connections, WebSockets not counted.
+        seconds: Longest time in which a request must arrive, and in which a client must read more of its response.
+    """
+    return cast("type[asyncio.Protocol]", partial(_Connection, _Connections(connections), seconds))
+
+
 class HttpServer:
     """A server that listens; `serve` answers requests.
 
@@ -153,11 +172,10 @@ class HttpServer:
         self, listener: socket.socket, app: App, connections: int = MOST_CONNECTIONS, seconds: float = SECONDS
     ) -> None:
         self._listener = listener
-        protocol = partial(_Connection, _Connections(connections), seconds)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 cast("Any", app),
-                http=cast("type[asyncio.Protocol]", protocol),
+                http=bounded_protocol(connections, seconds),
                 ws="none",
                 lifespan="off",
                 log_level="error",

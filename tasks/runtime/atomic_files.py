@@ -39,7 +39,7 @@ def is_temporary(name: str) -> bool:
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a path to write to; it replaces `path` when the block ends and is deleted if the block fails.
 
-    A replaced file keeps its permissions. Devices and pipes, such as `/dev/stdout`, are written directly.
+    Devices and pipes, such as `/dev/stdout`, are written directly.
 
     Args:
         path: Target file, in an existing folder. Two writers must not write it at the same time.
@@ -50,8 +50,6 @@ def atomic_file(path: Path) -> Iterator[Path]:
     temporary = path.with_name(temporary_name(path.name))
     try:
         yield temporary
-        if path.exists():
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -98,6 +96,8 @@ def translate_write_errors(what: str, error_class: type[AssayError] = AssayError
 def output_file(path: Path, what: str, error_class: type[AssayError] = RunFolderError) -> Iterator[Path]:
     """Yield a path to write a file of the user to, as `atomic_file` does, and create its folder.
 
+    A file that is replaced keeps its permissions.
+
     Args:
         path: Target file.
         what: Description of the file, for the message.
@@ -110,6 +110,8 @@ def output_file(path: Path, what: str, error_class: type[AssayError] = RunFolder
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as temporary:
             yield temporary
+            if path.is_file():
+                temporary.chmod(stat.S_IMODE(path.stat().st_mode))
 
 
 def write_output(path: Path, text: str, what: str, error_class: type[AssayError] = RunFolderError) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
 from deployments.http_guard import Message, Receive, Send
-from deployments.http_server import HttpServer, open_server
+from deployments.http_server import HttpServer, bounded_protocol, open_server
 from metric_core.errors import ConfigError
 from tests.deployments.serving import serve_here
 from tests.tasks.cache.helpers import wait_until
@@ -149,6 +150,39 @@ def test_requests_that_are_being_answered_are_not_cut_off() -> None:
             assert client.recv(15) == b"HTTP/1.1 200 OK"
         wait_until(lambda: open_connections(server) == 0)
         assert httpx.get(url).text == "done"
+
+
+def test_a_websocket_takes_no_place_and_stays_open() -> None:
+    upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+    async def echo(scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await Answers()(scope, receive, send)
+            return
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "text": (await receive())["text"]})
+
+    config = uvicorn.Config(echo, http=bounded_protocol(1, 0.3), ws="auto", lifespan="off", log_level="error")  # type: ignore[arg-type]
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as ends:
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        ends.callback(thread.join, 60)
+        ends.callback(setattr, server, "should_exit", True)
+        port = listener.getsockname()[1]
+        client = ends.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+        client.sendall(HEAD + upgrade + key)
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += client.recv(65_536)
+        assert b"101 Switching" in received
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as silent:
+            assert is_closed(silent)  # after the time in which a request must arrive
+        assert httpx.get(f"http://127.0.0.1:{port}").text == "done"
+        client.sendall(b"\x81\x82\0\0\0\0hi")
+        assert client.recv(4) == b"\x81\x02hi"
 
 
 def test_clients_that_hang_up_leave_no_message(capfd: pytest.CaptureFixture[str]) -> None:
