@@ -9,6 +9,7 @@ import typer
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, by_option, seed_option, slice_option, split_names
 from metric_core.errors import ConfigError, RunFolderError
+from tasks.runtime.atomic_files import write_output
 from tasks.runtime.writable import check_file
 
 if TYPE_CHECKING:
@@ -133,11 +134,7 @@ def _write(comparison: "RunComparison", markdown: Path | None, html: Path | None
 
 
 def _save(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be written: {error.strerror or error}") from error
+    write_output(path, text, "the comparison")
     stderr.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from deployments.cli._support.console import stderr
 from deployments.cli.report import RunFolder
-from metric_core.errors import ConfigError, RunFolderError
+from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasks.exports.score_tables import Format
@@ -101,15 +101,14 @@ def _send(run: Path, endpoint: str, form: str) -> None:
 
 def _write_figures(run: Path, out: str) -> None:
     from flows.execution.metrics_file import describe_figures  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runtime.atomic_files import atomic_write, translate_write_errors  # noqa: PLC0415
+    from tasks.runtime.atomic_files import write_output  # noqa: PLC0415
 
     figures = describe_figures(run)
     if out == _STDOUT:
         sys.stdout.buffer.write(figures)
         sys.stdout.buffer.flush()
         return
-    with translate_write_errors(out, RunFolderError):
-        atomic_write(Path(out), figures.decode())
+    write_output(Path(out), figures.decode(), "the figures")
     stderr.print(f"wrote {out}", markup=False, soft_wrap=True)
 
 

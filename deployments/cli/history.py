@@ -161,14 +161,14 @@ def _write_page(catalogue: "Catalogue", name: str, last: int | None, page: Path,
 
 
 def _serve(catalogue: "Catalogue", name: str | None, port: int, last: int | None, show: bool) -> None:
-    from deployments.history_server.history_pages import HOST, open_server  # noqa: PLC0415 only needed here
+    from deployments.history_server.history_pages import HOST, open_history  # noqa: PLC0415 only needed here
 
-    with open_server(catalogue, port, last) as server, suppress(KeyboardInterrupt):
-        address = f"http://{HOST}:{server.server_port}/" + ("" if name is None else f"history/{quote(name, safe='')}")
+    with open_history(catalogue, port, last) as server, suppress(KeyboardInterrupt):
+        address = f"http://{HOST}:{server.port}/" + ("" if name is None else f"history/{quote(name, safe='')}")
         stdout.print(f"{address}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
         if show:
             _open_browser(address)
-        server.serve_forever()
+        server.serve()
 
 
 def _open_browser(address: str) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from deployments.cli._support.console import stdout
 from metric_core.errors import ConfigError
+from tasks.runtime.atomic_files import write_output
 
 
 def init(
@@ -25,5 +26,5 @@ def init(
         return
     if out.exists() and not force:
         raise ConfigError(f"{out} already exists. Name another file with --out, or replace it with --force.")
-    out.write_text(config_template(source, out.parent), encoding="utf-8")
+    write_output(out, config_template(source, out.parent), "the configuration", ConfigError)
     stdout.print(f"wrote {out}. Evaluate with: assay run {out}", markup=False, soft_wrap=True)

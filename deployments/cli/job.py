@@ -14,6 +14,7 @@ from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import FailedCellsError, RunFolderError
+from tasks.runtime.atomic_files import write_output
 from tasks.runtime.writable import check_file
 
 if TYPE_CHECKING:
@@ -116,8 +117,7 @@ def _write(job_results: "JobResults", folder: Path, results: Path | None) -> Non
 
     text = job_results.model_dump_json(indent=2)
     target = results or folder / f"{RESULTS}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text + "\n", encoding="utf-8")
+    write_output(target, text + "\n", "the results")
     rows = reshape(folder, Shape.RAGAS)
     for file_format in (Format.JSONL, Format.CSV):
         write_export(rows, folder / f"results.{file_format}", file_format)

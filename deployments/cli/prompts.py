@@ -8,6 +8,7 @@ import typer
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
+from tasks.runtime.atomic_files import write_output
 
 app = VerbGroup(help="Export the packaged prompts, or check your own.", no_args_is_help=True)
 
@@ -27,12 +28,14 @@ def export_prompts(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not an empty folder; name another folder, or empty it")
     prompts = load_prompts(language)
+    files = {folder / f"{name}.txt": f"{wording}\n" for name, wording in prompts.wordings.items()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, wording in prompts.wordings.items():
-            (folder / f"{name}.txt").write_text(f"{wording}\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"the prompts cannot be written to {folder}: {error}") from error
+        for path, text in files.items():
+            write_output(path, text, "the prompt", ConfigError)
+    except ConfigError:
+        for path in files:  # a folder with some of the prompts would be taken for one's own, and refused next time
+            path.unlink(missing_ok=True)
+        raise
     stdout.print(f"{len(prompts.wordings)} prompts in {folder}", markup=False, highlight=False, soft_wrap=True)
     stdout.print(f'use them with: [judge.server] prompts = "{folder}"', markup=False, highlight=False, soft_wrap=True)
 

@@ -1,5 +1,6 @@
 """`assay traces receive`: write traces that arrive over HTTP to files."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -20,13 +21,27 @@ def receive(
     host: Annotated[
         str, typer.Option(help="Address to listen at. There is no access control: others may write files.")
     ] = _LOOPBACK,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Further name by which clients reach it, such as that of its container; can be given several times.",
+        ),
+    ] = None,
+    max_gib: Annotated[
+        float, typer.Option("--max-gib", help="Maximum size of the files in GiB; then no more are written.", min=0.001)
+    ] = 10.0,
 ) -> None:
     """Write traces that arrive by OTLP over HTTP to files.
 
     Point an exporter to it (OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318), end it with Ctrl-C, and evaluate
     `traces:` and the folder. JSON and protobuf are received, gRPC is not.
     """
-    from deployments.trace_receiver.receiver import serve  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.trace_receiver.receiver import open_receiver  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.trace_receiver.trace_files import TraceFiles  # noqa: PLC0415
 
-    stdout.print(f"receiving at http://{host}:{port}/v1/traces, writing to {out}", markup=False, soft_wrap=True)
-    serve(out, host, port)
+    files = TraceFiles(out, int(max_gib * 1024**3))
+    with open_receiver(files, host, port, names or ()) as server, suppress(KeyboardInterrupt):
+        stdout.print(f"receiving at http://{host}:{port}/v1/traces, writing to {out}", markup=False, soft_wrap=True)
+        server.serve()

@@ -1,33 +1,51 @@
 """Serve the pages of the history, reports, and comparisons of any two runs, on the loopback interface.
 
-Only names and ids from the history lead to files: no part of an address is a path. Requests with another `Host` than
-this machine are refused, so that no web site can read the pages through a name that resolves to it.
+Only names and ids from the history lead to files: no part of an address is a path, and no link is followed.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import lru_cache, partial
+import asyncio
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from html import escape
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from deployments.history_server.run_files import check_files, read_page
+from deployments.http_guard import Guard
+from deployments.http_server import HttpServer, open_server
 from flows.execution.gated_comparison import CompareOptions, compare_runs
-from metric_core.errors import AssayError, ConfigError, RunFolderError
+from metric_core.errors import AssayError, RunFolderError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.history.history_page import history_page
 from tasks.reports.history.history_view import holds_run
-from tasks.runs.run_folder import REPORT
+from tasks.runs.run_folder import MANIFEST, REPORT
 
 HOST = "127.0.0.1"
-_NAMES = (HOST, "localhost")
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+"""Content security policy: inline scripts, which the pages of rag-assay restrict to their own, and no requests."""
+
+REPORT_POLICY = f"{POLICY}; sandbox allow-scripts"
+"""That of a report: a file, which anybody may have written, cannot read other pages of the server."""
+
+_AT_ONCE = 4
+"""Number of pages that are computed at the same time."""
+
 _COMPARE = "/compare/{a}/{b}"
 
 
-class HistoryServer:
+class HistoryPages:
     """The pages of a history by their paths.
 
     Args:
@@ -40,8 +58,8 @@ class HistoryServer:
         self._last = last
         self._compare = lru_cache(maxsize=64)(_compare)
 
-    def page(self, path: str) -> str:
-        """Return the page at a path: `/`, `/history/NAME`, `/report/RUN` or `/compare/RUN/RUN`.
+    def page(self, path: str) -> tuple[str, str]:
+        """Return the page at a path and its policy: `/`, `/history/NAME`, `/report/RUN` or `/compare/RUN/RUN`.
 
         Args:
             path: Path of the address, with percent-encoding.
@@ -53,13 +71,13 @@ class HistoryServer:
         match [unquote(part) for part in path.strip("/").split("/")]:
             case [""]:
                 names = self._catalogue.names()
-                return self._history(names[0]) if len(names) == 1 else _list_names(names)
+                return self._history(names[0]) if len(names) == 1 else _list_names(names), POLICY
             case ["history", name]:
-                return self._history(name)
+                return self._history(name), POLICY
             case ["report", run_id]:
-                return (self._folder(run_id) / REPORT).read_text(encoding="utf-8")
+                return read_page(self._folder(run_id) / REPORT), REPORT_POLICY
             case ["compare", a, b]:
-                return self._compare(self._folder(a), self._folder(b), (a, b))
+                return self._compare(self._folder(a), self._folder(b), (a, b)), POLICY
         raise LookupError(path)
 
     def _history(self, name: str) -> str:
@@ -68,7 +86,7 @@ class HistoryServer:
             raise LookupError(name)
 
         def link(run: RecordedRun, page: str) -> str | None:
-            has_page = page == REPORT and run.folder and holds_run(Path(run.folder), run.run_id)
+            has_page = page == REPORT and run.folder and _holds(Path(run.folder), run.run_id)
             return f"/report/{quote(run.run_id, safe='')}" if has_page else None
 
         return history_page(name, runs, self._catalogue.incidents(name), link, _COMPARE)
@@ -78,9 +96,16 @@ class HistoryServer:
         run = self._catalogue.run(run_id)
         if run is None:
             raise LookupError(run_id)
-        if not run.folder or not holds_run(Path(run.folder), run_id):
+        folder = Path(run.folder)
+        if not run.folder or not _holds(folder, run_id):
             raise RunFolderError(f"the folder {run.folder or 'of the run'} does not hold the run {run_id} any more")
-        return Path(run.folder)
+        check_files(folder)
+        return folder
+
+
+def _holds(folder: Path, run_id: str) -> bool:
+    manifest = folder / MANIFEST
+    return manifest.is_file() and not manifest.is_symlink() and holds_run(folder, run_id)
 
 
 def _compare(a: Path, b: Path, run_ids: tuple[str, str]) -> str:
@@ -101,61 +126,47 @@ def _plain(title: str, body: str) -> str:
     )
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """The handler of a request. Only GET is answered, and nothing is written."""
+def make_app(pages: HistoryPages, port: int) -> Guard:
+    """Return the application that serves the pages. Only GET is answered, and nothing is written.
 
-    server_version = "rag-assay"
-    sys_version = ""
+    Args:
+        pages: The pages.
+        port: Port to listen at.
+    """
+    room = asyncio.Semaphore(_AT_ONCE)
 
-    def __init__(self, pages: HistoryServer, *arguments: object) -> None:
-        self._pages = pages
-        super().__init__(*arguments)  # type: ignore[arg-type]
+    async def answer(request: Request) -> Response:
+        async with room:
+            return await run_in_threadpool(_answer, pages, request.scope["raw_path"].decode())
 
-    def do_GET(self) -> None:
-        """Answer a request."""
-        if (self.headers.get("Host") or "").partition(":")[0] not in _NAMES:
-            self._send(HTTPStatus.MISDIRECTED_REQUEST, _plain("Refused", "<p>Open the page by 127.0.0.1.</p>"))
-            return
-        try:
-            self._send(HTTPStatus.OK, self._pages.page(urlsplit(self.path).path))
-        except (LookupError, FileNotFoundError):
-            self._send(HTTPStatus.NOT_FOUND, _plain("Not found", '<p>No such page. <a href="/">The history</a></p>'))
-        except AssayError as error:
-            self._send(HTTPStatus.CONFLICT, _plain("Not possible", f"<p>{escape(str(error))}</p>"))
-
-    def _send(self, status: HTTPStatus, page: str) -> None:
-        content = page.encode("utf-8", "replace")
-        self.send_response(status)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("X-Frame-Options", "DENY")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the name of the standard library
-        """Log nothing: the server is for one person."""
+    return Guard(Starlette(routes=[Route("/{path:path}", answer)]), host=HOST, port=port, media_types=())
 
 
-@contextmanager
-def open_server(catalogue: Catalogue, port: int = 0, last: int | None = None) -> Iterator[ThreadingHTTPServer]:
-    """Yield a server that listens on the loopback interface; its caller calls `serve_forever`.
+def _answer(pages: HistoryPages, path: str) -> Response:
+    try:
+        page, policy = pages.page(path)
+        return _respond(HTTPStatus.OK, page, policy)
+    except (LookupError, FileNotFoundError):
+        return _respond(HTTPStatus.NOT_FOUND, _plain("Not found", '<p>No such page. <a href="/">The history</a></p>'))
+    except (AssayError, OSError) as error:
+        return _respond(HTTPStatus.CONFLICT, _plain("Not possible", f"<p>{escape(str(error))}</p>"))
+
+
+def _respond(status: HTTPStatus, page: str, policy: str = POLICY) -> Response:
+    headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store"}
+    return Response(page.encode("utf-8", "replace"), status, headers, "text/html; charset=utf-8")
+
+
+def open_history(catalogue: Catalogue, port: int = 0, last: int | None = None) -> AbstractContextManager[HttpServer]:
+    """Return a server that listens on the loopback interface in its context; its caller calls `serve`.
 
     Args:
         catalogue: The history.
-        port: Port to listen on; 0 for a free one.
+        port: Port to listen at; 0 for a free one.
         last: Number of the latest runs on a page; None for all.
 
     Raises:
         ConfigError: The port cannot be used.
     """
-    try:
-        server = ThreadingHTTPServer((HOST, port), partial(_Handler, HistoryServer(catalogue, last)))
-    except OSError as error:
-        raise ConfigError(
-            f"the port {port} of {HOST} cannot be used: {error.strerror or error}. Name another one with --port"
-        ) from error
-    with server:
-        yield server
+    pages = HistoryPages(catalogue, last)
+    return open_server(HOST, port, lambda port: make_app(pages, port))

@@ -11,6 +11,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from importlib.metadata import version
 from secrets import token_hex, token_urlsafe
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -22,6 +23,9 @@ DONE = 0
 FAILED = 3
 ALREADY_RUNNING = 75
 """Exit code of a process that found another server in its folder."""
+
+MOST_CONNECTIONS = 500
+"""Maximum number of connections, half of the files that a process may usually have open."""
 
 LOCK_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
@@ -75,6 +79,8 @@ async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: fl
     import uvicorn  # noqa: PLC0415 only once the lock is held
     from prefect.server.api.server import create_app  # noqa: PLC0415 takes seconds
 
+    from deployments.http_server import bounded_protocol  # noqa: PLC0415
+
     port = listener.getsockname()[1]
     record = ServerRecord(
         pid=os.getpid(),
@@ -86,7 +92,8 @@ async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: fl
     )
     activity = Activity(RetryBusy(create_app()), {"token": record.token, "pid": record.pid})
     guarded = Guard(activity, host=LOOPBACK, port=port, credentials=credentials)
-    server = uvicorn.Server(uvicorn.Config(guarded, log_level="warning", lifespan="on", timeout_graceful_shutdown=5))
+    options: dict[str, Any] = {"log_level": "warning", "lifespan": "on", "timeout_graceful_shutdown": 5}
+    server = uvicorn.Server(uvicorn.Config(guarded, http=bounded_protocol(MOST_CONNECTIONS), **options))
     serving = asyncio.create_task(_until_exit(server.serve(sockets=[listener])))
     while not server.started and not serving.done():
         await asyncio.sleep(0.02)

@@ -1,114 +1,152 @@
-"""Serve an OTLP endpoint that writes what it gets to files: one of JSON Lines, one of protobuf messages."""
+"""Serve an OTLP endpoint that writes what it gets to files."""
 
+import asyncio
+import json
 import zlib
-from pathlib import Path
-from threading import Lock
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from http import HTTPStatus
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-JSON, PROTOBUF = "application/json", "application/x-protobuf"
-FILES = {JSON: "otlp.jsonl", PROTOBUF: "otlp.binpb"}
-"""Media type -> file. Messages in protobuf follow their size in four bytes, as in files of the collector."""
+from deployments.http_guard import Guard
+from deployments.http_server import HttpServer, open_server
+from deployments.trace_receiver.trace_files import (
+    JSON,
+    MEDIA_TYPES,
+    PROTOBUF,
+    NoRoomError,
+    RejectedError,
+    TraceFiles,
+)
 
-MOST_BYTES = 64 * 1024**2
-"""Maximum size of a message, decompressed."""
+MAX_MESSAGE = 64 * 1024**2
+"""Maximum size of a message in bytes, compressed and decompressed."""
+
+MAX_IN_FLIGHT = 256 * 1024**2
+"""Maximum size in bytes of all messages that are being received."""
+
+RETRY_SECONDS = 10
+"""Seconds after which an exporter may send a message again that could not be kept."""
 
 _ANY_HEADER = 32 + zlib.MAX_WBITS
 """Accepts what gzip and deflate mean in HTTP."""
 
 
-class TraceFiles:
-    """The files that messages are appended to.
+class Receiver:
+    """The handler of requests.
+
+    Messages are decompressed, checked and written one at a time, so that small requests cannot take much memory.
 
     Args:
-        folder: Folder of the files; created with the first message.
+        files: The files to write to.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lock = Lock()
+    def __init__(self, files: TraceFiles) -> None:
+        self._files = files
+        self._one = asyncio.Lock()
+        self._in_flight = 0
 
-    def append(self, kind: str, message: bytes) -> None:
-        """Append a message.
-
-        Args:
-            kind: Media type.
-            message: The message. JSON is written on one line.
-        """
-        if kind == JSON:
-            content = message.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"  # JSON has no line breaks inside texts
-        else:
-            content = len(message).to_bytes(4, "big") + message
-        with self._lock:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with (self._folder / FILES[kind]).open("ab") as file:
-                file.write(content)
-
-
-def make_app(folder: Path) -> Starlette:
-    """Return the application that receives traces at `/v1/traces`.
-
-    Args:
-        folder: Folder of the files.
-    """
-    files = TraceFiles(folder)
-
-    async def receive(request: Request) -> Response:
+    async def receive(self, request: Request) -> Response:
+        """Handle a request: keep the message, or say why not in the form that the protocol wants."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        body: list[bytes] = []
         try:
-            kind, message = await _read(request)
+            await self._keep(kind, request, body)
         except HTTPException as refused:
-            return Response(refused.detail, refused.status_code)
-        await run_in_threadpool(files.append, kind, message)
+            return _reply(kind, refused.status_code, refused.detail)
+        except ClientDisconnect:
+            return Response()  # nobody reads it
+        finally:
+            self._in_flight -= sum(map(len, body))
         return Response(b"{}" if kind == JSON else b"", media_type=kind)  # the protocol's reply that all is well
 
-    return Starlette(routes=[Route("/v1/traces", receive, methods=["POST"])])
+    async def _keep(self, kind: str, request: Request, body: list[bytes]) -> None:
+        """Read the body into a list of its parts, and keep the message.
+
+        Raises:
+            HTTPException: The request is refused.
+            ClientDisconnect: The client hung up.
+        """
+        if kind not in MEDIA_TYPES:
+            raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"got an empty body, wanted {JSON} or {PROTOBUF}")
+        encoding = request.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip", "deflate"):
+            raise HTTPException(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"got the encoding {encoding}, wanted gzip, deflate or none"
+            )
+        async for part in request.stream():
+            body.append(part)
+            self._in_flight += len(part)
+            if self._in_flight > MAX_IN_FLIGHT:
+                raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "too many messages are being received")
+        async with self._one:
+            await run_in_threadpool(self._write, kind, encoding, b"".join(body))
+
+    def _write(self, kind: str, encoding: str, body: bytes) -> None:
+        message = body if encoding == "identity" else _inflate(body)
+        try:
+            self._files.append(kind, message)
+        except RejectedError as error:
+            raise HTTPException(HTTPStatus.BAD_REQUEST, str(error)) from error
+        except NoRoomError as error:
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
 
 
-async def _read(request: Request) -> tuple[str, bytes]:
-    """Return the media type and the decompressed message of a request.
+def _reply(kind: str, status: int, reason: str) -> Response:
+    """Return a refusal with a `google.rpc.Status` in the encoding of the request, as OTLP wants."""
+    headers = {"Retry-After": str(RETRY_SECONDS)} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    headers["Connection"] = "close"  # a body that was not read would be taken for the next request
+    if kind == PROTOBUF:
+        return Response(_rpc_status(reason), status, headers, PROTOBUF)
+    return Response(json.dumps({"message": reason}), status, headers, JSON)
 
-    Raises:
-        HTTPException: The request is refused.
-    """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in FILES:
-        raise HTTPException(415, f"got {kind or 'no media type'}, wanted {JSON} or {PROTOBUF}")
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("identity", "gzip", "deflate"):
-        raise HTTPException(415, f"got the encoding {encoding}, wanted gzip, deflate or none")
-    message = b""
-    async for part in request.stream():
-        message += part
-        if len(message) > MOST_BYTES:
-            raise HTTPException(413, f"a message has more than {MOST_BYTES:,} bytes")
-    return kind, message if encoding == "identity" else _inflate(message)
+
+def _rpc_status(message: str) -> bytes:
+    """Return a `google.rpc.Status` in protobuf: a text as field 2, after its tag and its size as a varint."""
+    text = message.encode(errors="replace")
+    size, prefix = len(text), bytearray(b"\x12")
+    while size > 0x7F:
+        prefix.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes(prefix) + bytes([size]) + text
 
 
 def _inflate(message: bytes) -> bytes:
     inflate = zlib.decompressobj(_ANY_HEADER)
     try:
-        content = inflate.decompress(message, MOST_BYTES)
+        content = inflate.decompress(message, MAX_MESSAGE)
     except zlib.error as error:
-        raise HTTPException(400, f"the message cannot be decompressed: {error}") from error
+        raise HTTPException(HTTPStatus.BAD_REQUEST, f"the message cannot be decompressed: {error}") from error
     if inflate.unconsumed_tail:
-        raise HTTPException(413, f"a message has more than {MOST_BYTES:,} bytes")
+        raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a message has more than {MAX_MESSAGE:,} bytes")
     if not inflate.eof:
-        raise HTTPException(400, "the message cannot be decompressed: it is cut off")
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message cannot be decompressed: it is cut off")
     return content
 
 
-def serve(folder: Path, host: str, port: int) -> None:
-    """Serve until the process is interrupted.
+def open_receiver(
+    files: TraceFiles, host: str, port: int, names: Collection[str] = ()
+) -> AbstractContextManager[HttpServer]:
+    """Return a receiver of traces at `/v1/traces`, which listens in its context; its caller calls `serve`.
 
     Args:
-        folder: Folder of the files.
+        files: The files to write to.
         host: Address to listen at.
-        port: Port to listen at.
+        port: Port to listen at; 0 for a free one.
+        names: Further names by which clients reach it.
+
+    Raises:
+        ConfigError: The address and port cannot be used.
     """
-    uvicorn.run(make_app(folder), host=host, port=port, log_level="warning", access_log=False)
+
+    def make_app(port: int) -> Guard:
+        app = Starlette(routes=[Route("/v1/traces", Receiver(files).receive, methods=["POST"])])
+        return Guard(app, host=host, port=port, names=names, media_types=MEDIA_TYPES, max_bytes=MAX_MESSAGE)
+
+    return open_server(host, port, make_app)

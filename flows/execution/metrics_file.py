@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Gauge, generate_latest, write_to_textfile
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from flows.execution.run_subject import RunSubject
+from metric_core.errors import RunFolderError
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
+from tasks.runtime.atomic_files import write_output
 
 _STATES = ("scored", "undefined", "failed")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._]+")
@@ -31,12 +33,10 @@ def write_metrics_file(file: str, folder: RunFolder, subject: RunSubject) -> tup
         A warning if the file cannot be written: the results are in the run folder all the same.
     """
     registry = collect_figures(folder.read_json(MANIFEST), folder.read_json(SUMMARY), subject, time.time())
-    path = metrics_path(file, subject)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_to_textfile(str(path), registry)
-    except OSError as error:
-        return (f"the metrics file {path} could not be written: {error.strerror or error}",)
+        write_output(metrics_path(file, subject), generate_latest(registry).decode(), "the metrics file")
+    except RunFolderError as error:
+        return (str(error),)
     return ()
 
 

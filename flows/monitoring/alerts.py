@@ -19,6 +19,7 @@ from prefect.events import emit_event
 from prefect.logging import get_run_logger
 
 from flows.config.deploy_options import AlertSettings, EmailSettings
+from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.home import assay_home
 from tasks.runtime.smtp import SmtpServer, send_mail
@@ -253,8 +254,7 @@ def _mail(settings: EmailSettings, alert: Alert) -> str:
 def _append(path: Path, alert: Alert) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), **alert.content}
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    append_whole(path, json.dumps(line, ensure_ascii=False).encode() + b"\n")
     return f"written to {path}"
 
 

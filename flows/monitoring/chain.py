@@ -43,6 +43,7 @@ from tasks.runs.baselines import Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import Outcome, OutcomeBaseline, OutcomeIncident, OutcomeIncidents, write_outcome
 from tasks.runs.run_folder import COMPARISON, REPORT
+from tasks.runtime.atomic_files import write_output
 
 Verdict: TypeAlias = Literal["accepted", "passed", "inconclusive", "failed", "worse", "superseded"]
 
@@ -213,7 +214,7 @@ class _Chain:
         return default_gate() if accepts else None
 
     def _publish(self, comparison: RunComparison) -> None:
-        (self.folder / COMPARISON).write_text(comparison_page(comparison), encoding="utf-8", errors="replace")
+        write_output(self.folder / COMPARISON, comparison_page(comparison), "the comparison")
         subject = RunSubject.of_run(self.watched.index, self.watched.version if self.watched.index else "")
         text = comparison_markdown(comparison)
         if self.config.deploy.alerts.link is not None:

@@ -6,13 +6,13 @@ from pathlib import Path
 from flows.config.gate_file import load_gate
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.results.run_result import RunResult
-from metric_core.errors import RunFolderError
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_table import metrics_table, slices_table
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.run.run_table import RunTable
+from tasks.runtime.atomic_files import write_output
 
 
 class ComparisonResult:
@@ -45,10 +45,7 @@ class ComparisonResult:
     def report(self, path: str | Path) -> Path:
         """Write the comparison as one offline page, with the evidence of both runs side by side."""
         target = Path(path).expanduser()
-        try:
-            target.write_text(comparison_page(self.found), encoding="utf-8", errors="replace", newline="\n")
-        except OSError as error:
-            raise RunFolderError(f"{target} cannot be written: {error.strerror or error}") from error
+        write_output(target, comparison_page(self.found), "the comparison")
         return target
 
     def _repr_markdown_(self) -> str:

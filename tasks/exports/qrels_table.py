@@ -6,13 +6,13 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from metric_core.errors import ConfigError, RunFolderError
+from metric_core.errors import ConfigError
 from metric_core.metrics.graded_rankings import GIVEN, JUDGE, is_passage_template, ranked_passages
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Stage
 from tasks.runs.run_folder import STAGES, RunFolder
 from tasks.runs.run_tables import read_table
-from tasks.runtime.atomic_files import atomic_write, translate_write_errors
+from tasks.runtime.atomic_files import write_output
 from tasks.tables.records import add_missing_columns
 
 QRELS = pa.schema(
@@ -78,9 +78,7 @@ def write_qrels(table: pa.Table, target: Path | IO[bytes]) -> None:
     if not isinstance(target, Path):
         target.write(text.encode())
         return
-    with translate_write_errors(str(target), RunFolderError):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(target, text)
+    write_output(target, text, "the judgments")
 
 
 def _row(query: str, passage: str, grade: float, source: str) -> dict[str, Any]:

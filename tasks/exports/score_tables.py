@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from metric_core.errors import ConfigError, RunFolderError
+from metric_core.errors import ConfigError
 from metric_core.parsing.suggestions import suggest_names
 from metric_core.records import Status
 from metric_core.stages import Stage
@@ -24,7 +24,7 @@ from tasks.exports.score_files import langfuse_scores, langsmith_feedback
 from tasks.exports.scored_rows import read_scored_rows
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runs.run_tables import read_table
-from tasks.runtime.atomic_files import atomic_file, translate_write_errors
+from tasks.runtime.atomic_files import output_file
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
 
@@ -102,10 +102,8 @@ def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format)
     if not isinstance(target, Path):
         write(table, target)
         return
-    with translate_write_errors(str(target), RunFolderError):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(target) as temporary, temporary.open("wb") as file:
-            write(table, file)
+    with output_file(target, "the export") as temporary, temporary.open("wb") as file:
+        write(table, file)
 
 
 def guess_format(path: Path) -> Format:

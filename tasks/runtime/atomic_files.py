@@ -1,16 +1,18 @@
 """Write files atomically: readers find the whole file or none.
 
 Content goes into a temporary file beside the target, which is then renamed. `tasks.tables.table_files` does the same
-for stores behind fsspec URLs.
+for stores behind fsspec URLs. A structure test refuses other ways to write files.
 """
 
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from metric_core.errors import AssayError
+from metric_core.errors import AssayError, RunFolderError
 
 _SUFFIX = ".tmp"
 
@@ -37,15 +39,26 @@ def is_temporary(name: str) -> bool:
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a path to write to; it replaces `path` when the block ends and is deleted if the block fails.
 
+    Devices and pipes, such as `/dev/stdout`, are written directly.
+
     Args:
         path: Target file, in an existing folder. Two writers must not write it at the same time.
     """
+    if is_device(path):
+        yield path
+        return
     temporary = path.with_name(temporary_name(path.name))
     try:
         yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_device(path: Path) -> bool:
+    """Return whether a path names a device, a pipe or a folder, which no file can replace."""
+    folder = os.path.realpath(path.parent)  # of /dev/fd/3 it is in /proc
+    return folder == "/dev" or folder.startswith("/proc/") or (path.exists() and not path.is_file())
 
 
 def atomic_write(path: Path, text: str, errors: str = "strict") -> None:
@@ -77,6 +90,57 @@ def translate_write_errors(what: str, error_class: type[AssayError] = AssayError
     except OSError as error:
         message = f"{what} cannot be written: {error.strerror or error}"
         raise error_class(f"{message}. {advice}" if advice else message) from error
+
+
+@contextmanager
+def output_file(path: Path, what: str, error_class: type[AssayError] = RunFolderError) -> Iterator[Path]:
+    """Yield a path to write a file of the user to, as `atomic_file` does, and create its folder.
+
+    A file that is replaced keeps its permissions.
+
+    Args:
+        path: Target file.
+        what: Description of the file, for the message.
+        error_class: Class of the error to raise.
+
+    Raises:
+        AssayError: The file cannot be written.
+    """
+    with translate_write_errors(f"{what} {path}", error_class):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as temporary:
+            yield temporary
+            if path.is_file():
+                temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+
+
+def write_output(path: Path, text: str, what: str, error_class: type[AssayError] = RunFolderError) -> None:
+    """Write a text file of the user; characters that UTF-8 cannot encode become question marks. See `output_file`."""
+    with output_file(path, what, error_class) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+
+
+def append_whole(path: Path, content: bytes) -> None:
+    """Append to a file, which is created if need be: all of the content or nothing.
+
+    If the disk gets full, what was written is cut off again, unless another process has appended to the file meanwhile.
+
+    Args:
+        path: Target file, in an existing folder.
+        content: Content to append.
+
+    Raises:
+        OSError: The content cannot be appended.
+    """
+    with path.open("ab", buffering=0) as file:
+        size, written = file.seek(0, os.SEEK_END), 0
+        try:
+            while written < len(content):
+                written += file.write(memoryview(content)[written:])
+        except OSError:
+            if os.fstat(file.fileno()).st_size == size + written:
+                file.truncate(size)
+            raise
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

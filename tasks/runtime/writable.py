@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from metric_core.errors import AssayError
-from tasks.runtime.atomic_files import translate_write_errors
+from tasks.runtime.atomic_files import is_device, translate_write_errors
 
 
 def probe_folder(folder: Path) -> None:
@@ -50,6 +50,7 @@ def check_file(path: Path, what: str, error_class: type[AssayError] = AssayError
     with translate_write_errors(f"{what} {path}", error_class):
         if target.is_dir():
             raise IsADirectoryError(f"{target} is a folder, not a file")
-        probe_folder(target.parent)
+        if not is_device(target):
+            probe_folder(target.parent)
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError("the existing file is not writable")

@@ -79,10 +79,10 @@ class ProcessRecord:
         Raises:
             AssayError: The record cannot be written.
         """
-        with translate_write_errors(f"the record {folder.record}"), atomic_file(folder.record) as file:
-            file.unlink(missing_ok=True)  # one that a killed writer left keeps its mode
-            file.touch(mode=0o600)
-            file.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        with translate_write_errors(f"the record {folder.record}"), atomic_file(folder.record) as temporary:
+            temporary.unlink(missing_ok=True)  # one that a killed writer left keeps its mode
+            temporary.touch(mode=0o600)
+            temporary.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: ProcessFolder) -> Self | None:

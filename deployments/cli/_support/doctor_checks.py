@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from deployments.http_guard import basic_authorization
 from metric_core.errors import AssayError
+from tasks.runtime.writable import probe_folder
 
 if TYPE_CHECKING:
     from deployments.local_server import ServerAddress
@@ -80,9 +81,7 @@ def check_home() -> Iterator[Check]:
     home = assay_home()
     try:
         home.mkdir(parents=True, exist_ok=True)
-        probe = home / f".doctor-{os.getpid()}"
-        probe.write_bytes(b"")
-        probe.unlink()
+        probe_folder(home)
     except OSError as error:
         advice = "set ASSAY_HOME to a folder that you may write to"
         yield Check("ASSAY_HOME", Level.PROBLEM, f"{home} cannot be written: {error.strerror or error}", advice)

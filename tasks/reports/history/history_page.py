@@ -16,7 +16,7 @@ from tasks.reports.history.history_view import Links, find_pages, history_view, 
 from tasks.reports.page import render_page
 from tasks.reports.run.report_page import script_json
 from tasks.reports.timestamps import format_timestamp
-from tasks.runtime.atomic_files import atomic_write, translate_write_errors
+from tasks.runtime.atomic_files import write_output
 
 _STYLES, _SCRIPTS = ("report.css", "history.css"), ("dom.js", "charts.js", "history.js")
 
@@ -39,9 +39,7 @@ def write_history_page(
     path = page.expanduser().absolute()
     links = find_pages(path) if link is None else link_pages(link)
     text = history_page(name, catalogue.runs(name, last=last), catalogue.incidents(name), links)
-    with translate_write_errors(f"the page {path}", ConfigError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, text, errors="replace")
+    write_output(path, text, "the page", ConfigError)
     return path
 
 

@@ -31,7 +31,7 @@ from tasks.reports.run.summary_rows import verdict_line
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.run_folder import REPORT, SCORES, SUMMARY, RunFolder
-from tasks.runtime.atomic_files import atomic_write, translate_write_errors
+from tasks.runtime.atomic_files import write_output
 
 WORST_ROWS = 1000
 """Default number of rows to embed with their evidence."""
@@ -118,7 +118,9 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
             "slices": slice_sections(summary, yardsticks),
         }
     )
-    return _write(page, folder / REPORT if out is None else out)
+    report = folder / REPORT if out is None else out
+    write_output(report, page, "the report")
+    return report
 
 
 def load_templates() -> None:
@@ -126,13 +128,6 @@ def load_templates() -> None:
     templates = open_templates()
     for name in ("report.html.j2", *templates.list_templates(filter_func=lambda name: name.startswith(("_", "page")))):
         templates.get_template(name)
-
-
-def _write(page: str, report: Path) -> Path:
-    with translate_write_errors(f"the report {report}", RunFolderError):
-        report.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(report, page, errors="replace")
-    return report
 
 
 def script_json(value: Any) -> str:

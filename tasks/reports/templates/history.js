@@ -228,7 +228,7 @@ function metricChart(metric) {
   const present = reduce(means);
   const node = frame(CHART.height, describe(metric, shown, means));
   if (!present.length) {
-    node.append(textAt(CHART.left + 8, CHART.height / 2, "no values in these runs", "start"));
+    node.append(textAt(CHART.left + 8, CHART.height / 2, "no values in these runs", "start"), ...cross(CHART.height));
     return node;
   }
   const bases = [...new Set(shown.map((p) => DATA.baseline[p]).filter((p) => p >= 0))].map((p) => meanOf(metric, p));

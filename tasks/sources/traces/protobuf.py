@@ -2,8 +2,8 @@
 
 import io
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -35,24 +35,13 @@ def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[d
         UnfitError: The content is not in such a form.
         MissingDependencyError: The extra `traces` is not installed.
     """
-    try:
-        from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
-        from google.protobuf.message import DecodeError  # noqa: PLC0415
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingDependencyError(
-            "opentelemetry-proto", "reading traces in protobuf", "pip install 'rag-assay[traces]'"
-        ) from error
+    packages = _Packages.load()
 
     def decode(message: bytes) -> Any:
         try:
             plain = _decompress(message, limits, name)
-            return (
-                json.loads(plain)
-                if plain.startswith(b"{")
-                else MessageToDict(ExportTraceServiceRequest.FromString(plain))
-            )
-        except (DecodeError, ValueError, pa.ArrowException):
+            return json.loads(plain) if plain.startswith(b"{") else packages.to_dict(packages.parse(plain))
+        except (packages.decode_error, ValueError, pa.ArrowException):
             return None
 
     for split in (_split_by_size, _keep_whole, _split_by_varint):
@@ -61,6 +50,60 @@ def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[d
             yield from (Unreadable("the message cannot be decoded") if each is None else each for each in messages)
             return
     raise UnfitError("the file is neither JSON nor protobuf with spans of the OpenTelemetry protocol")
+
+
+def check_protobuf(message: bytes) -> bool:
+    """Check one message, without a size before it and not compressed.
+
+    Args:
+        message: The message.
+
+    Returns:
+        True if it has anything to read.
+
+    Raises:
+        UnfitError: The message cannot be decoded, or has other content.
+        MissingDependencyError: The extra `traces` is not installed.
+    """
+    packages = _Packages.load()
+    try:
+        request = packages.parse(message)
+    except packages.decode_error as error:
+        raise UnfitError(f"the message is no ExportTraceServiceRequest in protobuf: {error}") from error
+    if message and not request.resource_spans:
+        raise UnfitError("the message has no resource_spans")
+    return bool(message)
+
+
+class _Packages(NamedTuple):
+    """Functions of the packages of the extra.
+
+    Args:
+        parse: Function that parses an ExportTraceServiceRequest.
+        decode_error: Error that it raises.
+        to_dict: Function that returns a message in the form of the protocol's JSON.
+    """
+
+    parse: Callable[[bytes], Any]
+    decode_error: type[Exception]
+    to_dict: Callable[[Any], dict[str, Any]]
+
+    @classmethod
+    def load(cls) -> Self:
+        """Import the packages.
+
+        Raises:
+            MissingDependencyError: The extra `traces` is not installed.
+        """
+        try:
+            from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
+            from google.protobuf.message import DecodeError  # noqa: PLC0415
+            from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # noqa: PLC0415
+        except ImportError as error:
+            raise MissingDependencyError(
+                "opentelemetry-proto", "reading traces in protobuf", "pip install 'rag-assay[traces]'"
+            ) from error
+        return cls(trace_service_pb2.ExportTraceServiceRequest.FromString, DecodeError, MessageToDict)
 
 
 def _keep_whole(content: bytes) -> list[bytes]:

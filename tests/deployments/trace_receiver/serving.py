@@ -1,25 +1,16 @@
 """Serves the receiver of traces on the loopback interface, in this process."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
-from time import monotonic, sleep
 
-import uvicorn
-
-from deployments.trace_receiver.receiver import make_app
+from deployments.trace_receiver.receiver import open_receiver
+from deployments.trace_receiver.trace_files import TraceFiles
+from tests.deployments.serving import serve_here
 
 
 @contextmanager
-def serve_receiver(folder: Path) -> Iterator[str]:
+def serve_receiver(folder: Path, max_bytes: int = 1024**3, names: Collection[str] = ()) -> Iterator[str]:
     """Serve while the context is entered, and yield the address for traces."""
-    server = uvicorn.Server(uvicorn.Config(make_app(folder), host="127.0.0.1", port=0, log_level="warning"))
-    thread = Thread(target=server.run, daemon=True)
-    thread.start()
-    deadline = monotonic() + 10
-    while not server.started and monotonic() < deadline:
-        sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/v1/traces"
-    server.should_exit = True
-    thread.join()
+    with open_receiver(TraceFiles(folder, max_bytes), "127.0.0.1", 0, names) as server, serve_here(server) as url:
+        yield f"{url}/v1/traces"

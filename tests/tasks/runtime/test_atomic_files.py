@@ -1,11 +1,21 @@
 """A file is replaced whole or stays as it was, and the error says what could not be written."""
 
+import errno
+import stat
 from pathlib import Path
 
 import pytest
 
 from metric_core.errors import AssayError, RunFolderError
-from tasks.runtime.atomic_files import atomic_file, atomic_write, is_temporary, translate_write_errors
+from tasks.runtime.atomic_files import (
+    append_whole,
+    atomic_file,
+    atomic_write,
+    is_temporary,
+    translate_write_errors,
+    write_output,
+)
+from tests.full_disk import fill, full_after, small_disk
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:
@@ -40,3 +50,43 @@ def test_an_error_names_what_was_written(tmp_path: Path) -> None:
         atomic_write(path, "one\n")
     with pytest.raises(AssayError, match="the record cannot be written"), translate_write_errors("the record"):
         atomic_write(path, "one\n")
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "assay.toml"
+    path.touch()
+    path.chmod(0o640)
+    write_output(path, "one\n", "the configuration")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/stdout", "/dev/fd/1"])
+def test_a_device_is_written_and_not_replaced(name: str) -> None:
+    before = Path(name).lstat().st_ino
+    write_output(Path(name), "one\n", "the page")
+    assert Path(name).lstat().st_ino == before or name == "/dev/fd/1"
+    assert not Path(name).with_name(f".{Path(name).name}.tmp").exists()
+
+
+def test_what_is_appended_to_a_full_disk_leaves_no_part(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.jsonl"
+    append_whole(path, b"one\n")
+    with full_after(10), pytest.raises(OSError, match="File too large"):
+        append_whole(path, b"two two two\n")
+    assert path.read_bytes() == b"one\n"
+    append_whole(path, b"three\n")
+    assert path.read_bytes() == b"one\nthree\n"
+
+
+def test_what_is_appended_to_a_small_disk_leaves_no_part(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 64 * 1024) as disk:
+        path = disk / "alerts.jsonl"
+        append_whole(path, b"one\n")
+        filling = fill(disk)
+        with pytest.raises(OSError, match="No space") as raised:
+            append_whole(path, bytes(8192))
+        assert raised.value.errno == errno.ENOSPC
+        assert path.read_bytes() == b"one\n"
+        filling.unlink()
+        append_whole(path, b"two\n")
+        assert path.read_bytes() == b"one\ntwo\n"
