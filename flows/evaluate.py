@@ -10,6 +10,7 @@ from flows.config.run_config import RunConfig, tables_root
 from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
+from flows.execution.deployed_parameters import as_deployed
 from flows.execution.history_record import record_in_history
 from flows.execution.metrics_file import write_metrics_file
 from flows.execution.run import Run, open_run
@@ -80,9 +81,10 @@ class Evaluation:
         return self
 
 
-@late_flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=True)
+@late_flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=False)
 @crash_without_server
 @stop_at_budget
+@as_deployed(index=True, version=True)
 def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluation:
     """Evaluate a source and write a run folder.
 
