@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
 
+from deployments.registry.specs import build_specs
 from flows.calibrate import calibrate
 from flows.compare import compare
 from flows.config.run_config import RunConfig
@@ -133,6 +134,11 @@ REFUSED: tuple[tuple[Any, dict[str, Any], str], ...] = (
     (prune, {"settings": {"runs": "/", "dry_run": False}}, "settings.runs"),
     (refuse_event, {"event": {}, "alerts": {"file": "/elsewhere"}}, "alerts.file"),
 )
+
+
+def test_every_deployed_flow_that_takes_text_is_in_these_cases() -> None:
+    named = {flow.name for flow, _, _ in REFUSED}
+    assert {each.flow for each in build_specs(RunConfig())} == named | {"rerun-crashed"}  # a UUID and a number
 
 
 @pytest.fixture
