@@ -12,6 +12,7 @@ from deployments.history_server.history_pages import open_server
 from metric_core.errors import ConfigError
 from tasks.history.catalogue import Catalogue
 from tests.tasks import compared
+from tests.waiting import DEAD_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         with httpx.Client(base_url=f"http://127.0.0.1:{server.server_port}") as connected:
             yield connected
         server.shutdown()
-        thread.join(30)
+        thread.join(DEAD_SECONDS)
 
 
 def test_the_page_links_to_reports_and_comparisons(client: httpx.Client) -> None:

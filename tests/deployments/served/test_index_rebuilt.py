@@ -36,9 +36,10 @@ from flows.index_rebuilt import index_rebuilt
 from metric_core.errors import ConfigError
 from tasks.runs.baselines import Baselines
 from tasks.runs.outcome import read_outcome
-from tests.deployments.served.conftest import Ground, manifest_of, state_of, until
+from tests.deployments.served.conftest import Ground, manifest_of, state_of
 from tests.flows.test_index_rebuilt import ROWS, write
 from tests.json_endpoint import JsonEndpoint
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -116,23 +117,18 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
     send_raw("index.handbook", {**payload, "version": "v1.11"}, now)
     counts = {"handbook": 9, "worse": 1, "old": 1, "lacking": 1}
     burst, worse, old, lacking = (wait_for_runs(ground, index, count) for index, count in counts.items())
-    unknown = until(lambda: all_ended(ground.runs("refuse-event")), "the run for an event that nobody listens to")
+    unknown = wait_until(lambda: all_ended(ground.runs("refuse-event")), "the run for an event that nobody listens to")
     return Story(ground, config, webhook, first, again, burst, worse, old, lacking, unknown)
 
 
 def wait_for_runs(ground: Ground, index: str, count: int) -> list[FlowRun]:
-    """Wait until all runs of an index have ended, and return them.
-
-    Runs that are missing are waited for a minute only, since an event can reach a busy Prefect server on SQLite late.
-    """
-    patience = time.monotonic() + 60
+    """Wait until this number of runs of an index have ended, and return them."""
 
     def look() -> list[FlowRun]:
         runs = all_ended([run for run in ground.runs("index-rebuilt") if run.parameters.get("index") == index])
-        return runs if len(runs) >= count or time.monotonic() > patience else []
+        return runs if len(runs) >= count else []
 
-    runs: list[FlowRun] = until(look, f"the runs of {index}")
-    return runs
+    return wait_until(look, f"{count} ended runs of {index}")
 
 
 def all_ended(runs: list[FlowRun]) -> list[FlowRun]:
@@ -239,7 +235,7 @@ def test_the_schedule_fires_and_its_runs_are_gated_and_told(story: Story) -> Non
     def fired() -> list[FlowRun]:
         return [run for run in story.ground.runs("monitor") if run.auto_scheduled and state_of(run)[0] == "Gate failed"]
 
-    run = until(fired, "a scheduled run that fails the gate")[0]
+    run = wait_until(fired, "a scheduled run that fails the gate")[0]
     with get_client(sync_client=True) as client:  # a run a minute from here on would tell nothing new
         client.pause_deployment(client.read_deployment_by_name("monitor/monitor").id)
     assert run.parameters["config"]["metrics"] == ["faithfulness"]
@@ -338,7 +334,7 @@ def test_endless_burst_evaluates_the_newest_version_so_far(ground: Ground) -> No
         runs = ground.runs("index-rebuilt-endless")
         return [run for run in runs if run.state_type is StateType.RUNNING and run.parameters["version"] != "1"]
 
-    (first,) = until(announced, "a run although events still arrive")
+    (first,) = wait_until(announced, "a run although events still arrive")
     last = next(versions) - 1
     over = ground.wait_for_end(first)
     assert state_of(over)[0] == "Accepted", state_of(over)
@@ -347,6 +343,6 @@ def test_endless_burst_evaluates_the_newest_version_so_far(ground: Ground) -> No
         current = Baselines(str(ground.home / "baselines"), "index-rebuilt-endless").current("endless")
         return current is not None and current.version == str(last)
 
-    until(caught_up, "the last version")
+    wait_until(caught_up, "the last version")
     others = [ground.wait_for_end(run) for run in ground.runs("index-rebuilt-endless")]
     assert {state_of(run)[0] for run in others} <= {"Accepted", "Superseded"}

@@ -10,8 +10,8 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from deployments.local_server import ensure_server, use_server
-from tests.deployments.served.conftest import until
 from tests.prefect_servers import clean_environment
+from tests.waiting import DEAD_SECONDS, wait_until
 
 pytestmark = [pytest.mark.prefect]
 
@@ -35,13 +35,13 @@ def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_sc
             stderr=file,
         )
     try:
-        until(lambda: b"started!" in log.read_bytes() or process.poll() is not None, "the worker")
+        wait_until(lambda: b"started!" in log.read_bytes() or process.poll() is not None, "the worker")
         assert process.poll() is None, log.read_text(encoding="utf-8")
         with use_server(ensure_server(server_home)), get_client(sync_client=True) as client:
             working = client.read_deployment_by_name("monitor/monitor-served")
             assert (working.paused, working.work_pool_name) == (False, "rag-assay-serve")
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 0, log.read_text(encoding="utf-8")
+            assert process.wait(DEAD_SECONDS) == 0, log.read_text(encoding="utf-8")
             assert client.read_deployment_by_name("monitor/monitor-served").paused
     finally:
         if process.poll() is None:

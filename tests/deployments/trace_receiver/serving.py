@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from time import monotonic, sleep
 
 import uvicorn
 
 from deployments.trace_receiver.receiver import make_app
+from tests.waiting import wait_until
 
 
 @contextmanager
@@ -17,9 +17,7 @@ def serve_receiver(folder: Path) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(make_app(folder), host="127.0.0.1", port=0, log_level="warning"))
     thread = Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = monotonic() + 10
-    while not server.started and monotonic() < deadline:
-        sleep(0.01)
+    wait_until(lambda: server.started, "the receiver")
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/v1/traces"
     server.should_exit = True
     thread.join()
