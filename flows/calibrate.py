@@ -10,22 +10,22 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.runtime import flow_run
-from pydantic import Field
 
+from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
 from flows.evaluate import evaluate
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
+from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judge
 from flows.execution.source_reading import source_options
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
-from metric_core.calibration.labels import LabelRules, Scale
+from metric_core.calibration.labels import Scale
 from metric_core.calibration.transfer import check_transfer
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
-from metric_core.statistics.resampling import SEED
 from tasks.calibration import calibration_files
 from tasks.calibration.bias_correction import (
     BIAS_CORRECTED,
@@ -38,7 +38,7 @@ from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import write_labels
 from tasks.models.run_models import models_for
-from tasks.options.settings import Settings
+from tasks.options.metric_options import is_packaged_metric
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.calibration.calibration_text import calibration_markdown
@@ -56,36 +56,6 @@ _REFUSED = (
 )
 _PREFIXES = ("label_", "human_", "gold_")
 _SHORTEST_NAME = 5
-
-
-class CalibrationRequest(Settings):
-    """Parameters of a calibration."""
-
-    config: RunConfig = Field(description="Configuration of the evaluation; its source is the labelled data.")
-    label: str = Field(description="Column with the labels of people.")
-    metric: str | None = Field(
-        None, description="Metric, as on the command line. Default: by the name of the label column."
-    )
-    positive: str | None = Field(None, description="Label that means yes. Default: 1, yes or true.")
-    span: tuple[float, float] | None = Field(None, description="Lowest and highest grade.")
-    sampling: str | None = Field(
-        None,
-        description="random if the labelled rows are a random sample of all; unknown; or the column with the "
-        "probability with which each row was drawn. Default: the column label_probability; without it, unknown.",
-    )
-    run: str | None = Field(
-        None, description="Finished run that the labels are about; its scores are used, and no judge is asked."
-    )
-    audit: bool = Field(
-        False, description="Check whether the calibration of the run holds for its rows, instead of replacing it."
-    )
-    seed: int = Field(SEED, ge=0, description="Seed of the resampling.")
-    keep: bool = Field(True, description="Save the calibration in ASSAY_HOME, for later runs of this judge.")
-
-    @property
-    def rules(self) -> LabelRules:
-        """The rules for reading the labels."""
-        return LabelRules(self.label, self.positive, self.span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +79,16 @@ class CalibrationResult:
     needed: LabelsNeeded | None = None
 
 
-@flow(name="calibrate", persist_result=False, validate_parameters=True)
+@flow(name="calibrate", persist_result=False, validate_parameters=False)
 @crash_without_server
 @stop_at_budget
+@as_deployed(
+    request__label=True,
+    request__metric=is_packaged_metric,
+    request__positive=True,
+    request__sampling=True,
+    request__run=is_own_run,
+)
 def calibrate(request: CalibrationRequest) -> CalibrationResult:
     """Evaluate labelled rows and measure how far the judge agrees with people.
 

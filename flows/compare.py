@@ -7,7 +7,8 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.client.schemas import State
 from prefect.states import Completed, Failed
 
-from flows.config.gate_file import load_gate
+from flows.config.gate_file import GateChoice
+from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.resampling import SEED
@@ -25,7 +26,7 @@ class Comparison(Settings):
     Args:
         baseline: Run folder of the baseline.
         run: Run folder to compare with it.
-        gate: Gate file to check the run against.
+        gate: Gate to check the run against: a gate file, or its content.
         match: Column by which rows are matched; by default their ids.
         by: Column by which rows are grouped; by default every row is independent.
         slices: Columns that divide the rows into slices; by default those of the run.
@@ -35,7 +36,7 @@ class Comparison(Settings):
 
     baseline: str
     run: str
-    gate: str | None = None
+    gate: GateChoice = None
     match: str | None = None
     by: str | None = None
     slices: tuple[str, ...] = ()
@@ -43,8 +44,15 @@ class Comparison(Settings):
     allow_different: bool = False
 
 
-@flow(name="compare", persist_result=False, validate_parameters=True)
+@flow(name="compare", persist_result=False, validate_parameters=False)
 @crash_without_server
+@as_deployed(
+    comparison__baseline=is_own_run,
+    comparison__run=is_own_run,
+    comparison__match=True,
+    comparison__by=True,
+    comparison__slices=True,
+)
 def compare(comparison: Comparison) -> State[str]:
     """Compare two runs; the flow run fails if the gate fails.
 
@@ -57,9 +65,8 @@ def compare(comparison: Comparison) -> State[str]:
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
-    gate = None if comparison.gate is None else load_gate(Path(comparison.gate))
     options = CompareOptions(
-        gate=gate,
+        gate=comparison.gate,
         matching=Matching(comparison.match, comparison.by, comparison.slices),
         seed=comparison.seed,
         allow_different=comparison.allow_different,

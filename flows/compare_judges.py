@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.calibrate import CalibrationRequest, calibrate, prepare
+from flows.calibrate import calibrate, prepare
+from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.config.run_config import RunConfig
 from flows.execution.answerable import scoring_kinds

@@ -1,7 +1,7 @@
 """Evaluate a source and write a run folder: the flow `evaluate`."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from flows.config.run_config import RunConfig, tables_root
 from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
+from flows.execution.deployed_parameters import as_deployed
 from flows.execution.history_record import record_in_history
 from flows.execution.metrics_file import write_metrics_file
 from flows.execution.run import Run, open_run
@@ -23,6 +24,7 @@ from flows.execution.stage_settings import retrieval_settings, use_fetched_conte
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow
+from tasks.prefect_support.lost_server import note_result, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
@@ -33,6 +35,11 @@ from tasks.tables.table_store import StageRef
 
 if TYPE_CHECKING:
     from datasets import Dataset
+
+_SERVER_GONE = (
+    "the Prefect server is gone: it ended before the run did. The run folder is complete; only the server does not "
+    "know that the run has finished, and has no artifacts of it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +87,10 @@ class Evaluation:
         return self
 
 
-@late_flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=True)
+@late_flow(name="evaluate", flow_run_name=name_evaluation, persist_result=False, validate_parameters=False)
 @crash_without_server
 @stop_at_budget
+@as_deployed(index=True, version=True)
 def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluation:
     """Evaluate a source and write a run folder.
 
@@ -103,6 +111,7 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
     baseline = FinishedRun(config.baseline) if config.baseline is not None else None
     with open_run(config, plan, subject=RunSubject.of_run(index, version)) as run:
         evaluation = _evaluate(run, baseline)
+    note_result(evaluation)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
 
@@ -171,4 +180,24 @@ def run_evaluation(
     """
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, tables_root(config), config.redact)})
-    return evaluate(config, index, version)
+    return outlive(lambda: evaluate(config, index, version))
+
+
+def outlive(run: Callable[[], Evaluation]) -> Evaluation:
+    """Run a flow that evaluates; if the Prefect server goes away meanwhile, a warning says so.
+
+    Args:
+        run: Function that calls the flow.
+
+    Raises:
+        FailedCellsError: The run is finished, but too many of its cells failed.
+    """
+    evaluation, is_gone = outlive_server(run)
+    if not is_gone:
+        return evaluation
+    try:
+        evaluation.refuse_failures()
+    except FailedCellsError as error:
+        error.add_note(_SERVER_GONE)
+        raise
+    return replace(evaluation, warnings=(*evaluation.warnings, _SERVER_GONE))

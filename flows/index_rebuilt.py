@@ -22,20 +22,25 @@ from prefect.states import Completed, Failed
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.execution.deployed_parameters import as_deployed
+from flows.execution.run_checks import check_run
 from flows.execution.run_subject import name_index_run
-from flows.index_events.debounce import claim_newest
+from flows.index_events.announced_dataset import check_dataset
+from flows.index_events.debounce import claim_newest, supersede_older
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
 from flows.index_events.unhandled import start_unhandled
 from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.run_errors import RunErrors
 from flows.monitoring.watched import Watched, subject_name
-from metric_core.errors import ConfigError
+from metric_core.errors import AssayError, ConfigError
+from tasks.prefect_support.deployed_run import is_deployed
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT
 
 
-@flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=True)
+@flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=False)
 @crash_without_server
+@as_deployed(index=True, version=True, dataset=True, announced=True, event=True)
 def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fill in
     config: RunConfig,
     index: str = "",
@@ -66,7 +71,10 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
     with errors.report():
         rebuilt = _newest_version(config, payload, announced, event)
         errors.watched = _watched(config, rebuilt)
-        return _state(rebuilt, run_chain(config, errors.watched, partial(_evaluate, config, rebuilt)))
+        done = run_chain(config, errors.watched, partial(_evaluate, config, rebuilt))
+        if isinstance(event, Mapping) and done.verdict != "superseded":
+            supersede_older(rebuilt)
+        return _state(rebuilt, done)
 
 
 def _watched(config: RunConfig, rebuilt: IndexRebuilt) -> Watched:
@@ -104,15 +112,10 @@ def _newest_version(
         quiet, longest = (
             timedelta(seconds=each) for each in (config.deploy.debounce_seconds, config.deploy.longest_wait)
         )
-        newest = claim_newest(event, quiet, longest)
+        newest = claim_newest(event, quiet, longest, partial(_can_evaluate, config))
         _start_lost()
         if newest.payload != event.rebuilt().payload:
             get_run_logger().info("evaluating version %s instead of %r", newest.version, payload["version"])
-    if newest.dataset == FROM_INDEX and config.retriever is None:
-        raise ConfigError(
-            f"the event says that contexts are to be fetched from the index ({FROM_INDEX}), but this deployment has no "
-            "retriever; set one in its configuration, or announce a dataset"
-        )
     return newest
 
 
@@ -133,7 +136,28 @@ def _time(announced: str) -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-def _evaluate(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
+def _can_evaluate(config: RunConfig, rebuilt: IndexRebuilt) -> bool:
+    try:
+        check_run(_config_of(config, rebuilt))
+    except AssayError as error:
+        get_run_logger().warning("version %s of %s cannot be evaluated: %s", rebuilt.version, rebuilt.index, error)
+        return False
+    return True
+
+
+def _config_of(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None = None) -> RunConfig:
+    """Return the configuration with which a version is evaluated.
+
+    Raises:
+        ConfigError: The deployment may not evaluate its data set, or has no retriever to fetch it.
+    """
+    if rebuilt.dataset == FROM_INDEX and config.retriever is None:
+        raise ConfigError(
+            f"the event says that contexts are to be fetched from the index ({FROM_INDEX}), but this deployment has no "
+            "retriever; set one in its configuration, or announce a dataset"
+        )
+    if is_deployed():
+        check_dataset(config, rebuilt.dataset)
     changes: dict[str, Any] = {
         "baseline": None if baseline is None else str(baseline),
         "out": None,
@@ -141,5 +165,9 @@ def _evaluate(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -
     }
     if rebuilt.dataset != FROM_INDEX:
         changes |= {"source": rebuilt.dataset, "retriever": None}
-    done = run_evaluation(config.model_copy(update=changes), index=rebuilt.index, version=rebuilt.version)
-    return Path(done.folder)
+    return config.model_copy(update=changes)
+
+
+def _evaluate(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
+    evaluated = _config_of(config, rebuilt, baseline)
+    return Path(run_evaluation(evaluated, index=rebuilt.index, version=rebuilt.version).folder)

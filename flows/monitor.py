@@ -15,6 +15,7 @@ from prefect.states import Completed, Failed
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.execution.deployed_parameters import as_deployed
 from flows.execution.run_subject import name_monitored_run
 from flows.monitoring.chain import ChainResult, Verdict, run_chain
 from flows.monitoring.missed_runs import STATE, end_overdue_runs
@@ -38,8 +39,9 @@ _STATES: Mapping[Verdict, str] = {
 """Names of the final states. An error is "Error", so that "Failed" is only a run that could not tell of its failure."""
 
 
-@flow(name="monitor", flow_run_name=name_monitored_run, persist_result=False, validate_parameters=True)
+@flow(name="monitor", flow_run_name=name_monitored_run, persist_result=False, validate_parameters=False)
 @crash_without_server
+@as_deployed()
 def monitor(config: RunConfig) -> State[Any]:
     """Evaluate a source, compare the run with the accepted baseline, apply the gate, and accept the run or alert.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from prefect import flow
 
+from flows.execution.deployed_parameters import as_deployed
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import prune as prune_answers
 from tasks.history.catalogue import Catalogue
@@ -144,7 +145,8 @@ def _days_ago(days: float | None) -> datetime | None:
     return None if days is None else datetime.now(UTC) - timedelta(days=days)
 
 
-@flow(name="prune", persist_result=False, validate_parameters=True)
+@flow(name="prune", persist_result=False, validate_parameters=False)
+@as_deployed()
 def prune(settings: PruneSettings) -> PruneReport:
     """Run `run_prune` as a flow, for deployments; it deletes nothing without `dry_run = false`."""
     return run_prune(settings)

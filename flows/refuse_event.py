@@ -13,14 +13,16 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.config.deploy_options import AlertSettings
+from flows.execution.deployed_parameters import as_deployed
 from flows.index_events.index_event import EVENT, RESOURCE, ArrivedEvent
 from flows.index_events.listeners import describe_listeners, listening, read_listeners
 from flows.monitoring.alerts import Alert, send, show_value
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 
 
-@flow(name="refuse-event", persist_result=False, validate_parameters=True)
+@flow(name="refuse-event", persist_result=False, validate_parameters=False)
 @crash_without_server
+@as_deployed(event=True)
 def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> State[dict[str, Any]]:
     """Send an alert about an event that no deployment listens to.
 

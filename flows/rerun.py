@@ -12,7 +12,7 @@ from typing import Any
 
 from prefect import flow
 
-from flows.evaluate import Evaluation, finish
+from flows.evaluate import Evaluation, finish, outlive
 from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
 from flows.execution.rerun_warnings import warn_about_reused_rows
 from flows.execution.run import Run, open_run
@@ -23,6 +23,7 @@ from flows.execution.spending import measure_throughput
 from flows.execution.stage_submitter import StageSubmitter, open_submitter
 from metric_core.stages import Stage
 from tasks.prefect_support.budget_stop import stop_at_budget
+from tasks.prefect_support.lost_server import note_result
 from tasks.runs.row_reuse import RowReuse, row_ids
 from tasks.stages.registry import LEVELS, STAGES
 from tasks.tables.table_store import StageRef
@@ -49,6 +50,7 @@ def rerun(request: RerunRequest) -> Evaluation:
     origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
     with open_run(ready.config, ready.plan, "-rerun", origin) as run:
         evaluation = _rerun(ready, run)
+    note_result(evaluation)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
 
@@ -58,7 +60,7 @@ def run_rerun(request: RerunRequest) -> Evaluation:
     Args:
         request: The run, and the rows and stages to recompute.
     """
-    return rerun(request)
+    return outlive(lambda: rerun(request))
 
 
 def _rerun(ready: Rerun, run: Run) -> Evaluation:

@@ -5,6 +5,7 @@ from typing import Literal
 from prefect import flow
 
 from flows.evaluate import Evaluation
+from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.rerun_plan import parse_request
 from flows.rerun import run_rerun
 from metric_core.stages import Stage
@@ -12,9 +13,10 @@ from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
 
 
-@flow(name="rerun-stage", persist_result=False, validate_parameters=True)
+@flow(name="rerun-stage", persist_result=False, validate_parameters=False)
 @crash_without_server
 @stop_at_budget
+@as_deployed(run=is_own_run)
 def rerun_stage(
     run: str,
     stage: Stage | None = None,

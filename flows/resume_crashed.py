@@ -15,6 +15,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas import State, StateType
 from prefect.states import Completed, Failed, Scheduled
 
+from flows.execution.deployed_parameters import as_deployed
 from tasks.prefect_support.patience import crash_without_server
 
 MOST_CRASHES = 3
@@ -24,8 +25,9 @@ PAUSE = timedelta(seconds=15)
 """Delay before a resumed run starts: a worker reports a crash twice, seconds apart, and the second would end it."""
 
 
-@flow(name="rerun-crashed", persist_result=False, validate_parameters=True)
+@flow(name="rerun-crashed", persist_result=False, validate_parameters=False)
 @crash_without_server
+@as_deployed()
 def rerun_crashed(flow_run_id: UUID, most_crashes: int = MOST_CRASHES) -> State[None]:
     """Resume a crashed flow run.
 

@@ -135,7 +135,8 @@ def calibrate(
     if run is None:
         result = _run_calibration(config, options, verbose, as_json)
     else:
-        from flows.calibrate import CalibrationRequest, calibrate_run  # noqa: PLC0415 Prefect loads slowly
+        from flows.calibrate import calibrate_run  # noqa: PLC0415 Prefect loads slowly
+        from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
 
         result = calibrate_run(CalibrationRequest(config=config, **options))
     if as_json:
@@ -154,8 +155,9 @@ def _compare(
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose)
-    from flows.calibrate import CalibrationRequest, prepare  # noqa: PLC0415 loads Prefect
+    from flows.calibrate import prepare  # noqa: PLC0415 loads Prefect
     from flows.compare_judges import compare_candidates, comparison_content, parse_candidates  # noqa: PLC0415
+    from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
     from flows.execution.run_checks import check_run  # noqa: PLC0415
 
     candidates = parse_candidates(judges, config.prices)
@@ -209,8 +211,9 @@ def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose)
-    from flows.calibrate import CalibrationRequest, prepare  # noqa: PLC0415 loads Prefect
     from flows.calibrate import calibrate as calibrate_flow  # noqa: PLC0415
+    from flows.calibrate import prepare  # noqa: PLC0415 loads Prefect
+    from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
     from flows.execution.run_checks import check_run  # noqa: PLC0415
 
     request = CalibrationRequest(config=config, **options)

@@ -194,6 +194,7 @@ def _deployment(client: SyncPrefectClient, deployed: DeploymentSpec, place: Plac
     wanted: dict[str, Any] = {
         "name": deployed.name,
         "entrypoint": deployed.entrypoint,
+        "version": deployed.version,
         "description": deployed.description,
         "tags": deployed.tags,
         "parameters": dict(deployed.parameters),

@@ -24,6 +24,7 @@ from flows.config.run_config import RunConfig, launches
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
 from tasks.options.source_options import split_kind
+from tasks.prefect_support.deployed_run import version_of
 from tasks.runs.run_folder import RUNS
 from tasks.runtime.credentials import is_reference
 from tasks.runtime.log_format import log_variables
@@ -72,6 +73,11 @@ class DeploymentSpec:
         return f"{self.flow}/{self.name}"
 
     @property
+    def version(self) -> str:
+        """The version of its parameters, which the server notes at each run."""
+        return version_of(self.parameters)
+
+    @property
     def tags(self) -> list[str]:
         """The tags of the deployment and of its runs."""
         return [TAG] if self.runs_again is None else [TAG, self.runs_again]
@@ -114,6 +120,8 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
         evaluated["deploy"] = {"alerts": {"link": settings.alerts.link}}  # for the links of artifacts
     again = f"{RUNS_AGAIN}{suffix}"
     stores = {name: written[name] for name in ("tables", "cache", "history") if name in written}
+    out = {} if config.out is None else {"run": written["out"]}
+    gate = {name: value for name, value in written.get("deploy", {}).items() if name == "gate"}
     pruned = schedule_of(settings.prune_cron, None, settings.timezone)
     return (
         DeploymentSpec(
@@ -153,19 +161,22 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
             flow="rerun-stage",
             entrypoint="rag_assay.prefect_flows.rerun_stage",
             description="Run a finished run again from a stage on. Parameters: run, stage, rows.",
+            parameters=out,
             runs_again=again,
         ),
         DeploymentSpec(
             name=f"compare-and-gate{suffix}",
             flow="compare",
             entrypoint="rag_assay.prefect_flows.compare",
-            description="Compare two run folders, and check the second against a gate. Parameter: comparison.",
+            description="Compare two run folders, and check the second against the gate. Parameter: comparison.",
+            parameters={"comparison": {**out, **gate}},
         ),
         DeploymentSpec(
             name=f"calibrate{suffix}",
             flow="calibrate",
             entrypoint="rag_assay.prefect_flows.calibrate",
             description="Measure the agreement of the judge with people. Parameter: request.",
+            parameters={"request": {"config": {name: value for name, value in evaluated.items() if name != "out"}}},
             runs_again=again,
         ),
         DeploymentSpec(
@@ -267,6 +278,7 @@ def _yaml_entry(deployed: DeploymentSpec, pool: str, job_variables: Mapping[str,
     entry: dict[str, Any] = {
         "name": deployed.name,
         "entrypoint": deployed.entrypoint,
+        "version": deployed.version,
         "description": deployed.description,
         "tags": deployed.tags,
         "enforce_parameter_schema": False,

@@ -2,19 +2,17 @@
 
 import re
 from datetime import timedelta
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, model_validator
+from pydantic import AfterValidator, model_validator
 
-from flows.config.gate_file import GateSettings, RegressionSettings, load_gate
+from flows.config.event_options import EventSettings
+from flows.config.gate_file import GateChoice, GateSettings, RegressionSettings
 from tasks.options.option import Option, OptionGroup
 from tasks.runtime.credentials import check_reference, refuse_secrets
 
 _INTERVAL = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?")
 _SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(days=366)
-_LONGEST_WAIT = 600.0
-_LEAST_DEBOUNCES = 4
 _ADDRESS = re.compile(r"[^\s@,;:<>()\[\]\"\\]+@[^\s@,;:<>()\[\]\"\\]+")
 
 
@@ -44,11 +42,6 @@ def parse_interval(text: str) -> timedelta:
 def _check_interval(text: str) -> str:
     parse_interval(text)
     return text
-
-
-def _read_gate(value: Any) -> Any:
-    """Return the rules of a gate file, because a deployment may run where the file does not exist."""
-    return load_gate(Path(value)) if isinstance(value, str) else value
 
 
 def default_gate() -> GateSettings:
@@ -161,7 +154,7 @@ class AlertSettings(OptionGroup):
         return tuple(each for each in (self.webhook, email) if each is not None)
 
 
-class DeploySettings(OptionGroup):
+class DeploySettings(EventSettings):
     """Options of `assay serve` and `assay deploy`."""
 
     cron: Annotated[
@@ -292,42 +285,8 @@ class DeploySettings(OptionGroup):
             examples=["Europe/Berlin"],
         ),
     ] = "UTC"
-    index: Annotated[
-        str,
-        Option(
-            "Indexes whose events start an evaluation; * stands for any characters.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            pattern=r"^[A-Za-z0-9*][A-Za-z0-9._*-]*$",
-        ),
-    ] = "*"
-    debounce_seconds: Annotated[
-        float,
-        Option(
-            "Seconds that an event of an index waits for a later one; a burst of events is evaluated once.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            renamed_from="quiet_seconds",
-            ge=0,
-            le=3600,
-        ),
-    ] = 10.0
-    longest_wait_seconds: Annotated[
-        float | None,
-        Option(
-            "Maximum number of seconds that an event waits, even if others keep coming. Default: 600, or four "
-            "times debounce_seconds where that is longer.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            le=86400,
-            examples=[900],
-        ),
-    ] = None
     gate: Annotated[
-        Annotated[GateSettings, BeforeValidator(_read_gate)] | None,
+        GateChoice,
         Option(
             "Rules that a run must pass, or people are told: a gate file, or its content.",
             path=True,
@@ -357,31 +316,10 @@ class DeploySettings(OptionGroup):
         ),
     ] = AlertSettings()
 
-    @property
-    def longest_wait(self) -> float:
-        """The maximum number of seconds that an event waits.
-
-        >>> DeploySettings().longest_wait, DeploySettings(debounce_seconds=300).longest_wait
-        (600.0, 1200.0)
-        """
-        if self.longest_wait_seconds is not None:
-            return self.longest_wait_seconds
-        return max(_LONGEST_WAIT, _LEAST_DEBOUNCES * self.debounce_seconds)
-
     @model_validator(mode="after")
     def _has_one_schedule(self) -> Self:
         if self.cron is not None and self.interval is not None:
             raise ValueError("cron and interval are two schedules; keep one")
-        return self
-
-    @model_validator(mode="after")
-    def _leaves_time_to_debounce(self) -> Self:
-        least = _LEAST_DEBOUNCES * self.debounce_seconds
-        if self.longest_wait < least:
-            raise ValueError(
-                f"longest_wait_seconds must be at least four times debounce_seconds, here {least:g}, or an "
-                "ordinary burst would be evaluated several times"
-            )
         return self
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -362,3 +362,12 @@ def parse_gate(options: Mapping[str, Any], name: str) -> GateSettings:
     if not (gate.absolute or gate.regression or gate.coverage):
         raise ConfigError(f"{name} has no rule: it needs absolute, regression or coverage")
     return settings
+
+
+def _read_gate(value: Any) -> Any:
+    """Return the rules of a gate file, because a deployment may run where the file does not exist."""
+    return load_gate(Path(value)) if isinstance(value, str) else value
+
+
+GateChoice: TypeAlias = Annotated[GateSettings, BeforeValidator(_read_gate)] | None
+"""A gate: the content of a gate file, or its path, which is read; None for no gate."""

@@ -81,6 +81,7 @@ class HistoryOptions(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=False,
+            by_run=True,
             cli=Flag(
                 long="--system-version", metavar="TEXT", help="Version of the evaluated RAG system, for the history."
             ),

@@ -26,6 +26,7 @@ from flows.config.deploy_options import AlertSettings
 from flows.execution.run_subject import RunSubject
 from flows.monitoring.alerts import link_to
 from metric_core.stages import Stage
+from tasks.prefect_support.lost_server import give_up_server
 from tasks.reports.run.summary_rows import (
     SUMMARY_HEADINGS,
     USAGE_HEADINGS,
@@ -69,11 +70,14 @@ def publish(folder: RunFolder, subject: RunSubject, settings: AlertSettings) -> 
         SUMMARY: (create_table_artifact, metrics, _describe(summary["rows"], verdict_line(manifest))),
         REPORT: (create_markdown_artifact, places, "Location of the results"),
     }
-    warnings = (
-        _ignore_errors(kind, partial(create, content, subject.key(kind), subject.describe(text)))
-        for kind, (create, content, text) in writers.items()
-    )
-    return tuple(warning for warning in warnings if warning is not None)
+    warnings = []
+    for kind, (create, content, text) in writers.items():
+        error = _attempt(kind, partial(create, content, subject.key(kind), subject.describe(text)))
+        if error is not None and give_up_server(error):
+            return ()  # the end of the run says so
+        if error is not None:
+            warnings.append(f"the artifact {kind!r} could not be written to Prefect: {type(error).__name__}")
+    return tuple(warnings)
 
 
 def _describe(rows: int, meaning: str | None) -> str:
@@ -132,11 +136,11 @@ class _Board:
 
     def publish_until(self, ended: Event) -> None:
         """Publish changes periodically until the event is set, and once more then unless the last attempt failed."""
-        warning = None
+        error = None
         while not ended.wait(PERIOD):
-            warning = _ignore_errors("progress", self._publish)
-        if warning is None:
-            _ignore_errors("progress", lambda: self._publish(is_last=True))
+            error = _attempt("progress", self._publish)
+        if error is None:
+            _attempt("progress", lambda: self._publish(is_last=True))
 
     def _publish(self, is_last: bool = False) -> None:
         with self._lock:
@@ -152,11 +156,11 @@ class _Board:
             bar.shown = percent
 
 
-def _ignore_errors(key: str, write: Callable[[], object]) -> str | None:
-    """Write an artifact; return a warning if that fails."""
+def _attempt(key: str, write: Callable[[], object]) -> Exception | None:
+    """Write an artifact; return the error if that fails."""
     try:
         write()
     except Exception as error:  # whatever the error, the results are in the run folder
         _logger.debug("the artifact %s cannot be written", key, exc_info=True)
-        return f"the artifact {key!r} could not be written to Prefect: {type(error).__name__}"
+        return error
     return None

@@ -1,15 +1,15 @@
 """Choose the version of an index that a run evaluates: the newest among the events that wait for a run.
 
 Each event creates a flow run of the deployment, which is due after the quiet period. The first of a burst to start
-waits until no further event has arrived for that period, takes the newest version among those that wait, and ends the
-runs of the others as Superseded before they start a process. Events whose runs the server has lost, or not created yet,
-count too. The server's triggers do not debounce: Prefect evaluates
-proactive triggers by the time at which an event occurred, so they drop events that arrive late, and one event of a fast
-clock hides all that follow it.
+waits until no further event has arrived for that period, and takes the newest version that can be evaluated among those
+that wait. Once it has evaluated that version, it ends the runs of older ones as Superseded before they start a process.
+Events whose runs the server has lost, or not created yet, count too. The server's triggers do not debounce: Prefect
+evaluates proactive triggers by the time at which an event occurred, so they drop events that arrive late, and one event
+of a fast clock hides all that follow it.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -47,16 +47,19 @@ class WaitingRun:
     rebuilt: IndexRebuilt
 
 
-def claim_newest(own: ArrivedEvent, quiet: timedelta, longest: timedelta) -> IndexRebuilt:
-    """Wait until the burst of an event is over, and return the newest version of its index.
+def claim_newest(
+    own: ArrivedEvent, quiet: timedelta, longest: timedelta, can_evaluate: Callable[[IndexRebuilt], bool]
+) -> IndexRebuilt:
+    """Wait until the burst of an event is over, and return the newest version of its index that can be evaluated.
 
-    The parameters of this run then say what it evaluates, so that it does so again after a crash. The other runs that
-    wait for the index are ended.
+    The parameters of this run then say what it evaluates, so that it does so again after a crash. A version that cannot
+    be evaluated takes the place of no other: its own run reports it.
 
     Args:
         own: The event that created this run.
         quiet: Time without a further event that ends a burst.
         longest: Longest time that an event waits for the end of its burst.
+        can_evaluate: Function that returns whether a version can be evaluated.
 
     Raises:
         ConfigError: The event of this run is invalid.
@@ -64,9 +67,24 @@ def claim_newest(own: ArrivedEvent, quiet: timedelta, longest: timedelta) -> Ind
     mine = WaitingRun(UUID(str(flow_run.id)), own, own.rebuilt())
     with get_client(sync_client=True) as client:
         run = wait_for_server(lambda: client.read_flow_run(mine.run))
-        if run.deployment_id is None:  # started by hand, so no other run waits
+        if run.deployment_id is None or not can_evaluate(mine.rebuilt):  # started by hand, so no other run waits
             return mine.rebuilt
-        return _claim_until_quiet(client, run, mine, (quiet, longest))
+        return _claim_until_quiet(client, run, mine, (quiet, longest), can_evaluate)
+
+
+def supersede_older(evaluated: IndexRebuilt) -> None:
+    """End the runs that wait to evaluate a version of the same index that is not newer than an evaluated one.
+
+    Args:
+        evaluated: Version that this run has evaluated.
+    """
+    with get_client(sync_client=True) as client:
+        run = wait_for_server(lambda: client.read_flow_run(UUID(str(flow_run.id))))
+        if run.deployment_id is None:
+            return
+        for each in wait_for_server(lambda: _read_waiting(client, run, evaluated.index)):
+            if not each.rebuilt.place.is_newer_than(evaluated.place):
+                _supersede(client, each, evaluated, run.name)
 
 
 def newest_of(waiting: Sequence[WaitingRun]) -> WaitingRun:
@@ -101,33 +119,39 @@ def seconds_to_wait(arrivals: Sequence[datetime], now: datetime, quiet: timedelt
 
 
 def _claim_until_quiet(
-    client: SyncPrefectClient, run: FlowRun, mine: WaitingRun, limits: tuple[timedelta, timedelta]
+    client: SyncPrefectClient,
+    run: FlowRun,
+    mine: WaitingRun,
+    limits: tuple[timedelta, timedelta],
+    can_evaluate: Callable[[IndexRebuilt], bool],
 ) -> IndexRebuilt:
-    """Claim the events of a burst as they arrive, and return the newest version when the burst is over."""
+    """Take the newest version as the events of a burst arrive, and return it when the burst is over."""
     quiet, longest = limits
-    best, arrivals = mine, [mine.event.received]
+    best, arrivals, seen = mine, [mine.event.received], set[UUID]()
     started = changed = time.monotonic()
     while True:
-        if others := wait_for_server(lambda: _read_waiting(client, run, mine.rebuilt.index)):
+        waiting = wait_for_server(lambda: _read_waiting(client, run, mine.rebuilt.index))
+        if others := [each for each in waiting if each.run not in seen]:
             changed = time.monotonic()
             arrivals += (each.event.received for each in others)
-            best = _claim(client, run, best, others)
+            seen.update(each.run for each in others)
+            best = _take_newest(client, run, best, [each for each in others if can_evaluate(each.rebuilt)])
         now = time.monotonic()
         # The clocks of the server and of this machine may differ, which must not make the run wait any longer.
         left = min(changed + quiet.total_seconds(), started + longest.total_seconds()) - now
         left = min(left, seconds_to_wait(arrivals, datetime.now(UTC), quiet, longest))
         if left <= 0:
-            return _claim_lost(client, run, best)
+            lost = [each for each in _find_lost(client, run, best) if can_evaluate(each.rebuilt)]
+            return _take_newest(client, run, best, lost).rebuilt
         time.sleep(min(left, _POLL))
 
 
-def _claim_lost(client: SyncPrefectClient, run: FlowRun, best: WaitingRun) -> IndexRebuilt:
-    """Let this run evaluate the newest event of its index, even if the server has not created the run of that event."""
+def _find_lost(client: SyncPrefectClient, run: FlowRun, best: WaitingRun) -> list[WaitingRun]:
+    """Return the events of the index whose runs the server has not created, as if this run had them."""
     resource = best.event.resource
     lost = wait_for_server(lambda: find_unhandled(client, datetime.now(UTC), timedelta(0), resource))
     mine = (each.event for each in lost if each.deployment == deployment.name)
-    valid = (each for each in map(partial(_waiting_run, run.id), (event.parameter for event in mine)) if each)
-    return _take_newest(client, run, best, list(valid)).rebuilt
+    return [each for each in map(partial(_waiting_run, run.id), (event.parameter for event in mine)) if each]
 
 
 def _take_newest(client: SyncPrefectClient, run: FlowRun, best: WaitingRun, others: Sequence[WaitingRun]) -> WaitingRun:
@@ -136,14 +160,6 @@ def _take_newest(client: SyncPrefectClient, run: FlowRun, best: WaitingRun, othe
     if newer is not best:
         parameters = {**run.parameters, **parameters_of(newer)}
         wait_for_server(lambda: client.update_flow_run(run.id, parameters=parameters))
-    return newer
-
-
-def _claim(client: SyncPrefectClient, run: FlowRun, best: WaitingRun, others: Sequence[WaitingRun]) -> WaitingRun:
-    """Let this run evaluate the newest version so far, and then end the runs that wait; return the newest one."""
-    newer = _take_newest(client, run, best, others)
-    for each in others:
-        _supersede(client, each, newer, run.name)
     return newer
 
 
@@ -165,10 +181,10 @@ def _waiting_run(run: UUID, parameter: Any) -> WaitingRun | None:
         return None
 
 
-def _supersede(client: SyncPrefectClient, each: WaitingRun, best: WaitingRun, by: str) -> None:
+def _supersede(client: SyncPrefectClient, each: WaitingRun, evaluated: IndexRebuilt, by: str) -> None:
     message = (
         f"version {each.rebuilt.version} of index {each.rebuilt.index} is covered by the flow run {by}, which "
-        f"evaluates version {best.rebuilt.version}"
+        f"evaluates version {evaluated.version}"
     )
     ended: Any = Completed(name="Superseded", message=message)
     wait_for_server(lambda: client.set_flow_run_state(each.run, ended, force=True))

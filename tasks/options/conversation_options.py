@@ -38,6 +38,7 @@ class FollowUpOptions(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             cli=Flag(
                 long="--follow-ups",
                 metavar="rewrite|keep",

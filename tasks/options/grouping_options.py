@@ -17,6 +17,7 @@ class GroupingOptions(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=False,
+            by_run=True,
             cli=Flag(
                 long="--by",
                 metavar="COLUMN",

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from pydantic import BeforeValidator, Field
 
-from metric_core.errors import ConfigError
+from metric_core.errors import AssayError, ConfigError
 from metric_core.metric import MetricRequest
 from metric_core.parsing.metric_text import parse_metrics
 from tasks.options.conversation_options import FollowUpOptions
@@ -44,6 +44,17 @@ class MetricChoice(OptionGroup):
         return find_metric(self.metric).request(self.parameters, key)
 
 
+def is_packaged_metric(choice: Any) -> bool:
+    """Return whether a choice, as text or as a table, names only metrics of rag-assay, which load no other code."""
+    from metric_core.registry import resolve  # noqa: PLC0415 keeps `assay --help` quick
+
+    try:
+        text = choice["metric"] if isinstance(choice, Mapping) else choice
+        return text is None or all(resolve(each.name) for each in parse_metrics(text))
+    except (AssayError, KeyError, AttributeError, TypeError):
+        return False
+
+
 class MetricTable(TypedDict):
     """A metric with parameters, as a table of a configuration file has it: the fields of `MetricChoice`."""
 
@@ -73,6 +84,7 @@ class VerdictOptions(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             examples=["probability"],
         ),
     ] = None
@@ -88,6 +100,7 @@ class MetricOptions(VerdictOptions, FollowUpOptions):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=is_packaged_metric,
             cli=Flag(
                 long="--metrics",
                 short="-m",
@@ -119,6 +132,7 @@ class MetricOptions(VerdictOptions, FollowUpOptions):
             path=False,
             may_hold_secret=False,
             affects_scores=False,
+            by_run=True,
             cli=Flag(long="--explain", metavar="none|unsupported|ratings|all"),
         ),
     ] = "none"

@@ -20,6 +20,9 @@ ENVIRONMENT_PREFIX = "ASSAY_"
 PathKind: TypeAlias = bool | Literal["command"]
 """True if an option is a path on this machine; a "command" is a path only if it contains a separator."""
 
+RunChoice: TypeAlias = bool | Callable[[Any], bool]
+"""Whether a run of a deployment may set an option; a function decides it by the value, or by each item of a list."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
@@ -52,6 +55,7 @@ class OptionFacts:
             absolute in a deployment. A URL stays unchanged.
         may_hold_secret: True if the value, or anything in the table, may hold a secret; messages never repeat it.
         affects_scores: True if a run with another value may have other scores.
+        by_run: True if a parameter of a deployment's run may change the value; else only the deployment sets it.
         words: Values that are keywords rather than paths.
         renamed_from: Earlier name of the option.
         renamed_values: Earlier value -> value.
@@ -61,6 +65,7 @@ class OptionFacts:
     path: PathKind
     may_hold_secret: bool
     affects_scores: bool
+    by_run: RunChoice = False
     words: tuple[str, ...] = ()
     renamed_from: str | None = None
     renamed_values: Mapping[str, str] = dataclass_field(default_factory=dict)
@@ -73,6 +78,7 @@ def Option(  # noqa: N802, PLR0913 used like Field
     path: PathKind,
     may_hold_secret: bool,
     affects_scores: bool,
+    by_run: RunChoice = False,
     words: tuple[str, ...] = (),
     renamed_from: str | None = None,
     renamed_values: Mapping[str, str] | None = None,
@@ -86,16 +92,23 @@ def Option(  # noqa: N802, PLR0913 used like Field
         path: See OptionFacts; facts have no default, so that none is forgotten.
         may_hold_secret: See OptionFacts.
         affects_scores: See OptionFacts.
+        by_run: See OptionFacts; an option that is a path or may hold a secret cannot be set by a run.
         words: See OptionFacts.
         renamed_from: See OptionFacts.
         renamed_values: See OptionFacts.
         cli: Flag on the command line; the long flag alone where the description is the help.
         field: Further arguments of pydantic's Field: constraints and examples.
+
+    Raises:
+        TypeError: A run may set a path or a secret.
     """
+    if by_run and (path or may_hold_secret):
+        raise TypeError(f"a run of a deployment cannot set a path or a secret: {description}")
     facts = OptionFacts(
         path=path,
         may_hold_secret=may_hold_secret,
         affects_scores=affects_scores,
+        by_run=by_run,
         words=words,
         renamed_from=renamed_from,
         renamed_values=renamed_values or {},

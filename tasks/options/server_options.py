@@ -122,6 +122,7 @@ class ServerOptions(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
         ),
     ] = None
     revision: Annotated[

@@ -33,6 +33,7 @@ class SlicingOptions(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=False,
+            by_run=True,
             cli=Flag(
                 long="--slice",
                 metavar="COLUMN,...",
@@ -50,6 +51,7 @@ class SlicingOptions(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=False,
+            by_run=True,
             cli="--max-slices",
             ge=2,
         ),

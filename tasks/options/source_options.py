@@ -85,6 +85,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             cli="--limit",
             ge=1,
             examples=[100],
@@ -97,6 +98,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             cli=Flag(long="--on-bad-row", metavar="fail|skip"),
         ),
     ] = "fail"
@@ -108,6 +110,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             cli=Flag(
                 long="--empty-text",
                 metavar="missing|keep|bad",

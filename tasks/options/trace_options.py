@@ -73,6 +73,7 @@ class TraceSettings(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             cli=Flag(long="--since", metavar="TIME|24h", help="Of traces: only those that began since then."),
             examples=["24h"],
         ),
@@ -84,6 +85,7 @@ class TraceSettings(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             cli=Flag(
                 long="--where",
                 metavar="NAME=VALUE,...",
@@ -100,6 +102,7 @@ class TraceSettings(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             cli=Flag(
                 long="--deduplicate",
                 metavar="question|content",
@@ -114,6 +117,7 @@ class TraceSettings(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             cli=Flag(
                 long="--sample", metavar="N|SHARE", help="Of traces: a random sample, stable as traces are added."
             ),
@@ -127,6 +131,7 @@ class TraceSettings(OptionGroup):
             path=False,
             may_hold_secret=False,
             affects_scores=True,
+            by_run=True,
             ge=0,
         ),
     ] = 0

@@ -18,6 +18,7 @@ from uuid import UUID
 import pytest
 from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentUpdate
 from prefect.client.schemas.objects import FlowRun
 from prefect.logging.handlers import APILogWorker
 from prefect.states import Scheduled
@@ -63,7 +64,9 @@ class DeployedRun:
 
     def start(self) -> UUID:
         """Create a flow run for the worker, and return its id."""
-        return self._client.create_flow_run_from_deployment(self._deployment, parameters={"config": self.config}).id
+        configured = DeploymentUpdate(parameters={"config": self.config})
+        self._client.update_deployment(self._deployment, configured)
+        return self._client.create_flow_run_from_deployment(self._deployment).id
 
     def wait_for(self, requests: int) -> None:
         """Wait until the judge server has received this number of requests."""

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.calibrate import CalibrationRequest, CalibrationResult, calibrate, calibrate_run, prepare
+from flows.calibrate import CalibrationResult, calibrate, calibrate_run, prepare
 from flows.compare_judges import compare_candidates, comparison_content, parse_candidates
+from flows.config.calibration_request import CalibrationRequest
 from flows.config.gate_file import GateSettings
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig

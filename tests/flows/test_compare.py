@@ -163,9 +163,12 @@ def test_flow_creates_an_artifact_and_fails_with_the_gate(
 ) -> None:
     gate = tmp_path / "gate.toml"
     gate.write_text("regression = { max_drop = 0.02 }", encoding="utf-8")
-    better = compare(Comparison(baseline=str(runs[1]), run=str(runs[0]), gate=str(gate)), return_state=True)
+    given = {"gate": str(gate)}
+    improved = Comparison.model_validate({**given, "baseline": str(runs[1]), "run": str(runs[0])})
+    better: Any = compare(improved, return_state=True)
     assert better.is_completed(), prefect_server
-    worse = compare(Comparison(baseline=str(runs[0]), run=str(runs[1]), gate=str(gate)), return_state=True)
+    worsened = Comparison.model_validate({**given, "baseline": str(runs[0]), "run": str(runs[1])})
+    worse: Any = compare(worsened, return_state=True)
     assert (worse.is_failed(), worse.message) == (True, "the gate failed")
     assert "**Gate: ❌ failed**" in _artifact()
 

@@ -7,8 +7,9 @@ from rag_assay._packages import open_packages
 
 open_packages(alone=True)
 
-from flows.calibrate import CalibrationRequest, CalibrationResult, calibrate  # noqa: E402 the packages are open only now
+from flows.calibrate import CalibrationResult, calibrate  # noqa: E402 the packages are open only now
 from flows.compare import Comparison, compare  # noqa: E402
+from flows.config.calibration_request import CalibrationRequest  # noqa: E402
 from flows.config.run_config import RunConfig  # noqa: E402
 from flows.evaluate import Evaluation, evaluate, run_evaluation  # noqa: E402
 from flows.index_rebuilt import index_rebuilt  # noqa: E402

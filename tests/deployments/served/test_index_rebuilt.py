@@ -321,6 +321,7 @@ def test_endless_burst_evaluates_the_newest_version_so_far(ground: Ground) -> No
     dataset = write(ground.folder / "endless.jsonl")
     deploy = {
         "index": "endless*",
+        "datasets": str(ground.folder),
         "debounce_seconds": 4,
         "longest_wait_seconds": 16,
         "alerts": {"file": str(ground.folder / "alerts")},

@@ -113,10 +113,10 @@ def test_retry_and_rerun_do_only_unfinished_work(judged_deployment: JudgedDeploy
         run=str(judged_deployment.folder / "run"),
         stage="verdicts",
         rows="all",
-        out=str(judged_deployment.folder / "again"),
     )
     assert state_of(again)[0] == "Completed"
-    stages = manifest_of(judged_deployment.folder / "again")["stages"]
+    (folder,) = (judged_deployment.ground.folder / "runs").glob("*-rerun")
+    stages = manifest_of(folder)["stages"]
     assert stages["claims"]["requests"] == 0
     verdicts = judged_deployment.asked[len(asked) :]
     assert stages["verdicts"]["requests"] == len(verdicts) == len(set(asked)) - ROWS

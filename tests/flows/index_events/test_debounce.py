@@ -8,16 +8,16 @@ from uuid import UUID, uuid4
 
 import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.objects import FlowRun
-from prefect.flow_engine import run_flow
-from prefect.states import Scheduled
 from pydantic import ValidationError
 
 from flows.config.deploy_options import DeploySettings
+from flows.config.run_config import RunConfig
+from flows.index_events.announced_dataset import check_dataset
 from flows.index_events.debounce import WaitingRun, newest_of, seconds_to_wait
 from flows.index_events.index_event import ArrivedEvent
 from flows.index_rebuilt import index_rebuilt
 from metric_core.errors import ConfigError
+from tests.flows.deployed_flow import DeployedFlow
 from tests.flows.test_index_rebuilt import Index
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -66,8 +66,8 @@ def test_longest_wait_is_at_least_four_quiet_periods() -> None:
         DeploySettings(debounce_seconds=20, longest_wait_seconds=79)
 
 
-class Deployed:
-    """A deployment of the flow on the local server, whose runs the test starts itself.
+class Deployed(DeployedFlow):
+    """A deployment of the flow, whose runs the test starts itself.
 
     Args:
         client: Client of the server.
@@ -75,33 +75,17 @@ class Deployed:
     """
 
     def __init__(self, client: SyncPrefectClient, index: Index) -> None:
-        self.client = client
         self.index = index
-        self.id = client.create_deployment(
-            flow_id=client.create_flow_from_name("index-rebuilt"),
-            name=f"index-rebuilt-{uuid4().hex}",
-            parameters={"config": {**index.config, "deploy": {**index.settings, "debounce_seconds": 0.5}}},
-            enforce_parameter_schema=False,
-        )
-        self.name = client.read_deployment(self.id).name
+        super().__init__(client, index_rebuilt, self.parameters())
+
+    def parameters(self, **deploy: Any) -> dict[str, Any]:
+        """Return the parameters of the deployment, with further options of `deploy`."""
+        return {"config": {**self.index.config, "deploy": {**self.index.settings, "debounce_seconds": 0.5, **deploy}}}
 
     def announce(self, version: Any, dataset: str, **payload: Any) -> UUID:
         """Create the run of an event, as the trigger does, and return its id."""
         event = make_event(version, received=datetime.now(UTC), dataset=dataset, **payload)
-        parameters = {"index": "handbook", "version": str(version), "event": event.parameter}
-        return self.client.create_flow_run_from_deployment(self.id, parameters=parameters, state=Scheduled()).id
-
-    def start(self, run: UUID) -> FlowRun:
-        """Run a flow run in this process, as a worker would, and return it."""
-        started = self.client.read_flow_run(run)
-        run_flow(index_rebuilt, flow_run=started, parameters=started.parameters, return_type="state")
-        return self.client.read_flow_run(run)
-
-    def state(self, run: UUID) -> tuple[str | None, str]:
-        """Return the name and the message of the state of a run."""
-        state = self.client.read_flow_run(run).state
-        assert state is not None
-        return state.name, state.message or ""
+        return self.create(index="handbook", version=str(version), event=event.parameter)
 
 
 @pytest.fixture
@@ -139,3 +123,60 @@ def test_event_that_no_trigger_passes_is_refused() -> None:
         ArrivedEvent.from_parameter({"id": "x"})
     event = make_event(7)
     assert ArrivedEvent.from_parameter(event.parameter) == event
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_version_that_cannot_be_evaluated_supersedes_none(on_server: Deployed) -> None:
+    index = on_server.index
+    first = on_server.announce(1, index.good)
+    gone, above = str(index.folder / "gone.jsonl"), f"{index.folder}/../good.jsonl"
+    datasets = (gone, "/etc/passwd", above, "http://127.0.0.1:9/x.csv")
+    hostile = [on_server.announce(version, dataset) for version, dataset in enumerate(datasets, 2)]
+    older = on_server.announce("0.9", index.bad)
+    assert on_server.start(first).state_name == "Accepted"
+    assert on_server.client.read_flow_run(first).parameters["version"] == "1"
+    assert on_server.state(older)[0] == "Superseded"
+    for run in hostile:
+        assert on_server.state(run)[0] == "Scheduled"
+        assert on_server.start(run).state_name == "Failed"
+    assert [alert["version"] for alert in index.alerts] == ["2", "3", "4", "5"]
+    assert all("does not lie in" in alert["text"] for alert in index.alerts[1:])
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_waiting_run_takes_the_configuration_of_a_new_deployment(on_server: Deployed) -> None:
+    index = on_server.index
+    gone = on_server.announce(1, str(index.folder / "gone.jsonl"))
+    moved = index.folder / "moved.jsonl"
+    on_server.deploy(on_server.parameters(alerts={"file": str(moved)}))
+    assert on_server.start(gone).state_name == "Failed"
+    assert (len(moved.read_text(encoding="utf-8").splitlines()), index.alerts) == (1, [])
+
+
+def test_datasets_lie_where_the_deployment_says(tmp_path: Path) -> None:
+    def check(dataset: str, source: str | None = None, datasets: str | None = None) -> None:
+        check_dataset(RunConfig(source=source, deploy=DeploySettings(datasets=datasets)), dataset)
+
+    check("s3://bucket/handbook/1.csv", datasets="s3://bucket/handbook")
+    check(f"traces:{tmp_path}/b.jsonl", source=str(tmp_path / "a.jsonl"))
+    check("retriever:")
+    for dataset in (
+        "s3://bucket/other/1.csv",
+        "s3://bucket/handbook/%2e%2e/1.csv",
+        "zip://x::s3://bucket/handbook/1.zip",
+    ):
+        with pytest.raises(ConfigError, match="does not lie in s3://bucket/handbook"):
+            check(dataset, datasets="s3://bucket/handbook")
+    for dataset in (
+        "/etc/passwd",
+        f"file://{tmp_path}/a.jsonl",
+        "hub:owner/name",
+        f"{tmp_path}\\..\\x",
+        f"{tmp_path}x/1.csv",
+    ):
+        with pytest.raises(ConfigError, match="does not lie in"):
+            check(dataset, source=str(tmp_path / "a.jsonl"))
+    with pytest.raises(ConfigError, match=r"set deploy\.datasets in its configuration"):
+        check("/etc/passwd")
