@@ -9,9 +9,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -20,7 +19,8 @@ from typing import Any
 import psycopg
 import pytest
 
-_TIMEOUT_SECONDS = 60.0
+from tests.waiting import DEAD_SECONDS, wait_until
+
 _OTHER_USER = 65534
 _numbers = count(1)
 
@@ -50,7 +50,7 @@ class PostgresServer:
         """Stop the server immediately, as if its machine went down."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
-            self._process.wait(_TIMEOUT_SECONDS)
+            self._process.wait(DEAD_SECONDS)
             self._process = None
 
 
@@ -169,17 +169,14 @@ def _readable_copy(programs: Path, copy: Path) -> Path:
 
 
 def _wait(server: "subprocess.Popen[Any]", folder: Path) -> None:
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            break
-        try:
+    def accepts() -> bool:
+        assert server.poll() is None, f"PostgreSQL did not start: {(folder / 'log').read_text(errors='replace')}"
+        with suppress(psycopg.OperationalError):
             psycopg.connect(_conninfo(folder)).close()
-        except psycopg.OperationalError:
-            time.sleep(0.05)
-        else:
-            return
-    raise RuntimeError(f"PostgreSQL did not start: {(folder / 'log').read_text(errors='replace')}")
+            return True
+        return False
+
+    wait_until(accepts, "PostgreSQL")
 
 
 def _conninfo(folder: Path) -> str:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,9 +16,7 @@ from typing import Any
 import httpx
 
 from tests.tasks.judges.openai.fake_server import free_port
-
-START_SECONDS = 120.0
-"""Time limit for a start: the database of a new home takes about a hundred migrations."""
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
 
@@ -117,13 +114,13 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", home: Path, is_ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
+    def look() -> bool:
+        assert process.poll() is None, f"{home.name} did not start: {(home / 'log').read_text(errors='replace')}"
         with suppress(httpx.TransportError):
-            if is_ready():
-                return
-        time.sleep(0.1)
-    raise RuntimeError(f"{home.name} did not start: {(home / 'log').read_text(errors='replace')}")
+            return is_ready()
+        return False
+
+    wait_until(look, home.name)
 
 
 def _online(api_url: str, pool: str) -> set[str]:

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
-from prefect.client.schemas.objects import DeploymentStatus, WorkPoolStatus
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.events.actions import RunDeployment
 from prefect.events.schemas.automations import Automation, AutomationCore
@@ -18,7 +17,7 @@ from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.triggers import TAG, on_other_index
-from flows.index_events.listeners import patterns_overlap, read_listeners
+from flows.index_events.listeners import REFUSAL, deployments_of, has_worker, patterns_overlap, read_listeners
 from tasks.prefect_support.paging import read_all
 
 PREFIX = "rag-assay: "
@@ -108,26 +107,19 @@ def apply_refusal(client: SyncPrefectClient) -> Iterator[AppliedChanges]:
     It is one for the whole server, so that such an event leads to one alert.
     """
     listeners = read_listeners(client)
-    refusing = [each for each in read_deployments(client) if each.name.startswith("refuse-event")]
+    refusing = deployments_of(client, REFUSAL)
     found = client.read_automations_by_name(UNHEARD)
     if not listeners or not refusing:
         yield from remove_automations(client, found)
         return
     current = {target for each in found for target in _targets(each)}
     # A deployment whose worker has been away for long would leave such events unreported.
-    best = min(refusing, key=lambda each: (not _has_worker(client, each), each.id not in current, each.id))
+    best = min(refusing, key=lambda each: (not has_worker(client, each), each.id not in current, each.id))
     # An automation cannot exclude several patterns; the flow that it starts knows them all.
     excluded = "*" if "*" in listeners.values() else next(iter(listeners.values()))
     trigger = DeploymentEventTrigger.model_validate(on_other_index(UNHEARD, excluded))
     trigger.set_deployment_id(best.id)
     yield AppliedChanges("automation", UNHEARD, apply_automation(client, trigger.as_automation()))
-
-
-def _has_worker(client: SyncPrefectClient, deployment: DeploymentResponse) -> bool:
-    """Return whether a worker of its pool, or the process that serves it, takes up the runs of a deployment."""
-    if deployment.work_pool_name is None:
-        return deployment.status is DeploymentStatus.READY
-    return client.read_work_pool(deployment.work_pool_name).status is WorkPoolStatus.READY
 
 
 def find_overlaps(client: SyncPrefectClient, names: Collection[str] = ()) -> Iterator[AppliedChanges]:

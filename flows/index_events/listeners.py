@@ -6,6 +6,8 @@ from functools import cache
 
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
+from prefect.client.schemas.objects import DeploymentStatus, WorkPoolStatus
+from prefect.client.schemas.responses import DeploymentResponse
 
 from flows.config.deploy_options import DeploySettings
 from flows.index_events.index_event import RESOURCE
@@ -13,6 +15,9 @@ from tasks.prefect_support.paging import read_all
 
 FLOW = "index-rebuilt"
 """Name of the flow that evaluates versions of an index."""
+
+REFUSAL = "refuse-event"
+"""Name of the flow that reports events of indexes that no deployment listens to."""
 
 
 def read_listeners(client: SyncPrefectClient) -> dict[str, str]:
@@ -22,11 +27,23 @@ def read_listeners(client: SyncPrefectClient) -> dict[str, str]:
         client: Client of the Prefect server.
     """
     found: dict[str, str] = {}
-    wanted = FlowFilter(name=FlowFilterName(any_=[FLOW]))
-    for each in read_all(lambda limit, offset: client.read_deployments(flow_filter=wanted, limit=limit, offset=offset)):
+    for each in deployments_of(client, FLOW):
         deploy = (each.parameters.get("config") or {}).get("deploy") or {}
         found[each.name] = str(deploy.get("index", DeploySettings().index))
     return dict(sorted(found.items()))
+
+
+def deployments_of(client: SyncPrefectClient, flow: str) -> list[DeploymentResponse]:
+    """Return the deployments of the flow with this name."""
+    wanted = FlowFilter(name=FlowFilterName(any_=[flow]))
+    return read_all(lambda limit, offset: client.read_deployments(flow_filter=wanted, limit=limit, offset=offset))
+
+
+def has_worker(client: SyncPrefectClient, deployment: DeploymentResponse) -> bool:
+    """Return whether a worker of its pool, or the process that serves it, takes up the runs of a deployment."""
+    if deployment.work_pool_name is None:
+        return deployment.status is DeploymentStatus.READY
+    return client.read_work_pool(deployment.work_pool_name).status is WorkPoolStatus.READY
 
 
 def listening(listeners: Mapping[str, str], resource: str) -> list[str]:

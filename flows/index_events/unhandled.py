@@ -1,4 +1,4 @@
-"""Find announced versions of indexes that no run has taken up, and start their runs.
+"""Find events of indexes that no run has taken up, and start their runs.
 
 Prefect makes a run of each event, but it can lose one: its server drops an event after a few attempts to create the
 run, which fail while a SQLite database is busy, and it creates none while its trigger service is off. The events
@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.objects import FlowRun
 from prefect.events.filters import EventFilter, EventNameFilter, EventOccurredFilter, EventResourceFilter
 from prefect.events.schemas.events import ReceivedEvent
 from prefect.states import Scheduled
@@ -20,7 +19,14 @@ from prefect.types import DateTime
 from pydantic import TypeAdapter
 
 from flows.index_events.index_event import EVENT, ArrivedEvent
-from flows.index_events.listeners import FLOW, listening, read_listeners
+from flows.index_events.listeners import (
+    FLOW,
+    REFUSAL,
+    deployments_of,
+    has_worker,
+    listening,
+    read_listeners,
+)
 from metric_core.errors import ConfigError
 from tasks.prefect_support.paging import read_flow_runs
 from tasks.runs.index_versions import IndexVersion
@@ -38,13 +44,15 @@ _EVENTS: TypeAdapter[list[ReceivedEvent]] = TypeAdapter(list[ReceivedEvent])
 
 @dataclass(frozen=True, slots=True)
 class UnhandledEvent:
-    """An event for which there is no run, though a deployment listens to it.
+    """An event for which there is no run.
 
     Args:
-        deployment: Name of the deployment.
+        flow: Name of the flow that has to handle it: one that evaluates the index, or one that refuses the event.
+        deployment: Name of the deployment of that flow.
         event: The event.
     """
 
+    flow: str
     deployment: str
     event: ArrivedEvent
 
@@ -61,7 +69,7 @@ def find_unhandled(
     """Return the events without a run, oldest first.
 
     An event is handled if a run has it as a parameter, or if a run of the same deployment evaluates a version of the
-    index that is at least as new.
+    index that is at least as new. One that no deployment listens to is handled once a run has refused it.
 
     Args:
         client: Client of the Prefect server.
@@ -72,14 +80,17 @@ def find_unhandled(
     events = [each for each in _read_events(client, now, resource) if each.received <= now - grace]
     if not events:
         return []
-    listeners = read_listeners(client)
-    runs = {name: _read_runs(client, name, now) for name in listeners}
-    return [
-        UnhandledEvent(deployment, event)
-        for event in events
-        for deployment in listening(listeners, event.resource)
-        if not is_handled(event, [run.parameters.get("event") for run in runs[deployment]])
-    ]
+    listeners, refusing = read_listeners(client), deployments_of(client, REFUSAL)
+    taken = {name: _read_taken(client, name, now) for name in listeners}
+    refused = [event for each in refusing for event in _read_taken(client, each.name, now)]
+    found = []
+    for event in events:
+        heard = listening(listeners, event.resource)
+        found += [UnhandledEvent(FLOW, name, event) for name in heard if not is_handled(event, taken[name])]
+        if not heard and refusing and not is_handled(event, refused):
+            best = min(refusing, key=lambda each: (not has_worker(client, each), each.name))
+            found.append(UnhandledEvent(REFUSAL, best.name, event))
+    return found
 
 
 def start_unhandled(client: SyncPrefectClient, now: datetime) -> list[UnhandledEvent]:
@@ -91,10 +102,10 @@ def start_unhandled(client: SyncPrefectClient, now: datetime) -> list[UnhandledE
     """
     lost = find_unhandled(client, now)
     for each in lost:
-        deployment = client.read_deployment_by_name(f"{FLOW}/{each.deployment}")
+        deployment = client.read_deployment_by_name(f"{each.flow}/{each.deployment}")
         client.create_flow_run_from_deployment(
             deployment.id,
-            parameters=_parameters(each.event),
+            parameters=_parameters(each.event) if each.flow == FLOW else {"event": each.event.parameter},
             state=Scheduled(),
             idempotency_key=f"lost-event-{each.event.id}",  # two runs may find it at once
         )
@@ -127,9 +138,11 @@ def _read_events(client: SyncPrefectClient, now: datetime, resource: str | None)
             yield ArrivedEvent(event.id, event.resource.id, event.occurred, event.received, event.payload)
 
 
-def _read_runs(client: SyncPrefectClient, deployment: str, now: datetime) -> list[FlowRun]:
+def _read_taken(client: SyncPrefectClient, deployment: str, now: datetime) -> list[Any]:
+    """Return the events that the runs of a deployment have as parameters."""
     since = (now - LOOKBACK - GRACE).isoformat()
-    return read_flow_runs(client, {"expected_start_time": {"after_": since}}, {"name": {"any_": [deployment]}})
+    runs = read_flow_runs(client, {"expected_start_time": {"after_": since}}, {"name": {"any_": [deployment]}})
+    return [run.parameters.get("event") for run in runs]
 
 
 def is_handled(event: ArrivedEvent, parameters: Collection[Any]) -> bool:

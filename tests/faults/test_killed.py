@@ -128,7 +128,7 @@ def killable(
     def make() -> Killable:
         folder = tmp_path_factory.mktemp("killable")
         log = str(folder / "requests.jsonl")
-        server = serve("-m", "tests.faults.stub_server", "--log", log, "--max-seconds", "1800")
+        server = serve("-m", "tests.faults.stub_server", "--log", log)
         server.start()
         return Killable(folder, server, prefect_address)
 

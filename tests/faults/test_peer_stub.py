@@ -25,7 +25,7 @@ def stub(serve: Callable[..., Server]) -> Callable[..., Server]:
     """Return a function that starts a stub."""
 
     def start(*options: str) -> Server:
-        server = serve(str(STUB), "--latency-ms", "2", "--max-seconds", "120")
+        server = serve(str(STUB), "--latency-ms", "2", "--max-seconds", "1800")
         server.start(*options)
         return server
 

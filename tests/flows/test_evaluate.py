@@ -1,7 +1,6 @@
 """The flow `evaluate` on a real Prefect server: names of stages, shards, run folders and failures."""
 
 import json
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tests.tasks.builders import fails, says, script
 from tests.tasks.exports.otlp_receiver import OtlpReceiver, attributes_of
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -157,14 +157,14 @@ def test_stages_have_their_names_in_prefect(tmp_path: Path) -> None:
         *("aggregation-0", "diagnosis-0"),
         "reporting",
     }
-    names: set[str] = set()
-    deadline = time.monotonic() + 60
-    while names != expected and time.monotonic() < deadline:  # the server records task runs after they end
+
+    def read_names() -> set[str]:
         with get_client(sync_client=True) as client:
             task_runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])))
-        names = {task_run.name for task_run in task_runs}
-        time.sleep(0.1)
-    assert names == expected
+        return {task_run.name for task_run in task_runs}
+
+    wait_until(lambda: read_names() >= expected, "the records of the task runs")
+    assert read_names() == expected
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -22,6 +22,7 @@ from flows.execution import artifacts
 from metric_core.errors import BudgetSpentError, JudgeError
 from tests.tasks.builders import says, script
 from tests.tasks.judges.openai.fake_server import FakeServer, Fault
+from tests.waiting import DEAD_SECONDS
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 
@@ -275,7 +276,7 @@ def test_long_stage_shows_its_progress(
 
     def answer_when_shown(body: dict[str, Any]) -> None:
         is_choice = "choice" in str(body.get("structured_outputs"))
-        assert shown["verdicts" if is_choice else "claims"].wait(120)
+        assert shown["verdicts" if is_choice else "claims"].wait(DEAD_SECONDS)
 
     monkeypatch.setattr(artifacts, "create_progress_artifact", create_and_signal)
     found = artifacts_of(evaluate(tmp_path / "run", judge=judge_options(serve(say=answer_when_shown))))

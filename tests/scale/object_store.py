@@ -2,20 +2,18 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import pytest
 
 from tests.tasks.judges.openai.fake_server import free_port
+from tests.waiting import wait_until
 
 BUCKET = "assay"
-_TIMEOUT_SECONDS = 60.0
 
 
 @contextmanager
@@ -53,12 +51,11 @@ def running_object_store(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def _make_bucket(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
+    def is_made() -> bool:
+        assert process.poll() is None, f"the S3 server ended: {log.read_text(encoding='utf-8', errors='replace')}"
+        with suppress(OSError):
             urlopen(Request(f"{url}/{BUCKET}", method="PUT"), timeout=10).close()
-        except URLError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError(f"the S3 server did not start: {log.read_text(encoding='utf-8', errors='replace')}")
+            return True
+        return False
+
+    wait_until(is_made, "the S3 server")

@@ -102,7 +102,7 @@ class Runs:
         source = self.folder / "rows.jsonl"
         source.write_text("\n".join(json.dumps(row) for row in rows(ROWS)), encoding="utf-8")
         log = self.folder / f"{name}.requests.jsonl"
-        server = self.serve("-m", "tests.faults.stub_server", "--log", str(log), "--max-seconds", "1800")
+        server = self.serve("-m", "tests.faults.stub_server", "--log", str(log))
         server.start()
         config = {
             "source": str(source),

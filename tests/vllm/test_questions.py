@@ -4,7 +4,7 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 
 import httpx
@@ -19,6 +19,7 @@ from tasks.runtime.cancellation import Cancellation, cancellable
 from tasks.runtime.usage import Usage
 from tests.metric_core.prompts.questions import QUESTIONS
 from tests.vllm.conftest import MODEL
+from tests.waiting import DEAD_SECONDS, wait_until
 
 
 def questions_of_type(kind: type[JudgeQuestion]) -> list[JudgeQuestion]:
@@ -86,12 +87,6 @@ def test_the_server_stops_writing_for_a_cancelled_run(judge: OpenAIJudge, vllm_u
         found = (line for line in text.splitlines() if re.match(rf"vllm:{name}[{{ ]", line))
         return sum(float(line.rpartition(" ")[2]) for line in found)
 
-    def wait_for(condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 120
-        while not condition():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-
     runs: list[Cancellation] = []
     questions = [each for each in QUESTIONS.values() if isinstance(each, GenerateQuestion)]
     before = metric("request_success_total")
@@ -103,15 +98,15 @@ def test_the_server_stops_writing_for_a_cancelled_run(judge: OpenAIJudge, vllm_u
 
     asking = threading.Thread(target=ask)
     asking.start()
-    wait_for(lambda: metric("num_requests_running") > 0)
+    wait_until(lambda: metric("num_requests_running") > 0)
     runs[0].cancel()
-    wait_for(lambda: metric("num_requests_running") + metric("num_requests_waiting") == 0)
+    wait_until(lambda: metric("num_requests_running") + metric("num_requests_waiting") == 0)
     # vLLM counts no aborted requests: those that neither run nor have finished are aborted.
     assert metric("request_success_total") - before < len(questions)
     written = metric("generation_tokens_total")
     time.sleep(1)
     assert metric("generation_tokens_total") == written
-    asking.join(60)
+    asking.join(DEAD_SECONDS)
     assert not asking.is_alive()
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from deployments.cli._support.interrupts import INTERRUPTED, handle_interrupts
+from tests.waiting import DEAD_SECONDS
 
 WORK = """
 import signal, sqlite3, sys, threading, time
@@ -66,7 +67,7 @@ def test_a_second_one_ends_the_process_at_once() -> None:
         assert process.stdout.readline() == "kept\n"
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == INTERRUPTED
+        assert process.wait(DEAD_SECONDS) == INTERRUPTED
 
 
 def test_a_second_one_ends_the_process_while_the_main_thread_cannot_handle_it() -> None:
@@ -76,20 +77,20 @@ def test_a_second_one_ends_the_process_while_the_main_thread_cannot_handle_it() 
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == INTERRUPTED
+        assert process.wait(DEAD_SECONDS) == INTERRUPTED
 
 
 def test_without_a_second_one_no_thread_keeps_the_process_for_long() -> None:
     with working(most=0.1) as process:
         assert interrupt(process) == SAID
-        assert process.wait(30) == INTERRUPTED
+        assert process.wait(DEAD_SECONDS) == INTERRUPTED
 
 
 def test_echo_of_the_first_signal_is_not_a_second_one() -> None:
     with working(echo=NEVER, most=0.5) as process:
         assert interrupt(process) == SAID
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == INTERRUPTED
+        assert process.wait(DEAD_SECONDS) == INTERRUPTED
         assert process.stdout is not None
         assert process.stdout.readline() == "kept\n"
 
@@ -97,7 +98,7 @@ def test_echo_of_the_first_signal_is_not_a_second_one() -> None:
 def test_command_that_stores_nothing_prints_nothing() -> None:
     with working(most=0.1, keeps=False) as process:
         assert interrupt(process) == ""
-        assert process.wait(30) == INTERRUPTED
+        assert process.wait(DEAD_SECONDS) == INTERRUPTED
 
 
 def test_nothing_is_left_of_a_command_that_was_not_interrupted() -> None:
@@ -108,13 +109,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 files = os.listdir("/dev/fd")
 with interrupts.handle_interrupts(lambda: True):
     (watcher,) = set(threading.enumerate()) - {threading.main_thread()}
-watcher.join(30)
+watcher.join()
 assert not watcher.is_alive()
 assert os.listdir("/dev/fd") == files
 assert signal.set_wakeup_fd(-1) == -1
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=DEAD_SECONDS)
 
 
 def test_process_that_ignores_the_signal_continues_to_ignore_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,7 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from deployments.local_server import start as starting
 from deployments.local_server.server_process import ALREADY_RUNNING, DONE
 from metric_core.errors import AssayError
 from tests.sharing import copy_migrated_database
+from tests.waiting import DEAD_SECONDS, wait_until
 
 pytestmark = pytest.mark.prefect
 
@@ -49,13 +49,6 @@ def home(used_home: Path) -> Path:
     """A home without a running server."""
     stop_server(used_home)
     return used_home
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def pid_of(home: Path) -> int:
@@ -125,7 +118,7 @@ def test_it_ends_when_left_idle(home: Path) -> None:
     handle = start_server(home, idle_minutes=0.01)
     handle.wait()
     assert handle.process is not None
-    assert handle.process.wait(timeout=60) == DONE
+    assert handle.process.wait(timeout=DEAD_SECONDS) == DONE
     assert not server_status(home).running
 
 

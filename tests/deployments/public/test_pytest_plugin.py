@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.structure.house import ROOT
+from tests.waiting import DEAD_SECONDS
 
 PLUGIN = "rag_assay.pytest_plugin"
 
@@ -42,7 +43,7 @@ def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 def test_tests_evaluate_answers_once_and_check_a_gate(prefect_server: str, session: pytest.Pytester) -> None:
     assert prefect_server
     session.makepyfile(TESTS)
-    result = session.runpytest_subprocess("-p", PLUGIN, "--assay-runs", "kept", timeout=120)
+    result = session.runpytest_subprocess("-p", PLUGIN, "--assay-runs", "kept", timeout=DEAD_SECONDS)
     result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -66,7 +67,7 @@ def test_a_session_without_such_tests_loads_no_package(session: pytest.Pytester)
             assert not {"prefect", "pyarrow", "metric_core", "tasks", "deployments"} & sys.modules.keys()
         """
     )
-    result = session.runpytest_subprocess("-p", PLUGIN, timeout=60)
+    result = session.runpytest_subprocess("-p", PLUGIN, timeout=DEAD_SECONDS)
     result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*= rag-assay =*")
 

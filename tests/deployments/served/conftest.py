@@ -1,8 +1,7 @@
 """One Prefect server with a worker for all tests of this folder, and what they look at on it."""
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,9 @@ from tests.deployments.public.foreign import write_modules
 from tests.json_endpoint import JsonEndpoint
 from tests.prefect_servers import worker
 from tests.smtp_receiver import SmtpReceiver
+from tests.waiting import wait_until
 
 POOL = "evaluations"
-TIMEOUT_SECONDS = 240.0
 
 
 @dataclass(frozen=True)
@@ -72,18 +71,7 @@ class Ground:
                 is_over = sum(state.is_final() for state in states) >= ends
                 return client.read_flow_run(run.id) if is_over else None
 
-        over: FlowRun = until(look, f"the end of {run.name}")
-        return over
-
-
-def until(look: Callable[[], Any], what: str) -> Any:
-    """Call a function until its result is true, and return the result."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while time.monotonic() < deadline:
-        if found := look():
-            return found
-        time.sleep(0.25)
-    raise AssertionError(f"waited in vain for {what}")
+        return wait_until(look, f"the end of {run.name}")
 
 
 def state_of(run: FlowRun) -> tuple[str, str]:

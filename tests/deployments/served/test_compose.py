@@ -1,10 +1,8 @@
 """The commands of the compose file do what they are there for, in their order, without a container engine."""
 
-import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from tests.deployments.test_container import SERVICES, example_variables
 from tests.prefect_servers import clean_environment
 from tests.structure.house import ROOT
 from tests.tasks.judges.openai.fake_server import free_port
+from tests.waiting import DEAD_SECONDS, wait_until
 
 pytestmark = [pytest.mark.prefect]
 
@@ -54,14 +53,15 @@ def test_the_deployment_is_made_and_the_worker_becomes_healthy(whole_server: str
     )
     try:
         check = [word.replace(":8080/", f":{port}/") for word in SERVICES["worker"]["healthcheck"]["test"][2:]]
-        end = time.monotonic() + 120
-        while subprocess.run([sys.executable, *check], capture_output=True, env={**os.environ}, check=False).returncode:
+
+        def is_healthy() -> bool:
             assert worker.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.5)
+            return subprocess.run([sys.executable, *check], capture_output=True, check=False).returncode == 0
+
+        wait_until(is_healthy, "the worker")
     finally:
         worker.terminate()
-        worker.wait(60)
+        worker.wait(DEAD_SECONDS)
     removed = subprocess.run(
         [sys.executable, "-m", "rag_assay", "undeploy", "--name", POOL, "--yes"],
         env=environment,

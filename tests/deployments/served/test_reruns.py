@@ -18,8 +18,9 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
 
-from tests.deployments.served.conftest import Ground, manifest_of, state_of, until
+from tests.deployments.served.conftest import Ground, manifest_of, state_of
 from tests.faults.conftest import Server
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -137,7 +138,7 @@ def test_killed_run_is_restarted_automatically(judged_deployment: JudgedDeployme
             )
             return found.infrastructure_pid if has_begun else None
 
-        pid = until(process, "the process of the run")
+        pid = wait_until(process, "the process of the run")
         os.kill(int(pid.rpartition(":")[2]), signal.SIGKILL)
         died = time.monotonic()
 
@@ -145,7 +146,7 @@ def test_killed_run_is_restarted_automatically(judged_deployment: JudgedDeployme
             found: FlowRun = client.read_flow_run(run.id)
             return found if found.state is not None and found.state.is_completed() else None
 
-        until(completed, "the run's end")
+        wait_until(completed, "the run's end")
     sys.stderr.write(f"completed {time.monotonic() - died:.0f} s after it was killed\n")
     twice = sum(count - 1 for count in Counter(judged_deployment.asked).values())
     assert twice <= 0.1 * len(judged_deployment.asked)

@@ -11,8 +11,9 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
 
 from deployments.local_server import ensure_server, use_server
-from tests.deployments.served.conftest import state_of, until
+from tests.deployments.served.conftest import state_of
 from tests.prefect_servers import clean_environment
+from tests.waiting import DEAD_SECONDS, wait_until
 
 pytestmark = [pytest.mark.prefect]
 
@@ -41,7 +42,7 @@ def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_sc
             stderr=file,
         )
     try:
-        until(lambda: b"started!" in log.read_bytes() or process.poll() is not None, "the worker")
+        wait_until(lambda: b"started!" in log.read_bytes() or process.poll() is not None, "the worker")
         assert process.poll() is None, log.read_text(encoding="utf-8")
         with use_server(ensure_server(server_home)), get_client(sync_client=True) as client:
             working = client.read_deployment_by_name("monitor/monitor-served")
@@ -49,10 +50,10 @@ def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_sc
             # The worker and the process of a run reach the server, which asks for a password, without being told it.
             asked = client.read_deployment_by_name("evaluate/evaluate-served")
             run_id = client.create_flow_run_from_deployment(asked.id).id
-            until(lambda: is_final(client.read_flow_run(run_id)), "the end of the run")
+            wait_until(lambda: is_final(client.read_flow_run(run_id)), "the end of the run")
             assert state_of(client.read_flow_run(run_id))[0] == "Completed", log.read_text(encoding="utf-8")
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 0, log.read_text(encoding="utf-8")
+            assert process.wait(DEAD_SECONDS) == 0, log.read_text(encoding="utf-8")
             assert client.read_deployment_by_name("monitor/monitor-served").paused
     finally:
         if process.poll() is None:

@@ -11,19 +11,20 @@ from deployments.local_server import ServerAddress
 from deployments.registry.apply import remove
 from deployments.registry.automations import automations_of, pause_reports, stale_automations
 from deployments.registry.changes import Change
-from tests.deployments.served.conftest import Ground, Unattended, until
+from tests.deployments.served.conftest import Ground, Unattended
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect]
 
 
 def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, workerless: Unattended) -> None:
     del ground
-    until(lambda: workerless.alerts_about("asleep"), "the report about a run that no worker has started")
+    wait_until(lambda: workerless.alerts_about("asleep"), "the report about a run that no worker has started")
     (alert,) = workerless.alerts_about("asleep")
     assert alert["title"].startswith("evaluation asleep has not run: the run of 20")
     assert alert["title"].endswith(" UTC has not started")
     assert "prefect worker start --pool nobody" in alert["text"]
-    mails = until(lambda: [each for each in workerless.mailbox.received if "asleep" in each.subject], "the mail")
+    mails = wait_until(lambda: [each for each in workerless.mailbox.received if "asleep" in each.subject], "the mail")
     assert {tuple(each.recipients) for each in mails} == {("team@example.com",)}
     assert {each.subject for each in mails} == {alert["title"]}
     assert mails[0].text.splitlines() == alert["text"].splitlines()
@@ -33,7 +34,7 @@ def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
     ground: Ground, workerless: Unattended
 ) -> None:
     del ground
-    until(lambda: len(workerless.alerts_about("broken")) == 2, "the reports about a crash and a failure")
+    wait_until(lambda: len(workerless.alerts_about("broken")) == 2, "the reports about a crash and a failure")
     failed, crashed = sorted((each["title"] for each in workerless.alerts_about("broken")), key=len, reverse=True)
     assert crashed.endswith(" UTC crashed and was not resumed")
     assert failed.endswith(" UTC failed before it could report")

@@ -10,6 +10,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.config.run_config import RunConfig
 from flows.execution import runners
 from flows.execution.runners import runner_of
+from tests.waiting import DEAD_SECONDS
 
 
 class Stuck(ThreadPoolTaskRunner[None]):
@@ -20,7 +21,7 @@ class Stuck(ThreadPoolTaskRunner[None]):
         self.may_end, self.ended = Event(), Event()
 
     def __exit__(self, *_: object) -> None:
-        assert self.may_end.wait(30)
+        assert self.may_end.wait(DEAD_SECONDS)
         super().__exit__(None, None, None)
         self.ended.set()
 
@@ -32,7 +33,7 @@ def test_interrupted_run_does_not_wait_for_slow_stages(monkeypatch: pytest.Monke
         raise KeyboardInterrupt
     assert not runner.ended.is_set()
     runner.may_end.set()
-    assert runner.ended.wait(30)
+    assert runner.ended.wait(DEAD_SECONDS)
 
 
 @pytest.mark.parametrize("error", [None, ValueError])
@@ -49,11 +50,11 @@ def test_run_waits_for_its_stages(monkeypatch: pytest.MonkeyPatch, error: type[E
 
     running = Thread(target=run)
     running.start()
-    assert begun.wait(30)
+    assert begun.wait(DEAD_SECONDS)
     running.join(0.1)
     assert running.is_alive()
     runner.may_end.set()
-    running.join(30)
+    running.join(DEAD_SECONDS)
     assert runner.ended.is_set()
 
 

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from flows.index_events.listeners import FLOW
 from flows.index_events.unhandled import UnhandledEvent, is_handled
 from tests.flows.index_events.test_debounce import NOON, make_event
 
@@ -27,4 +28,4 @@ def test_invalid_event_is_handled_by_its_own_run_alone() -> None:
 
 def test_words_name_version_index_and_time() -> None:
     event = make_event("7", received=NOON + timedelta(seconds=1))
-    assert UnhandledEvent("d", event).words == "version 7 of rag.index.handbook, received 2026-11-21 12:00:01 UTC"
+    assert UnhandledEvent(FLOW, "d", event).words == "version 7 of rag.index.handbook, received 2026-11-21 12:00:01 UTC"

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from metric_core.errors import JudgeError
@@ -111,11 +111,3 @@ class CountingJudge:
         os.write(line, f"{text}\n".encode("utf-8", "replace"))
         os.close(line)
         return text
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait until the condition holds; fail after a long time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)

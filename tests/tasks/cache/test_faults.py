@@ -25,7 +25,8 @@ from tasks.database import database
 from tasks.judges.protocol import ChoiceAnswer
 from tasks.options.database_address import engine_url
 from tests.postgres import lose_connections, new_database, start_postgres
-from tests.tasks.cache.helpers import CountingJudge, key_of, numbered_questions, wait_until
+from tests.tasks.cache.helpers import CountingJudge, key_of, numbered_questions
+from tests.waiting import wait_until
 
 COUNT = 1500
 

@@ -15,6 +15,7 @@ from tasks.cache.codec import Codec
 from tasks.cache.get_or_compute import CachedComputation, OnValue
 from tasks.runtime.cancellation import Cancellation, cancellable
 from tests.tasks.cache.helpers import key_of
+from tests.waiting import DEAD_SECONDS
 
 TEXTS: Codec[str] = Codec("test", 1, lambda text: None if text == "void" else text.encode(), bytes.decode)
 
@@ -206,6 +207,6 @@ def test_a_cancelled_run_computes_nothing_more_and_does_not_wait(cache: AnswerCa
         waiting = Thread(target=copy_context().run, args=(stage,))
         waiting.start()
         raise KeyboardInterrupt
-    waiting.join(30)
+    waiting.join(DEAD_SECONDS)
     assert not waiting.is_alive()
     assert writer.asked == []

@@ -6,7 +6,8 @@ from sqlalchemy import update
 from tasks.cache import leases
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cache_tables import LEASES
-from tests.tasks.cache.helpers import key_of, wait_until
+from tests.tasks.cache.helpers import key_of
+from tests.waiting import wait_until
 
 KEYS = [key_of(str(number)) for number in range(1200)]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from tasks.cache import leases
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tests.tasks.cache.helpers import CountingJudge, numbered_questions, wait_until
+from tests.tasks.cache.helpers import CountingJudge, numbered_questions
+from tests.waiting import DEAD_SECONDS, wait_until
 
 PROCESSES = multiprocessing.get_context("spawn")
 
@@ -84,7 +85,7 @@ def fork_and_judge(url: str, log: Path) -> None:
     child.start()
     forked.set()
     thread.join()
-    child.join(60)
+    child.join(DEAD_SECONDS)
     child.kill()
     assert child.exitcode == 0
     assert [answer.stored for answer in stored.choose(numbered_questions(0, 20))] == [True] * 15 + [False] * 5

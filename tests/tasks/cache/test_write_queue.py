@@ -9,7 +9,7 @@ import pytest
 
 from tasks.cache import write_queue
 from tasks.cache.write_queue import QueuedValue, WriteQueue
-from tests.tasks.cache.helpers import wait_until
+from tests.waiting import wait_until
 
 SECONDS = 20.0
 

@@ -16,6 +16,7 @@ from tasks.history.history_tables import LAYOUT
 from tasks.history.history_tables import LAYOUT as HISTORY
 from tasks.options.database_address import engine_url
 from tests.postgres import new_database, new_schema
+from tests.waiting import DEAD_SECONDS
 
 
 @pytest.mark.parametrize("layout", [CACHE, HISTORY], ids=lambda each: each.purpose)
@@ -56,7 +57,7 @@ def test_several_may_open_a_new_database_of_postgresql_at_once(postgres_server: 
         barrier = Barrier(8)
 
         def count_tables(url: str = url, barrier: Barrier = barrier) -> int:
-            barrier.wait(30)
+            barrier.wait(DEAD_SECONDS)
             return Database(url, HISTORY).read(lambda connection: len(connection.dialect.get_table_names(connection)))
 
         with ThreadPoolExecutor(8) as pool:

@@ -11,6 +11,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RunCost
 from tests.tasks.history.run_folders import START, outcome_of, write_nights, write_run
+from tests.waiting import DEAD_SECONDS
 
 
 def test_a_run_is_recorded_with_its_figures(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_two_processes_write_at_once(url: str, tmp_path: Path) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(120)
+        worker.join(DEAD_SECONDS)
     assert [worker.exitcode for worker in workers] == [0, 0]
     runs = Catalogue(url).runs("nightly")
     assert [run.run_id for run in runs] == [f"run-{night}" for night in range(20)]

@@ -6,6 +6,7 @@ from datetime import timedelta
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import Incident, IncidentFinding
 from tests.tasks.history.run_folders import START
+from tests.waiting import DEAD_SECONDS
 
 GATE = IncidentFinding("gate:mean", "gate", "faithfulness is 0.61", START, "run-1", {"value": 0.61})
 
@@ -45,16 +46,16 @@ def test_of_several_writers_one_opens_and_one_closes(url: str) -> None:
 
     def work() -> None:
         catalogue = Catalogue(url)
-        barrier.wait(30)
+        barrier.wait(DEAD_SECONDS)
         opened.append(catalogue.open_incident("nightly", GATE))
-        barrier.wait(30)
+        barrier.wait(DEAD_SECONDS)
         closed.append(catalogue.close_incident("nightly", "gate:mean"))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(DEAD_SECONDS)
     assert [incident.times for incident in sorted(opened, key=lambda each: each.times)] == [1, 2, 3, 4]
     assert len({incident.incident_id for incident in opened}) == 1
     assert sum(incident is not None for incident in closed) == 1

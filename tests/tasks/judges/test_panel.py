@@ -16,6 +16,7 @@ from tasks.judges.scripted import Script, ScriptedJudge
 from tasks.runtime.cancellation import Cancellation, cancellable, current_cancellation
 from tasks.runtime.usage import Usage
 from tests.metric_core.prompts.questions import QUESTIONS
+from tests.waiting import DEAD_SECONDS
 
 VERDICT = ask_verdict("It rains.", "Rain.")
 ASPECT = QUESTIONS[QuestionKind.ASPECT]
@@ -112,7 +113,7 @@ def test_only_the_lead_answers_generate_questions() -> None:
 
 
 def test_members_are_asked_concurrently() -> None:
-    both_asked = Barrier(2, timeout=20)
+    both_asked = Barrier(2, timeout=DEAD_SECONDS)
 
     def answer(_question: object) -> str:
         both_asked.wait()

@@ -1,7 +1,6 @@
 """Settings that launch the small server, and a home whose judge is stopped after the test."""
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,19 +34,6 @@ def settings() -> Settings:
         return LaunchSettings.model_validate({**values, "environment": environment, **others})
 
     return of
-
-
-@pytest.fixture
-def wait_until() -> Callable[[Callable[[], bool]], None]:
-    """Return a function that waits until a condition is true."""
-
-    def wait(condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 30
-        while not condition():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
-    return wait
 
 
 def is_gone(pid: int) -> bool:

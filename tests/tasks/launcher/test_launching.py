@@ -7,7 +7,6 @@ import socket
 import stat
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -17,8 +16,7 @@ from metric_core.errors import ConfigError, JudgeError
 from tasks.launcher import LaunchSettings, RunningJudge, judge_status, launch_judge, stop_judge
 from tasks.launcher.start import start_judge
 from tests.tasks.launcher.conftest import Settings, is_gone
-
-WaitUntil = Callable[[Callable[[], bool]], None]
+from tests.waiting import wait_until
 
 
 def said_by(judge: RunningJudge) -> list[str]:
@@ -147,7 +145,7 @@ def test_without_waiting_it_is_there_but_not_ready(home: Path, settings: Setting
     assert "starting, or not answering" in str(status)
 
 
-def test_a_killed_judge_makes_way_for_a_new_one(home: Path, settings: Settings, wait_until: WaitUntil) -> None:
+def test_a_killed_judge_makes_way_for_a_new_one(home: Path, settings: Settings) -> None:
     first = launch_judge(settings(), home)
     os.kill(first.pid, signal.SIGKILL)
     wait_until(lambda: judge_status(home).record is None)
@@ -155,7 +153,7 @@ def test_a_killed_judge_makes_way_for_a_new_one(home: Path, settings: Settings, 
     assert launch_judge(settings(model="large"), home).pid != first.pid
 
 
-def test_processes_of_a_killed_judge_are_ended(home: Path, settings: Settings, wait_until: WaitUntil) -> None:
+def test_processes_of_a_killed_judge_are_ended(home: Path, settings: Settings) -> None:
     judge = launch_judge(settings("orphaning"), home)
     urlopen(judge.url.removesuffix("/v1") + "/end").close()
     wait_until(lambda: judge_status(home).record is None)
@@ -165,9 +163,7 @@ def test_processes_of_a_killed_judge_are_ended(home: Path, settings: Settings, w
     assert is_gone(judge.pid)
 
 
-def test_a_group_that_got_the_number_of_a_judge_after_a_restart_is_left_alone(
-    home: Path, settings: Settings, wait_until: WaitUntil
-) -> None:
+def test_a_group_that_got_the_number_of_a_judge_after_a_restart_is_left_alone(home: Path, settings: Settings) -> None:
     judge = launch_judge(settings("orphaning"), home)
     urlopen(judge.url.removesuffix("/v1") + "/end").close()
     wait_until(lambda: judge_status(home).record is None)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,7 @@ import pytest
 from metric_core.errors import JudgeError
 from tasks.launcher import RunningJudge, judge_status, launch_for_scope, launch_judge
 from tests.tasks.launcher.conftest import ROOT, Settings, is_gone
-
-WaitUntil = Callable[[Callable[[], bool]], None]
+from tests.waiting import wait_until
 
 RUN = """
 import sys, time
@@ -63,9 +61,7 @@ def test_one_that_does_not_start_is_explained_and_leaves_nothing(home: Path, set
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("behaviour", ["child", "stubborn,child"])
-def test_it_ends_when_its_run_is_killed(
-    home: Path, settings: Settings, wait_until: WaitUntil, number: signal.Signals, behaviour: str
-) -> None:
+def test_it_ends_when_its_run_is_killed(home: Path, settings: Settings, number: signal.Signals, behaviour: str) -> None:
     wanted = settings(behaviour)
     told = wanted.model_dump_json(exclude={"environment"})
     variables = wanted.variables()

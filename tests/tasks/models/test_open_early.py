@@ -13,8 +13,8 @@ from tasks.models.caches import open_cache
 from tasks.models.run_models import RunModels, open_early
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.judged_settings import JudgedSettings
-from tests.tasks.cache.helpers import wait_until
 from tests.tasks.judges.openai.fake_server import FULL, FakeServer
+from tests.waiting import wait_until
 
 
 @pytest.fixture

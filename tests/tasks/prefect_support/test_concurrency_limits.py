@@ -15,6 +15,7 @@ from tasks.options.judge_options import JudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings
 from tasks.prefect_support.concurrency_limits import create_limits, hold_slot, limit_name, limits_of
+from tests.waiting import DEAD_SECONDS
 
 
 def judge(url: str, slots: int | None = None) -> JudgeSettings:
@@ -72,7 +73,7 @@ class TestOnAServer:
         with ThreadPoolExecutor(3) as pool:
             # As Prefect runs tasks: a thread has the settings of its flow.
             for done in [pool.submit(copy_context().run, work) for _ in range(3)]:
-                done.result(timeout=60)
+                done.result(timeout=DEAD_SECONDS)
         assert most == 1
 
     def test_a_name_without_a_limit_is_refused(self) -> None:

@@ -11,6 +11,7 @@ from tasks.options.retriever_options import RetrieverOptions
 from tasks.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.retrievers.protocol import Passage
 from tests.json_endpoint import JsonEndpoint, Reply
+from tests.waiting import DEAD_SECONDS
 
 OWN = "tests.tasks.retrievers.own_index:Halls"
 
@@ -83,7 +84,7 @@ def test_queries_are_sent_concurrently() -> None:
     together = Barrier(3)
 
     def reply(*_: Any) -> tuple[int, Any]:
-        together.wait(timeout=20)
+        together.wait(timeout=DEAD_SECONDS)
         return 200, []
 
     assert len(fetch(reply, *"abc", concurrency=3)[0]) == 3

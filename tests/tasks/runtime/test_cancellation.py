@@ -9,6 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from tasks.runtime.cancellation import Cancellation, cancellable, current_cancellation
+from tests.waiting import DEAD_SECONDS
 
 
 def is_cancelled(work: Callable[[], None]) -> bool:
@@ -24,7 +25,7 @@ def test_threads_of_an_interrupted_block_are_cancelled() -> None:
     interrupted = Event()
 
     def compute() -> None:
-        assert interrupted.wait(10)
+        assert interrupted.wait(DEAD_SECONDS)
         found.append(is_cancelled(current_cancellation().check))
 
     with suppress(KeyboardInterrupt), cancellable():

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tasks.runtime.start_up import garbage_kept, working_meanwhile
-from tests.tasks.cache.helpers import wait_until
+from tests.waiting import wait_until
 
 _WITHOUT_PANDAS = """
 import sys

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from tasks.runtime.threads import map_threads
+from tests.waiting import DEAD_SECONDS
 
 
 def test_results_come_in_the_order_of_the_arguments() -> None:
@@ -14,7 +15,7 @@ def test_results_come_in_the_order_of_the_arguments() -> None:
         if number:
             later.set()
         else:
-            assert later.wait(10)
+            assert later.wait(DEAD_SECONDS)
         return -number
 
     assert map_threads(work, range(4), at_once=2) == [0, -1, -2, -3]

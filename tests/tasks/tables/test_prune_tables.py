@@ -22,7 +22,7 @@ from tasks.tables.row_index import RowIndexes
 from tasks.tables.table_files import atomic_write, filesystem
 from tasks.tables.table_store import StageRef, TableStore
 from tests.tasks.builders import samples_table
-from tests.tasks.cache.helpers import wait_until
+from tests.waiting import wait_until
 
 MONTH = datetime.now(UTC) - timedelta(days=30)
 DAY = 86_400

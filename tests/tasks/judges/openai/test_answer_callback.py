@@ -16,6 +16,7 @@ from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.runtime.cancellation import cancellable
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.judges.openai.fake_server import FULL, Fault
+from tests.waiting import DEAD_SECONDS
 
 QUESTIONS = [ask_verdict(f"claim {i}", f"context {i % 10}") for i in range(40)]
 ASPECT = ChoiceQuestion(QuestionKind.ASPECT, {"response": "r"}, ("yes", "no"), {"definition": "Is it kind?"}, votes=3)
@@ -75,7 +76,7 @@ def test_answers_before_the_loss_of_the_server_are_received(serve: Serve, open_j
             half.set()
 
     def stop() -> None:
-        half.wait(30)
+        half.wait(DEAD_SECONDS)
         server.stop()
 
     stopping = threading.Thread(target=stop)
@@ -121,9 +122,9 @@ def test_a_cancelled_run_stops_waiting_and_has_received_earlier_answers(serve: S
     with suppress(KeyboardInterrupt), cancellable():
         stage_thread = threading.Thread(target=copy_context().run, args=(stage,))
         stage_thread.start()
-        assert some.wait(30)
+        assert some.wait(DEAD_SECONDS)
         raise KeyboardInterrupt
-    stage_thread.join(30)
+    stage_thread.join(DEAD_SECONDS)
     assert not stage_thread.is_alive()
     assert len(raised) == 1
     assert 8 <= len(received) < len(QUESTIONS)

@@ -18,6 +18,7 @@ from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.judges.openai.fake_server import Fault
 from tests.tasks.judges.openai.socks_proxy import SocksProxy
+from tests.waiting import DEAD_SECONDS, wait_until
 
 KEY = "sk-very-secret-4711"
 QUESTIONS = [ask_verdict(f"claim {i}", f"context {i % 10}") for i in range(40)]
@@ -146,17 +147,18 @@ def test_a_replica_that_dies_during_a_run_and_returns(serve: Serve, open_judge: 
     results: list[Any] = []
     run = threading.Thread(target=lambda: results.extend(judge.choose(QUESTIONS)))
     run.start()
-    assert enough.wait(10)
+    assert enough.wait(DEAD_SECONDS)
     dying.stop()
-    run.join(20)
+    run.join(DEAD_SECONDS)
     assert [answer.label for answer in results] == ["yes"] * len(QUESTIONS)
     before = len(dying.asked)
     dying.start()
-    for _ in range(200):
+
+    def is_asked_again() -> bool:
         assert {answer.label for answer in judge.choose(QUESTIONS)} == {"yes"}
-        if len(dying.asked) > before:
-            break
-    assert len(dying.asked) > before
+        return len(dying.asked) > before
+
+    wait_until(is_asked_again, "a question to the server that is back")
 
 
 def test_the_only_server_is_restarted_during_a_run(serve: Serve, open_judge: OpenJudge) -> None:
@@ -168,11 +170,11 @@ def test_the_only_server_is_restarted_during_a_run(serve: Serve, open_judge: Ope
     results: list[Any] = []
     run = threading.Thread(target=lambda: results.extend(judge.choose(QUESTIONS)))
     run.start()
-    assert enough.wait(10)
+    assert enough.wait(DEAD_SECONDS)
     server.stop()
     assert results == []
     server.start()
-    run.join(20)
+    run.join(DEAD_SECONDS)
     assert [answer.label for answer in results] == ["yes"] * len(QUESTIONS)
 
 
@@ -235,7 +237,7 @@ def test_questions_from_several_threads_share_the_connection(serve: Serve, open_
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(DEAD_SECONDS)
     assert labels == ["yes"] * 160
     assert server.most_in_flight == 6
 

@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
@@ -20,6 +20,7 @@ from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.judges.openai.fake_server import free_port
+from tests.waiting import DEAD_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[4]
 STUB = ROOT.parent / "shared" / "peer" / "judge_stub.py"
@@ -36,17 +37,18 @@ def start() -> Iterator[Start]:
     running: list[subprocess.Popen[bytes]] = []
 
     def start_one(port: int, *options: str, program: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        given = program or (str(STUB), "--latency-ms", "2", "--max-seconds", "60")
+        given = program or (str(STUB), "--latency-ms", "2", "--max-seconds", "1800")
         command = [sys.executable, *given, "--port", str(port), *options]
         running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT))
-        for _ in range(200):
-            try:
-                urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
-            except URLError:
-                time.sleep(0.05)
-            else:
-                return running[-1]
-        raise AssertionError("the stub judge does not start")
+
+        def answers() -> bool:
+            with suppress(OSError):
+                urlopen(f"http://127.0.0.1:{port}/health", timeout=10).close()
+                return True
+            return False
+
+        wait_until(answers, "the stub judge")
+        return running[-1]
 
     yield start_one
     for process in running:
@@ -96,7 +98,7 @@ def test_a_killed_and_restarted_process(start: Start, monkeypatch: pytest.Monkey
     process.kill()
     process.wait()
     start(port)
-    run.join(30)
+    run.join(DEAD_SECONDS)
     assert len(results) == len(VERDICTS)
     assert None not in results
     judge.close()
@@ -106,7 +108,7 @@ def test_the_lean_model_of_a_gpu_replies_and_counts_as_the_stub(start: Start) ->
     questions = [ask_verdict(f"claim {i % 9}", f"context {i % 7} " + "word " * 90) for i in range(60)]
     names = ("chat_requests", "est_prompt_tokens", "est_cached_tokens", "est_completion_tokens")
     found = []
-    for program in ([str(STUB), "--gpu", "--max-seconds", "60"], ["-m", "benchmarks.gpu_judge"]):
+    for program in ([str(STUB), "--gpu", "--max-seconds", "1800"], ["-m", "benchmarks.gpu_judge"]):
         port = free_port()
         start(port, "--step-ms", "1", "--prefill-tps", "1000000", program=program)
         url = f"http://127.0.0.1:{port}"

@@ -11,6 +11,7 @@ from tasks.options.judge_options import JudgeSettings
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.judged_settings import JudgedSettings
 from tests.tasks.judges.openai.conftest import Serve
+from tests.waiting import DEAD_SECONDS
 
 
 def ask(url: str, answers: str, claim: str) -> None:
@@ -33,7 +34,7 @@ def fork_and_ask(url: str, answers: str) -> None:
     ask(url, answers, "claim")
     forked = multiprocessing.get_context("fork").Process(target=ask_in_a_forked_process, args=(url, answers, opened))
     forked.start()
-    forked.join(60)
+    forked.join(DEAD_SECONDS)
     forked.kill()
     assert forked.exitcode == 0
     ask(url, answers, "another claim")

@@ -18,6 +18,7 @@ from tasks.runtime.cancellation import Cancellation, cancellable
 from tasks.runtime.usage import CutOff
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.judges.openai.fake_server import FULL, PLAIN
+from tests.waiting import DEAD_SECONDS, wait_until
 
 TEXT = "The Orla ferry sails twice a day, from Tarn to Lindau and back. It takes two hours. Dogs travel free of charge."
 ENDLESS = '{"claims": [' + '"The Orla ferry sails twice a day.", ' * 40
@@ -151,13 +152,6 @@ def test_repetition_is_recognized(text: str, expected: bool) -> None:
     assert repeats_itself(text) is expected
 
 
-def _wait_for(condition: Any) -> bool:
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return bool(condition())
-
-
 def test_a_cancelled_run_closes_its_requests_at_the_server(serve: Serve, open_judge: OpenJudge) -> None:
     server = serve()
     judge = open_judge(server)
@@ -173,11 +167,11 @@ def test_a_cancelled_run_closes_its_requests_at_the_server(serve: Serve, open_ju
         stopped.set()
 
     threading.Thread(target=ask, daemon=True).start()
-    assert _wait_for(lambda: server.in_flight == 5)
+    wait_until(lambda: server.in_flight == 5)
     assert any("waiting for 5 replies" in line for line in describe_activities())
     runs[0].cancel()
-    assert stopped.wait(10)
-    assert _wait_for(lambda: server.in_flight == 0)
+    assert stopped.wait(DEAD_SECONDS)
+    wait_until(lambda: server.in_flight == 0)
     assert not any("waiting for" in line for line in describe_activities() if str(server.port) in line)
     server.delay = 0.0
     assert judge.choose([ask_verdict("It rains.", "Rain.")])[0].label == "yes"
@@ -188,9 +182,9 @@ def test_a_request_that_times_out_is_closed_at_the_server(serve: Serve, open_jud
     judge: OpenAIJudge = open_judge(server, timeout=0.5, max_retries=1)
     server.delay = 60.0
     threading.Thread(target=lambda: judge.choose([ask_verdict("It rains.", "Rain.")]), daemon=True).start()
-    assert _wait_for(lambda: any("1 timeout" in line for line in describe_activities()))
+    assert wait_until(lambda: any("1 timeout" in line for line in describe_activities()))
     server.delay = 0.0
-    assert _wait_for(lambda: server.in_flight == 0)
+    wait_until(lambda: server.in_flight == 0)
 
 
 def test_activity_says_what_is_waited_for() -> None:
