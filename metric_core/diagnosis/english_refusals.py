@@ -14,6 +14,13 @@ _FACT = (
     r"(?:information|info|details?|specifics|data|answers?|mention|knowledge|idea|clue|records?|references?"
     r"|documents?|documentation|passages?|sources?|results?|matches|context|content|articles?|recommendations?|access)"
 )
+_MISSING = (
+    r"(?:(?:information|info|details?|specifics|data|answers?|mention)(?:\W*$| (?:about|on|in|to|regarding|concerning"
+    r"|for|from|within|at|that|which|of|as|provided|available|given|found|here|whether|related|relating)\b)"
+    r"|(?:documents?|documentation|passages?|contexts?|sources?|articles?|results?|records?|content)(?:\W*$"
+    r"| (?:about|on|regarding|concerning|that|which|provided|available|found|returned|retrieved|related)\b))"
+)
+"""A fact or source that is missing, and not the first part of another noun: "there is no data limit" is an answer."""
 _ANSWER = r"(?:answers?|information|info|details?|question|query|that|this|it)"
 _TELLS = (
     r"(?:contain|provide(?! for)|mention|includ|specif|state|say|address|give|discuss|cover|indicat|describe|list|offer"
@@ -116,17 +123,16 @@ _NOTHING_FOUND = (
     rf"\b(?:none of|neither|no) (?:\w+ ){{0,3}}?{_SOURCE} (?:\w+ )?{_TELLS}",
     rf"\b(?:i|we) (?:\w+ )?lack (?:\w+ ){{0,3}}?{_FACT}\b",
     (
-        r"\bthere(?: is|'s| are| was| were) (?:\w+ly )?(?:no|not enough|not any|insufficient|nothing)(?: [\w-]+){0,3}? "
-        rf"(?:{_SOURCE}|mention|details?|answers?|results?|records?)\b"
+        r"\bthere(?:(?: is|'s| are| was| were) (?:\w+ly )?(?:no|not|insufficient|nothing)| isn't| aren't)"
+        rf"(?: [\w-]+){{0,3}}? {_MISSING}"
     ),
-    rf"\bthere (?:isn't|aren't|is not|are not)(?: \w+){{0,3}}? {_FACT}\b",
     (
         r"\bthere(?: is|'s| are| was| were) (?:no|nothing) [^.;]{0,60} (?:mentioned|specified|stated|provided"
         rf"|(?:in|on|about)(?: \w+){{0,4}}? {_SOURCE})\b"
     ),
     (
-        rf"{_OPENING}(?:there (?:is|are|was|were) )?(?:no|not enough|insufficient)(?: [\w-]+){{0,3}}? {_FACT}"
-        rf"(?:(?: \w+){{0,8}}? (?:{_TOLD}|returned|retrieved|located|identified|(?:on|about) (?:this|that))\b|\W*$)"
+        rf"{_OPENING}(?:no|not enough|insufficient)(?: [\w-]+){{0,3}}? {_FACT}(?:(?: \w+){{0,8}}? (?:{_TOLD}|returned"
+        r"|retrieved|located|identified)\b|(?: (?:on|about|regarding)(?: \w+){1,4})?\W*$)"
     ),
     rf"\bno (?:\w+ ){{0,2}}(?:information|mention|details?|answer)(?: \w+){{0,4}} {_TOLD}\b",
     r"\bno mention (?:of|is made)\b",
@@ -136,13 +142,14 @@ _NOTHING_FOUND = (
     r"\b(?:i|we) (?:did not|didn't|have not|haven't) come across\b",
     r"\b(?:i|we)(?: have|'ve) (?:nothing|no (?:idea|clue|answer|record|way)) (?:on|about|for|of|to)\b",
     r"^not (?:that i(?:'m| am)? (?:know|aware)|to my knowledge)\b",
-    rf"\b(?:not|never) (?:\w+ )?(?:to be )?{_TOLD} (?:\w+ )?(?:in|by|from|within|on) (?:\w+ ){{1,4}}?{_SOURCE}\b",
-    rf"n't (?:\w+ )?{_TOLD} (?:\w+ )?(?:in|by|from|within|on) (?:\w+ ){{1,4}}?{_SOURCE}\b",
+    (
+        rf"(?:\bnot|\bnever|n't) (?:\w+ )?(?:to be )?{_TOLD} (?:\w+ )?(?:in|by|from|within|on) "
+        rf"(?:\w+ ){{1,4}}?{_SOURCE}\b"
+    ),
     r"\bnot (?:\w+ )?(?:mentioned|specified|stated) (?:\w+ )?(?:in|by|from|within|on) (?:the|this|these|any|my|your)\b",
     (
         rf"^(?:the |an |your |no )?(?:\w+ )?{_ANSWER}\b[^.;]{{0,60}} (?:is|was|are|were|can|could)(?:{_NOT}|not) "
-        rf"(?:be )?"
-        rf"(?:\w+ )?(?:(?:in|within|part of)(?: \w+){{1,4}}? {_SOURCE}|{_TOLD}(?: to me| here| from (?:this"
+        rf"(?:be )?(?:\w+ )?(?:(?:in|within|part of)(?: \w+){{1,4}}? {_SOURCE}|{_TOLD}(?: to me| here| from (?:this"
         rf"|these))?\W*$)"
     ),
     (

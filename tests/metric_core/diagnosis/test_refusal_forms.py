@@ -21,6 +21,8 @@ REFUSALS: dict[str, dict[RefusalKind, tuple[str, ...]]] = {
             "I dont have that information",
             "The handbook does not say whether it pays.",
             "There is no information about this.",
+            "There isn't enough detail in the passages.",
+            "There are no matching documents.",
             "Unable to answer based on given passages.",
             "No relevant documents were found.",
             "The answer is not in the context.",
@@ -149,6 +151,9 @@ ANSWERS = (
     "Access to the data is not provided to guests.",
     "It is not appropriate to share passwords with colleagues.",
     "As an assistant professor you cannot sign this.",
+    "There is no data limit on this plan.",
+    "There is no information desk on this floor.",
+    "There aren't many sources of income in the valley.",
     "There is no evidence that the bridge was ever closed.",
     "He said “I don’t know” and left the room.",
     'The message "Unable to find information in this document" means that the index is empty.',
@@ -233,6 +238,7 @@ def test_a_long_answer_ends_the_reading_early_with_the_same_result() -> None:
 def test_looking_for_all_forms_at_once_finds_what_each_form_finds() -> None:
     forms = [form for language in FORMS.values() for forms in language.values() for form in forms]
     assert not [form for form in forms if re.search("[A-Z]", re.sub(r"\\.", "", form))]  # text is in lower case
+    assert not [form for form in forms if re.compile(form).groups]  # a group of the pattern is a kind
     texts = [text for kinds in REFUSALS.values() for texts in kinds.values() for text in texts] + list(ANSWERS)
     for sentence in (part for text in texts for part in split_sentences(text)):
         plain = refusal_forms._prepare(sentence)
