@@ -262,20 +262,21 @@ is null, or the scale of the value if rows have different scales."""
 
 DIAGNOSES = TableSchema(
     Stage.DIAGNOSIS,
-    1,
+    2,
     (
         _ROW_ID,
         _text("diagnosis"),
         _text("part"),
         _text("reason"),
         pa.field("declines", pa.bool_(), nullable=False),
+        _text("refusal_kind"),
         pa.field("refusal_by_judge", pa.bool_(), nullable=False),
         pa.field("lacking", pa.list_(pa.string())),
     ),
 )
 """One row per sample. `diagnosis` is null where a row cannot be diagnosed, for `reason`; `part` is the part of the
-system that the fault is due to; `lacking` are verdicts that the run has not asked for and that could have shown another
-fault."""
+system that the fault is due to; `refusal_kind` is null unless the row declines in a known form; `lacking` are verdicts
+that the run has not asked for and that could have shown another fault."""
 
 SCHEMAS: dict[Stage, TableSchema] = {
     schema.stage: schema

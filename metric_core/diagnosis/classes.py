@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from metric_core import reasons
 from metric_core.columns import RESPONSE
+from metric_core.diagnosis.refusal_kinds import RefusalKind
 from metric_core.diagnosis.row_facts import Fact, RowFacts, both, negate
 from metric_core.evidence import Evidence
 from metric_core.stages import Product
@@ -153,6 +154,7 @@ class Diagnosis:
         reason: Reason why it cannot; None otherwise.
         lacking: Products that could have shown another fault and that the run has not asked for.
         declines: True if the response declines to answer.
+        refusal_kind: Kind of refusal that a response is which declines; None if its form is of no kind.
         is_judged_refusal: True if the judge's answer says whether it declines, and not the forms of refusals.
     """
 
@@ -160,6 +162,7 @@ class Diagnosis:
     reason: str | None = None
     lacking: tuple[Product, ...] = ()
     declines: bool = False
+    refusal_kind: RefusalKind | None = None
     is_judged_refusal: bool = False
 
 
@@ -184,10 +187,14 @@ def diagnose(evidence: Evidence, products: frozenset[Product]) -> Diagnosis:
         return Diagnosis(None, reasons.missing_column(RESPONSE) if response is None else reasons.empty_column(RESPONSE))
     facts = RowFacts(evidence, products)
     found = _first(facts)
-    known = {"declines": facts.declines, "is_judged_refusal": facts.is_judged_refusal}
-    if found is not None:
-        return Diagnosis(found.name, None, tuple(facts.lacking), **known)
-    return Diagnosis(None, _explain(facts), tuple(facts.lacking), **known)
+    return Diagnosis(
+        None if found is None else found.name,
+        _explain(facts) if found is None else None,
+        tuple(facts.lacking),
+        declines=facts.declines,
+        refusal_kind=facts.refusal_kind,
+        is_judged_refusal=facts.is_judged_refusal,
+    )
 
 
 def _first(facts: RowFacts) -> DiagnosisClass | None:

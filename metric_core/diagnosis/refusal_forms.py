@@ -1,188 +1,179 @@
-"""Recognize responses that decline to answer by the forms that such sentences have.
+"""Recognize responses that give no answer by the forms that such sentences have, and tell which kind they are.
 
-The list is short and covers the languages named in `LANGUAGES`. It knows the usual wordings ("I do not know", "the
-documents do not mention it"), not every way to avoid an answer: a judge with a language model recognizes more.
+The forms cover the languages named in `LANGUAGES`. They know the usual ways to say that one cannot help, that nothing
+was found, or to ask what is meant, not every way to avoid an answer: a judge with a language model recognizes more.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
 
-_EN_SOURCE = (
-    r"(?:context|document|documentation|information|knowledge base|passage|source|text|excerpt|article|data|content"
-    r"|handbook|manual)s?"
-)
-_EN_NOT = r"(?:do|does|did|is|are|was|were|has|have)(?: not|n't)(?: \w+){0,2}?"
-_FORMS: dict[str, tuple[str, ...]] = {
-    "en": (
-        (
-            r"\b(?:i|we)(?:'m| am| are|'re)? (?:do not|don't|did not|didn't|can ?not|can't|could not|couldn't|not"
-            r"|unable to)"
-            r"(?: \w+)? (?:know|sure|certain|find|answer|determine|have|aware|provide|give|tell|say|locate|able|see"
-            r"|help)\b"
-        ),
-        r"\b(?:i|we)(?:'m| am| are|'re) (?:unable|unsure|uncertain)\b",
-        r"\b(?:i|we) have no (?:\w+ )?(?:information|answer|knowledge|idea|data)\b",
-        (
-            rf"\b{_EN_SOURCE}\b[^.;]{{0,40}}? {_EN_NOT} (?:contain|provid|mention|includ|specif|stat|say|address|give"
-            r"|discuss|cover|enough|sufficient|available|indicat|clear|explicit)"
-        ),
-        (
-            r"\bthere(?: is|'s| are| was) (?:no|not enough|not any|insufficient)(?: \w+){0,3}? "
-            rf"(?:{_EN_SOURCE}|mention|details?|evidence|answer)\b"
-        ),
-        r"\bthere(?: is|'s) no [^.;]{0,60} (?:mentioned|specified|stated|provided)\b",
-        r"\bno (?:\w+ ){0,2}(?:information|mention|details?|answer)(?: \w+){0,4} (?:provided|given|available|found)\b",
-        (
-            r"\bnot (?:\w+ )?(?:mentioned|specified|stated|provided|given|available|found|discussed|included|addressed"
-            r"|clear|covered) (?:in|by|from) (?:the|this|these|any)\b"
-        ),
-        r"\b(?:can ?not|could not|can't|couldn't) be (?:determined|answered|found|inferred|verified)\b",
-        r"\binsufficient (?:information|context|data)\b",
-        r"^(?:it is|it's|that is|this is) (?:unclear|unknown|not known|not clear)\b",
-        r"^(?:unknown|n/?a|not sure|no answer|none|no idea|no information)\W*$",
-    ),
-    "de": (
-        r"\b(?:ich|wir) (?:weiß|weiss|wissen)\b[^.;]{0,30}\bnicht\b",
-        (
-            r"\b(?:kann|können|konnte|konnten)\b[^.;]{0,60}\b(?:nicht|keine)\b[^.;]{0,40}\b(?:beantwort|finden|gefunden"
-            r"|sagen|ermittel|entnehmen|angeben|machen|entnommen)"
-        ),
-        (
-            r"\b(?:habe|haben|liegen|liegt|gibt es|enthält|enthalten|finde|finden sich|findet sich)\b[^.;]{0,60}"
-            r"\bkeine(?:n|rlei)? (?:\w+ )?(?:information|angabe|hinweis|antwort|auskunft|daten)"
-        ),
-        (
-            r"\b(?:dokument\w*|handbuch|kontext|text\w*|quelle\w*|unterlagen|informationen|passage\w*)\b[^.;]{0,60}"
-            r"\b(?:nicht|nichts)\b[^.;]{0,40}\b(?:erwähn|genannt|enthalten|angegeben|hervor|beschrieben|steh|zu finden)"
-        ),
-        r"\b(?:erwähnt|erwähnen|nennt|nennen|sagt|sagen|enthält|enthalten) (?:\w+ ){0,3}(?:nicht|nichts|keine)\b",
-        r"\bdazu (?:\w+ )?(?:keine|nichts)\b",
-        r"\b(?:steht|stehen|geht|weiß|weiss) (?:ich |aus \w+ \w+ )?(?:leider )?nicht\b(?: (?:im|in|aus|hervor)\b|\W*$)",
-    ),
-    "fr": (
-        (
-            r"\b(?:je|nous) ne (?:\w+ )?(?:sais|savons|peux|pouvons|trouve|trouvons|dispose|disposons|suis|sommes"
-            r"|connais)"
-            r"\b[^.;]{0,30}\b(?:pas|aucune?)\b"
-        ),
-        r"\b(?:ne|n')\s?(?:mentionn|contien|préci|indiqu|fourni|perme|donn)\w*\b[^.;]{0,20}\b(?:pas|aucune?|rien)\b",
-        r"\b(?:aucune|pas d'|pas de|pas assez d') ?(?:information|mention|réponse|précision|donnée)",
-        r"\bje l'ignore\b",
-    ),
-    "es": (
-        r"\bno (?:lo )?(?:sé|sabemos|puedo|podemos|encuentro|encontré|encontramos|dispongo|disponemos|tengo|tenemos)\b",
-        (
-            r"\bno (?:se )?(?:menciona|mencionan|contiene|contienen|especifica|especifican|indica|indican|proporciona"
-            r"|proporcionan|dice|dicen|incluye|incluyen)\b"
-        ),
-        r"\bno hay (?:\w+ )?(?:información|datos|mención|respuesta|detalles)\b",
-    ),
-    "it": (
-        r"\bnon (?:lo )?(?:so|sappiamo|posso|possiamo|trovo|ho trovato|dispongo|sono in grado)\b",
-        (
-            r"\bnon (?:\w+ )?(?:menziona|menzionano|contiene|contengono|specifica|specificano|indica|indicano|fornisce"
-            r"|forniscono|dice|dicono)\b"
-        ),
-        r"\bnon (?:ci sono|c'è|è presente|sono presenti|ho) (?:\w+ ){0,2}(?:informazion|dat|risposta|dettagli)",
-        r"\bnessuna (?:informazione|risposta|menzione)\b",
-    ),
-    "pt": (
-        r"\bnão (?:o )?(?:sei|sabemos|posso|podemos|consigo|encontrei|encontramos|tenho|temos|disponho)\b",
-        r"\bnão (?:é |são |se )?(?:mencion|contém|contêm|especific|indica|fornec|diz|inclu)",
-        r"\bnão há (?:\w+ )?(?:informaç|dados|menção|resposta)",
-    ),
-    "nl": (
-        r"\b(?:ik|we|wij) (?:weet|weten|kan|kunnen|kon|konden|heb|hebben|vind|vinden)\b[^.;]{0,40}\b(?:niet|geen)\b",
-        r"\bweet (?:ik|wij|we) (?:helaas )?niet\b",
-        (
-            r"\b(?:document\w*|handboek|context|tekst\w*|bron\w*)\b[^.;]{0,40}\b(?:niet|geen|niets)\b[^.;]{0,30}"
-            r"\b(?:vermeld|genoemd|informatie|bevat|staat)"
-        ),
-        r"\b(?:vermeldt|noemt|bevat|bevatten) (?:\w+ ){0,3}(?:niet|geen|niets)\b",
-        r"\ber (?:is|staat|zijn) (?:\w+ )?geen (?:informatie|gegevens|antwoord)",
-    ),
-    "pl": (
-        r"\bnie (?:wiem|wiemy|mogę|możemy|znalazłem|znalazłam|znaleźliśmy|mam|jestem w stanie)\b",
-        r"\b(?:dokument\w*|kontek\w*|tekst\w*|źród\w*)\b[^.;]{0,30}\bnie (?:zawiera|wspomina|podaje|określa|mówi)",
-        r"\bbrak (?:informacji|danych|odpowiedzi|wzmianki)",
-    ),
-    "ru": (
-        r"\bя не (?:знаю|могу|нашел|нашёл|нашла)\b",
-        r"\bне (?:указано|упоминается|упомянуто|содержит|содержат|содержится|найдено)\b",
-        r"\bнет (?:\w+ )?(?:информации|данных|ответа|сведений)",
-    ),
-    "zh": (
-        r"(?:我|我们)(?:不知道|无法|不能|不清楚|不确定)",
-        r"(?:没有|未)(?:提及|提到|提供|包含|说明|找到|相关)",
-        r"无法(?:回答|确定|提供|找到)",
-    ),
-    "ja": (
-        r"(?:わかりません|分かりません|存じません|お答えできません|回答できません|見つかりません)",
-        r"(?:記載されていません|記載がありません|言及されていません|情報がありません)",
-    ),
-}
-"""Language -> patterns of sentences that decline to answer."""
+from metric_core.diagnosis.refusal_kinds import RefusalKind
+from metric_core.diagnosis.refusals_by_language import FORMS
 
-LANGUAGES = tuple(_FORMS)
+LANGUAGES = tuple(FORMS)
 """Languages of the forms."""
 
 _BOUNDARY = r"\b"
 
 
 def _one_pattern() -> str:
-    """Return a pattern of all forms, in which the boundary that most begin with is looked for once."""
-    forms = [form for forms in _FORMS.values() for form in forms]
-    bounded = "|".join(form.removeprefix(_BOUNDARY) for form in forms if form.startswith(_BOUNDARY))
-    return "|".join([f"{_BOUNDARY}(?:{bounded})", *(form for form in forms if not form.startswith(_BOUNDARY))])
+    """Return a pattern of all forms with a group per kind, in which a boundary is looked for once for each kind."""
+    groups = []
+    for kind in RefusalKind:
+        forms = [form for language in FORMS.values() for form in language.get(kind, ())]
+        bounded = "|".join(form.removeprefix(_BOUNDARY) for form in forms if form.startswith(_BOUNDARY))
+        others = (form for form in forms if not form.startswith(_BOUNDARY))
+        groups.append(f"(?P<{kind.name}>{'|'.join([f'{_BOUNDARY}(?:{bounded})', *others])})")
+    return unicodedata.normalize("NFC", "|".join(groups))
 
 
-_PATTERN = re.compile(_one_pattern(), re.IGNORECASE)
-_LOWER_CASE_PATTERN = re.compile(_one_pattern())
-_COURTESY = re.compile(
-    r"(?i)\b(?:sorry|apologi[sz]e|unfortunately,?$|please (?:ask|contact|consult|check|refer|see|reach|provide"
-    r"|give)"
-    r"|let me know|feel free|happy to help|glad to help|anything else|i hope|thank|tut mir leid|leider\W*$"
-    r"|bitte (?:frag|wend|kontakt)|désolée?|veuillez|lo siento|por favor"
-    r"|mi dispiace|desculpe|helaas\W*$|przepraszam|извините)\b"
+_PATTERN = re.compile(_one_pattern())
+_CAVEAT = re.compile(
+    r"\b(?:(?:legal|medical|financial|investment|tax|professional|personal|personali[sz]ed|hold|specific|exact|definitive"
+    r"|real-time) (?:\w+ )?(?:advice|opinions?|recommendations?|beliefs?|diagnos\w+|guidance|answers?|figures?"
+    r"|numbers?)|(?<!or )recommend)\b"
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
+"""Objects of policy refusals that as often only qualify the answer which follows them."""
+_COURTESY = re.compile(
+    r"\b(?:sorry|apolog(?:ize|ise|ies)|(?:unfortunately|regrettably|leider|helaas)\W*$"
+    r"|please (?:ask|contact|consult|check|refer|see|reach|provide|give|feel|try|visit|let|seek)|let me know|feel free"
+    r"|(?:happy|glad|here) to (?:help|assist)|anything else|i hope|thank(?:s| you)|i understand|you're welcome"
+    r"|i(?:'m| am) (?:just |only )?an ai|if you have (?:any |more |other |further )+|i'll do my best"
+    r"|you (?:can|could|may|might|should) (?:\w+ )?(?:ask|contact|consult|check|refer|visit|reach|seek|try)"
+    r"|i (?:\w+ )?(?:recommend|suggest|advise|encourage) (?:\w+ )?(?:contact|consult|check|reach|seek|visit|ask)\w*"
+    r"|tut mir leid|bitte (?:frag|wend|kontakt)\w*|désolée?|veuillez|lo siento|por favor|mi dispiace|desculpe"
+    r"|przepraszam|извините)\b|क्षमा|माफ़|खेद|抱歉|对不起|申し訳"
+)
+"""Sentences that neither answer nor refuse: apologies, offers, and whom to ask instead."""
+_TURN = re.compile(
+    r"(?:(?:but|however|that (?:being )?said|nevertheless|nonetheless|having said that|aber|allerdings|jedoch|mais"
+    r"|cependant|toutefois|pero|sin embargo|no obstante|ma|tuttavia|mas|porém|maar|echter|ale|jednak|но|однако)\b"
+    r"|लेकिन|हालांकि|हालाँकि|但|ただし)(?!,? it(?:'s| is) (?:\w+ )?(?:important|essential|crucial))"
+)
+"""Openings of the answer that follows what a response does not say; not of an admonition."""
+_ABOUT_SOURCE = re.compile(
+    r"\b(?:contexts?|documents?|passages?|texts?|articles?|sources?|excerpts?|they|it) (?:\w+ )?(?:mentions?|discuss\w*"
+    r"|focus\w*|covers?|describes?|talks?|provides?|contains?|refers?|deals?|includes?)\b"
+)
+_OPTIONS = re.compile(
+    r"(?:(?:it|that) depends|(?:there (?:are|is|exist|have been|were)|es gibt|il y a|il existe|hay|existen) (?:\w+ )?"
+    r"(?:many|several|multiple|a few|quite|different|various|a number|numerous|two|three|more than|a lot|some|mehrere"
+    r"|viele|verschiedene|plusieurs|différent\w*|vari[oa]s|much[oa]s|diferentes))\b"
+)
+"""Openings of the options that a clarifying question offers."""
+_NO_APOSTROPHE = re.compile(r"\b(do|does|did|is|are|was|were|has|have|could|would|should|ca|wo)nt\b")
+_MARKUP = re.compile(r"[*_`#>~]+|^\s*[-\u2022]\s+", re.MULTILINE)
+_QUOTE = re.compile(r"[\"“„«][^\"“”„«»]{0,300}[\"”“»]")
+_QUOTE_MARKS = '"“”„«»'
+_ADDITION = r"(?! (?:\w+ ){0,3}?(?:also|potentially|rather)\b)"
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।])|\n+")
+_CLAUSE_END = re.compile(
+    rf"{_SENTENCE_END.pattern}|,?\s+(?=(?:but{_ADDITION}|however,|aber|mais|pero|लेकिन)\s)"
+    r"|,\s+(?=(?:while|whereas|although|though|während|obwohl|tandis que|bien que|mientras que|aunque|जबकि)\s)"
+)
 _MOST_SENTENCES = 200
 """Sentences that are read; a text that declines says so early."""
 
 
 def is_refusal(sentence: str) -> bool:
-    """Return whether a sentence declines to answer.
+    """Return whether a sentence is a form of refusal of any kind.
 
     >>> [is_refusal(text) for text in ("The handbook does not mention a gym.", "Das steht nicht im Handbuch.")]
     [True, True]
     >>> is_refusal("The gym is free on Mondays.")
     False
     """
-    if sentence.isascii():  # a pattern that minds the case is three times as fast, and finds the same in lower case
-        return _LOWER_CASE_PATTERN.search(sentence.lower()) is not None
-    return _PATTERN.search(unicodedata.normalize("NFC", sentence).replace("\u2019", "'")) is not None
+    return _sentence_kind(_prepare(sentence)) is not None
 
 
 def declines(text: str) -> bool:
-    """Return whether a text declines to answer: at least half of it, by length, does, courtesies aside.
+    """Return whether a text gives no answer: whether it has a `refusal_kind`.
 
-    An answer that only notes what else is unknown does not decline.
-
-    >>> declines("I am sorry, but I could not find anything about this in the handbook. Please ask your team lead.")
-    True
     >>> declines("The trip takes two hours by ferry from either port. The price is not mentioned in the text.")
     False
-    >>> declines("")
-    False
     """
-    declining = other = 0
-    for sentence in split_sentences(text):
-        if is_refusal(sentence):
-            declining += len(sentence)
-        elif not _COURTESY.search(sentence) and not sentence.endswith(("?", "？")):
-            other += len(sentence)
-    return declining > 0 and declining >= other
+    return refusal_kind(text) is not None
+
+
+def refusal_kind(text: str) -> RefusalKind | None:
+    """Return the kind of refusal that a text is; None for an answer.
+
+    A text is a refusal if at least half of it refuses, by length, courtesies aside; what comes before the first refusal
+    counts twice, so that an answer which only notes what else is unknown is an answer. So is a text that goes on
+    "However, ..." right after a refusal. A policy refusal that opens the text decides alone, whatever admonition
+    follows it. A clarifying question is one if nothing but the options to choose from comes before it.
+
+    >>> refusal_kind("I am sorry, but I could not find anything about this. Please ask your team lead.")
+    <RefusalKind.NOTHING_FOUND: 'nothing found'>
+    >>> refusal_kind("I can't assist with that. It is important to respect the law.")
+    <RefusalKind.POLICY_REFUSAL: 'policy refusal'>
+    >>> refusal_kind("There are two models. Which one do you mean?")
+    <RefusalKind.CLARIFYING_QUESTION: 'clarifying question'>
+    >>> refusal_kind("I do not know the price. However, the ferry takes two hours."), refusal_kind("")
+    (None, None)
+    """
+    reading = _Reading()
+    clauses = _split(_prepare(text), _CLAUSE_END)
+    unread = sum(map(len, clauses))
+    for clause in clauses:
+        reading.add(clause)
+        unread -= len(clause)
+        if reading.is_answer_despite(unread):
+            return None
+    return reading.kind
+
+
+class _Reading:
+    """Lengths and kinds of the clauses of a text that were read so far."""
+
+    def __init__(self) -> None:
+        self._first: RefusalKind | None = None
+        self._declining = self._other = 0
+        self._opens_with_policy = self._decides = self._turned = False
+        self._offers_options = self._ends_asking = self._refused_last = False
+
+    def add(self, clause: str) -> None:
+        """Read the next clause."""
+        kind = _sentence_kind(clause)
+        if kind is RefusalKind.CLARIFYING_QUESTION:
+            self._ends_asking = True
+        elif kind is not None:
+            self._refuse(kind, clause)
+        elif not _COURTESY.search(clause) and not clause.endswith(("?", "？")):
+            self._say(clause)
+
+    @property
+    def kind(self) -> RefusalKind | None:
+        """Kind of the text; None for an answer."""
+        if self._first is None:
+            asks = self._ends_asking and (self._offers_options or not self._other)
+            return RefusalKind.CLARIFYING_QUESTION if asks else None
+        if self._turned:
+            return None
+        return self._first if self._decides or self._other <= self._declining else None
+
+    def is_answer_despite(self, unread: int) -> bool:
+        """Return whether the text is an answer even if all that follows, of this length, refuses."""
+        return not (self._decides or self._offers_options) and self._other > self._declining + unread
+
+    def _refuse(self, kind: RefusalKind, clause: str) -> None:
+        if self._first is None:
+            self._first = kind
+            self._opens_with_policy = kind is RefusalKind.POLICY_REFUSAL and not self._other
+        if self._opens_with_policy and not self._other:
+            self._decides = self._decides or not _CAVEAT.search(clause)
+        self._declining += len(clause)
+        self._refused_last = True
+
+    def _say(self, clause: str) -> None:
+        self._ends_asking = False
+        if self._first is None and not self._other:
+            self._offers_options = _OPTIONS.match(clause) is not None
+        if self._refused_last and _TURN.match(clause) and not _ABOUT_SOURCE.search(clause):
+            self._turned = True
+        self._refused_last = False
+        self._other += len(clause) * (2 if self._first is None else 1)
 
 
 def split_sentences(text: str) -> Sequence[str]:
@@ -191,5 +182,24 @@ def split_sentences(text: str) -> Sequence[str]:
     >>> split_sentences("It rains. Take a coat; go.")
     ['It rains.', 'Take a coat;', 'go.']
     """
-    parts = (part.strip() for part in _SENTENCE_END.split(text, maxsplit=_MOST_SENTENCES))
+    return _split(text, _SENTENCE_END)
+
+
+def _split(text: str, end: re.Pattern[str]) -> list[str]:
+    parts = (part.strip() for part in end.split(text, maxsplit=_MOST_SENTENCES))
     return [part for part in parts if any(character.isalnum() for character in part)]
+
+
+def _prepare(text: str) -> str:
+    """Return a text as the forms expect it: in lower case, without markup, and without what it quotes."""
+    plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'").lower()
+    plain = _MARKUP.sub("", _NO_APOSTROPHE.sub(r"\1n't", plain)).strip()
+    inner = plain.strip(_QUOTE_MARKS)
+    if any(mark in inner for mark in _QUOTE_MARKS):
+        return _QUOTE.sub("this", plain)
+    return inner
+
+
+def _sentence_kind(sentence: str) -> RefusalKind | None:
+    found = _PATTERN.search(sentence)
+    return None if found is None or found.lastgroup is None else RefusalKind[found.lastgroup]

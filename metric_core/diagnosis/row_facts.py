@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from metric_core.diagnosis.overlap import SAME_MATTER, coverage, trigrams
-from metric_core.diagnosis.refusal_forms import declines, split_sentences
+from metric_core.diagnosis.refusal_forms import declines, refusal_kind, split_sentences
+from metric_core.diagnosis.refusal_kinds import RefusalKind
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.judge_questions import NO, YES
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
@@ -84,6 +85,11 @@ class RowFacts:
         """
         rated = self._rating(OF_RESPONSE)
         return self._avoids_an_answer if rated is None else rated
+
+    @cached_property
+    def refusal_kind(self) -> RefusalKind | None:
+        """Kind of refusal that the response is by its form; None for an answer, and for a refusal of another form."""
+        return self._form if self.declines else None
 
     @cached_property
     def reference_declines(self) -> bool:
@@ -272,7 +278,11 @@ class RowFacts:
         questions = self.evidence.questions or ()
         if self.makes_claims is False and questions and all(question.noncommittal for question in questions):
             return True
-        return declines(self.evidence.sample.response or "")
+        return self._form is not None
+
+    @cached_property
+    def _form(self) -> RefusalKind | None:
+        return refusal_kind(self.evidence.sample.response or "")
 
     @cached_property
     def _each_context(self) -> tuple[Sequence[Sequence[Fact]], Sequence[Fact]] | None:

@@ -23,7 +23,7 @@ def _judged(metric: str) -> Evidence:
 _NOTES = (
     (
         "The judge is asked whether the response declines to answer, and whether the reference does. The packaged "
-        "judge recognizes refusals by a short list of forms in eleven languages; a language model recognizes more."
+        "judge recognizes refusals by forms in twelve languages; a language model recognizes more."
     ),
     (
         "The contexts hold an answer if they support a claim of the reference. They hold none if the reference itself "

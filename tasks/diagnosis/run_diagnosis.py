@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED
+from metric_core.diagnosis.refusal_kinds import RefusalKind
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Units
 from tasks.runs.row_grouping import group_names
@@ -31,9 +32,9 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
     """
     codes: list[Any] = []
     row_ids: list[str] = []
-    reasons, lacking, refusals = Counter[str](), Counter[str](), Counter[bool]()
+    reasons, lacking, refusals, kinds = Counter[str](), Counter[str](), Counter[bool](), Counter[str]()
     with pq.ParquetFile(folder.path / DIAGNOSIS) as file:
-        columns = ["diagnosis", "reason", "lacking", "declines", "refusal_by_judge"]
+        columns = ["diagnosis", "reason", "lacking", "declines", "refusal_kind", "refusal_by_judge"]
         for batch in file.iter_batches(columns=columns if groups is None else ["row_id", *columns]):
             found = pc.index_in(batch.column("diagnosis"), value_set=pa.array(_NAMES, pa.string()))
             codes.append(pc.fill_null(found, len(_NAMES) - 1).to_numpy(zero_copy_only=False))
@@ -42,6 +43,7 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
             reasons.update(count_values(batch.column("reason")))
             lacking.update(count_values(batch.column("lacking").flatten()))
             refusals.update(count_values(batch.column("refusal_by_judge").filter(batch.column("declines"))))
+            kinds.update(count_values(batch.column("refusal_kind")))
     joined = np.concatenate(codes).astype(np.int8) if codes else np.zeros(0, np.int8)
     names = None if groups is None else list(group_names(row_ids, groups))
     interval_of = _intervals(joined, names)
@@ -57,6 +59,7 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
         "lacking": dict(lacking.most_common()),
         "refusals": {
             "rows": refusals.total(),
+            "kinds": {kind: kinds[kind] for kind in RefusalKind},
             "recognized_by": "judge" if is_served and refusals[True] else "forms",
         },
     }

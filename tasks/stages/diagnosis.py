@@ -31,7 +31,7 @@ class DiagnosisSettings(Settings):
 
 @stage(
     Stage.DIAGNOSIS,
-    version=1,
+    version=2,
     reads=(Stage.SAMPLES, *_READ),
     cached=False,
     always=True,
@@ -60,6 +60,7 @@ def _row(row_id: str, found: Diagnosis) -> Mapping[str, Any]:
         "part": None if found.name is None else BY_NAME[found.name].part,
         "reason": found.reason,
         "declines": found.declines,
+        "refusal_kind": found.refusal_kind,
         "refusal_by_judge": found.is_judged_refusal,
         "lacking": [str(product) for product in found.lacking],
     }

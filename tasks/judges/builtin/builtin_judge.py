@@ -27,7 +27,7 @@ from tasks.languages.scripts import is_mostly_latin
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
-VERSION = 4
+VERSION = 5
 """Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
@@ -54,7 +54,7 @@ _GENERATED = frozenset({QuestionKind.CLAIMS, QuestionKind.QUESTIONS, QuestionKin
 class BuiltinJudge:
     """A judge for claims, verdicts, usefulness and relevance; all other questions need a language model.
 
-    Refusals are recognized by a short list of forms: see `metric_core.diagnosis.refusal_forms`.
+    Refusals are recognized by their forms: see `metric_core.diagnosis.refusal_forms`.
 
     Deterministic and thread-safe.
 

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from metric_core.diagnosis.refusal_forms import is_refusal
+from metric_core.diagnosis.refusal_forms import declines
 from tasks.judges.builtin.cleaning import clean, makes_no_claim
 from tasks.recognizers.spacy_pipeline import Parse, ParsedWord, SpacyPipeline
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
 _SENTENCES_USED = 3
 _TOPICS_USED = 6
-_EVASIVE_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,9 @@ def write_questions(
     ]
     parses = iter(pipeline.parse([sentence for found in usable for sentence in found]))
     results = []
-    for response, found, statements, count in zip(responses, sentences, usable, counts, strict=True):
+    for response, statements, count in zip(responses, usable, counts, strict=True):
         questions = list(dict.fromkeys(_questions([next(parses) for _ in statements], response)))
-        results.append(RegeneratedQuestions(tuple(islice(cycle(questions), count)), _is_noncommittal(found)))
+        results.append(RegeneratedQuestions(tuple(islice(cycle(questions), count)), declines(response)))
     return results
 
 
@@ -112,10 +111,3 @@ def _ask(*parts: str) -> str:
     'Is the office open?'
     """
     return " ".join(stripped for part in parts if (stripped := part.strip(" .,;:!"))) + "?"
-
-
-def _is_noncommittal(sentences: Sequence[str]) -> bool:
-    """Return whether at least half of a response's content, by length, avoids an answer."""
-    relevant = [sentence for sentence in sentences if is_refusal(sentence) or not makes_no_claim(sentence)]
-    evasive = sum(len(sentence) for sentence in relevant if is_refusal(sentence))
-    return evasive > 0 and evasive >= _EVASIVE_SHARE * sum(map(len, relevant))

@@ -15,6 +15,8 @@ from tasks.runs.run_folder import DIAGNOSIS
 _UNDIAGNOSED_MEANING = "The run has not enough verdicts to say what happened."
 _FORMS = "by a list of forms"
 _BY = {"judge": "by the judge", "forms": _FORMS}
+_LATER_COLUMNS = ("refusal_kind",)
+"""Columns that runs of earlier versions lack."""
 _BATCH_ROWS = 65_536
 
 
@@ -35,6 +37,7 @@ def diagnosis_view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         "reasons": list(entry["reasons"].items()),
         "lacking": list(entry["lacking"].items()),
         "refusals": refusals["rows"],
+        "refusal_kinds": [(kind, count) for kind, count in refusals.get("kinds", {}).items() if count],
         "recognized": _BY.get(refusals["recognized_by"], _FORMS),
     }
 
@@ -73,7 +76,9 @@ def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict
     ids, found = pa.array(list(row_ids), pa.string()), dict[str, dict[str, Any]]()
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=["row_id", "diagnosis", "reason"]):
+            optional = [name for name in _LATER_COLUMNS if name in file.schema_arrow.names]
+            columns = ["row_id", "diagnosis", "reason", *optional]
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
                 for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
                     found[row["row_id"]] = _row_view(row)
     except (pa.ArrowException, OSError, KeyError) as error:
@@ -83,9 +88,13 @@ def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict
 
 def _row_view(row: Mapping[str, Any]) -> dict[str, Any]:
     known = BY_NAME.get(row["diagnosis"])
-    if known is None:
-        return {"name": UNDIAGNOSED, "tone": "none", "meaning": row["reason"] or _UNDIAGNOSED_MEANING}
-    return {"name": known.name, "tone": _tone(known), "meaning": known.meaning}
+    kind = row.get("refusal_kind")
+    meaning = row["reason"] or _UNDIAGNOSED_MEANING if known is None else known.meaning
+    return {
+        "name": UNDIAGNOSED if known is None else known.name,
+        "tone": "none" if known is None else _tone(known),
+        "meaning": meaning if kind is None else f"{meaning} Kind of refusal: {kind}.",
+    }
 
 
 def _class_view(found: Mapping[str, Any]) -> dict[str, Any]:

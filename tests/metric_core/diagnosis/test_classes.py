@@ -7,6 +7,7 @@ import pytest
 
 from metric_core import reasons
 from metric_core.diagnosis.classes import BY_NAME, CLASSES, Part, diagnose
+from metric_core.diagnosis.refusal_kinds import RefusalKind
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.guides.guide import judge
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
@@ -123,6 +124,28 @@ def test_the_judge_is_asked_before_the_forms() -> None:
     assert (by_forms.name, by_forms.is_judged_refusal) == ("passage ignored", False)
     noncommittal = evidence_of(evasive, {}, {POINT: LOST}, questions=[Question("When?", noncommittal=True)])
     assert diagnose(noncommittal, EVERYTHING).name == "over-refused"
+
+
+def test_the_kind_of_a_refusal_is_that_of_its_form() -> None:
+    kinds = {
+        "I do not know.": RefusalKind.NOTHING_FOUND,
+        "I can't help with that.": RefusalKind.POLICY_REFUSAL,
+        "Which shop do you mean?": RefusalKind.CLARIFYING_QUESTION,
+    }
+    for text, kind in kinds.items():
+        found = diagnose(evidence_of(declining(text=text), {}, {POINT: LOST}), EVERYTHING)
+        assert (found.name, found.refusal_kind) == ("over-refused", kind)
+    assert diagnose(evidence_of(), EVERYTHING).refusal_kind is None
+
+
+def test_the_judge_decides_whether_a_form_is_a_refusal() -> None:
+    ratings = {"over_refusal": [Rating(OF_RESPONSE, "no"), Rating(OF_REFERENCE, "no")]}
+    answered = diagnose(evidence_of(declining(), {}, {POINT: LOST}, ratings=ratings), EVERYTHING)
+    assert (answered.declines, answered.refusal_kind) == (False, None)
+    ratings = {"over_refusal": [Rating(OF_RESPONSE, "yes"), Rating(OF_REFERENCE, "no")]}
+    evasive = declining(text="That is for someone else to say.")
+    other = diagnose(evidence_of(evasive, {}, {POINT: LOST}, ratings=ratings), EVERYTHING)
+    assert (other.declines, other.refusal_kind) == (True, None)
 
 
 def test_an_unusable_rating_leaves_it_to_the_forms() -> None:

@@ -78,8 +78,10 @@ def test_every_row_has_a_class_or_a_reason(tmp_path: Path) -> None:
     assert (table[0]["part"], table[5]["part"]) == ("generator", None)
     assert table[-1]["reason"] == "lacks verdicts: relevance of context sentences"
     assert [row["declines"] for row in table] == [False] * 19 + [True]
+    assert [row["refusal_kind"] for row in table] == [None] * 19 + ["nothing found"]
     assert counts_of(summary) == {"unsupported": 5, "answered": 14, UNDIAGNOSED: 1}
-    assert summary["refusals"] == {"rows": 1, "recognized_by": "forms"}
+    kinds = {"clarifying question": 0, "nothing found": 1, "policy refusal": 0}
+    assert summary["refusals"] == {"rows": 1, "kinds": kinds, "recognized_by": "forms"}
     assert summary["lacking"]["relevance of context sentences"] == 1
 
 
@@ -113,8 +115,21 @@ def test_the_report_shows_the_classes_and_links_to_rows(tmp_path: Path) -> None:
     assert 'href="#diagnosis-unsupported"' in page
     assert "<option>unsupported</option>" in page
     assert '"diagnosis":{"name":"undiagnosed"' in page
+    assert "Refusals, 1 in this run (nothing found: 1), were recognized by a list of forms." in " ".join(page.split())
+    assert "Kind of refusal: nothing found." in page
     line = diagnosis_line({"diagnosis": summary})
     assert line == "diagnosis of 20 rows: 14 answered, 5 unsupported, 1 undiagnosed"
+
+
+def test_diagnoses_without_kinds_of_refusals_are_read(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    summary = diagnose_run(folder, REQUESTS)
+    table = pq.read_table(folder.path / DIAGNOSIS)
+    pq.write_table(table.drop_columns(["refusal_kind"]), folder.path / DIAGNOSIS)
+    del summary["refusals"]["kinds"]
+    folder.write_json(SUMMARY, {**folder.read_json(SUMMARY), "diagnosis": summary})
+    page = " ".join(write_report(folder.path).read_text().split())
+    assert "Refusals, 1 in this run, were recognized by a list of forms." in page
 
 
 def test_a_run_of_an_earlier_version_has_a_report_without_diagnosis(tmp_path: Path) -> None:
