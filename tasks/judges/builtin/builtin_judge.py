@@ -27,7 +27,7 @@ from tasks.languages.scripts import is_mostly_latin
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
-VERSION = 4
+VERSION = 5
 """Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
