@@ -45,7 +45,7 @@ _NAMED = rf"(?:(?i:{_BRACKETED_WORDS}){_BEHIND_WORD}|{_NUMBER})(?:{_AT})?"
 _SAID = rf"(?:(?i:{CITED_WORDS}){_BEHIND_WORD}|{_NUMBER})(?:{_AT})?"
 _FILE = rf"\.{FILE_SUFFIXES}(?:\#[^\[\]()\n]{{0,60}})?(?:{_AT})?"
 _TARGET = r"(?:https?://|/|\#)[^()\s]{0,500}"
-_LINK = rf"(?:\({_TARGET}\))?(?!\([a-z]{{2,10}}:|\([^()\s]{{1,100}}\.[a-z]{{2,5}}\))"
+_LINK = rf"(?:\({_TARGET}\))?(?!\([a-z]{{2,10}}:[^\s)]|\([^()\s]{{1,100}}\.[a-z]{{2,5}}\))"
 _KEY = r"-?@[\w:.#$%&+?<>~/-]{1,60}"
 _SUPERSCRIPT = "[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}"
 _DIGITS = str.maketrans("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207b", "0123456789-")
@@ -107,13 +107,11 @@ FORMS = (
         ("4:0\u2020source",),
         "the file, else the result of that index from 0",
     ),
-    CitationForm(
-        "said", rf"(?<!\])\(((?=[^\W\d]){_SAID}(?:{_BETWEEN}{_SAID})*)\)", "(Source 1)", ("Source 1",), _BY_NUMBER
-    ),
+    CitationForm("said", rf"\(((?=[^\W\d]){_SAID}(?:{_BETWEEN}{_SAID})*)\)", "(Source 1)", ("Source 1",), _BY_NUMBER),
     CitationForm("parenthesis", rf"(?<!\])\((\d{{1,3}}(?:{_BETWEEN}\d{{1,3}})*)\)", "(2)", ("2",), _BY_NUMBER),
     CitationForm(
         "file_said",
-        rf"(?<!\])\((?:(?i:sources?|quellen?|fuentes?):[ ]?)?([^()\s]{{1,100}}{_FILE})\)",
+        rf"(?:\((?i:sources?|quellen?|fuentes?):[ ]?|(?<!\])\()([^()\s]{{1,100}}{_FILE})\)",
         "(source: leave.docx)",
         ("leave.docx",),
         _BY_FILE,

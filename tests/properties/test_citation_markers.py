@@ -122,7 +122,7 @@ def test_what_is_no_citation_changes_no_citation(
     spans = [(citation.start, citation.end) for citation in found]
     places = [
         match.end()
-        for match in re.finditer(r"(?<=[a-z]) (?=[a-z])", text)
+        for match in re.finditer(rf" (?=(?:{'|'.join(WORDS)})\b)", text)
         if not any(start <= match.end() <= end for start, end in spans)
     ]
     place = data.draw(st.sampled_from([0, *places]))

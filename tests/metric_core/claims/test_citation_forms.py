@@ -1,10 +1,13 @@
 """Every form in the table is read, alone, in lists and in ranges, wherever it stands in a sentence."""
 
+from pathlib import Path
+
 import pytest
 
 from metric_core.claims.citation_forms import FORMS, CitationForm, find_forms
 from metric_core.claims.citations import find_citations, strip_citations
 
+PAGE = Path(__file__).parents[3] / "docs" / "design" / "citation-markers.md"
 URL = "https://example.org/a"
 NAMED = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 
@@ -87,3 +90,8 @@ def test_lists_ranges_and_places_are_read(marker: str, labels: tuple[str, ...]) 
 def test_superscripts_are_lists_and_ranges() -> None:
     found = find_citations("It rains\u00b9,\u00b2. It snows\u00b9\u207b\u00b3. It pours.\u2074")
     assert [citation.labels for citation in found] == [("1", "2"), ("1", "2", "3"), ("4",)]
+
+
+def test_the_forms_are_documented() -> None:
+    rows = [f"| {form.name} | `{form.example}` | {form.names} |" for form in FORMS]
+    assert [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")][2:] == rows
