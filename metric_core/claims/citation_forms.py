@@ -61,7 +61,7 @@ class CitationForm:
         pattern: Regular expression, with one group around the labels.
         example: A marker of the form.
         labels: The labels of the example.
-        names: What a label names.
+        names: Description of the contexts that a label names.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What only looks like a citation changes neither the text nor what the citations name."""
+"""Intervals, indices and other brackets change neither the text nor the passages that the citations name."""
 
 from pathlib import Path
 from typing import Any
