@@ -12,13 +12,15 @@ _WINDOW = 60
 _SPACES = " \t\u00a0"
 _STOPS = {".", "!", "?", "\u2026", "\u3002", "\u0964"}
 _AFTER_STOP = {".", ",", ";", ":", "\u3002", "\u0964"}
-_SEPARATOR = re.compile(rf"[ \t\u00a0]*(?:[,;/\u3001\uff0c][ \t\u00a0]*)?(?:{CONJUNCTION}[ \t\u00a0]+)?")
+_SEPARATOR = re.compile(
+    rf"[ \t\u00a0]*(?:[,;/\u3001\uff0c\u060c][ \t\u00a0]*)?(?:{CONJUNCTION}[ \t\u00a0]+|[\u548c\u53ca\u4e0e\u3068])?"
+)
 _BRACKETS = {"(": ")", "\uff08": "\uff09", "[": "]"}
 _EMPHASIS = re.compile(r"(?<![*_~])(\*{1,3}|_{1,3}|~~)\Z")
 _OPENING_TAG = re.compile(r"<(sup|sub|small|b|i|em|strong|span|cite)(?:\s[^<>]{0,40})?>\Z", re.IGNORECASE)
 _SEE = (
     r"see(?: also)?|cf\.?|e\.g\.,?|i\.e\.,?|siehe(?: auch)?|s\.|vgl\.|z\. ?B\.|voir(?: aussi)?|v\u00e9ase"
-    r"|ver(?: tambi\u00e9n)?|p\. ?ej\.|\u0926\u0947\u0916\u0947\u0902"
+    r"|ver(?: tambi\u00e9n)?|p\. ?ej\.|\u0926\u0947\u0916\u0947\u0902|\u53c2?\u89c1|\u53c2\u7167"
 )
 _SHOWN = (
     r"shown|described|reported|stated|noted|explained|mentioned|discussed|outlined|detailed|seen|given|documented"

@@ -21,6 +21,7 @@ _WINDOW = 40
 _OPERATOR_BEFORE = re.compile(
     r"[=\u2208\u2209\u222a\u2229\u00d7\u2282\u2286\u2283\u00b1\u2264\u2265\u2248\u2192\u21a6^][ ]?\Z"
 )
+_QUOTES = {*"\"'\u201c\u201d\u201e\u00ab\u00bb"}
 _OPERATOR_BEHIND = re.compile(r"[ ]?[=\u222a\u2229\u00d7\u2208]|[+{]")
 _NOUN = (
     r"(?:intervals?|ranges?|domain|arrays?|lists?|vectors?|matri(?:x|ces)|tuples?|sequences?|ind(?:ex|ices)|elements?"
@@ -137,6 +138,8 @@ def _is_other_link(each: FoundForm, pages: Collection[str | None], passages: int
 def _is_operand(text: str, each: FoundForm, passages: int | None) -> bool:
     """Return whether brackets are an index, an interval or a list by what is around them."""
     before = text[max(0, each.start - _WINDOW) : each.start]
+    if before[-1:] in _QUOTES and text[each.end : each.end + 1] in _QUOTES:
+        return True
     if _OPERATOR_BEFORE.search(before) or _OPERATOR_BEHIND.match(text, each.end) or _is_index(text, each, before):
         return True
     if len(each.labels) == 1 and not _holds_zero(each):

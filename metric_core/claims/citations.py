@@ -22,7 +22,7 @@ from metric_core.claims.unread_spans import unread_spans
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _NUMBERS_ONLY = re.compile(r"(?:\d{1,3}(?!\d)|[\s,;\u2013-])+")
 _STEM = re.compile(r"([^\W\d].*?[-_:./#]?)\d+\Z")
-_TO = re.compile(r"[ \t]*[\u2013-][ \t]*")
+_TO = re.compile(r"[ \t]*[\u2013-][ \t]*|[ \t](?:to|through|bis|\u00e0|hasta)[ \t]")
 
 
 @dataclass(frozen=True, slots=True)

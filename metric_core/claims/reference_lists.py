@@ -22,6 +22,10 @@ _OPEN_HEADINGS = r"sources?|source documents|quellen?|belege|fuentes?|fonti|\u09
 """Headings that lists of something else have, too, such as sources of energy."""
 
 _HEADING = re.compile(rf"(?i)[^\w\n]{{0,12}}(?:(?P<closed>{_LIST_HEADINGS})|{_OPEN_HEADINGS})[^\w\n]{{0,8}}")
+_LIST_IN_LINE = re.compile(
+    rf"(?i)[^\w\n]{{0,12}}(?:{_LIST_HEADINGS}|{_OPEN_HEADINGS})[*_]{{0,3}}[ ]?:[*_]{{0,3}}[ \t]+(?P<list>\S.*)"
+)
+_COMMA = re.compile(r"[,;]")
 _RULE = re.compile(r"[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*")
 _SIGNS = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079"
 _ENTRY = re.compile(
@@ -104,6 +108,9 @@ def find_references(text: str, ids: Collection[str] = ()) -> References:
 
 def _list_end(lines: Sequence[str], index: int, ids: Collection[str], is_cited: Callable[[str], bool]) -> int:
     """Return the index behind the last line of the list of references whose heading is a line; 0 if it is none."""
+    inline = _LIST_IN_LINE.fullmatch(lines[index])
+    if inline and _is_list(inline["list"].strip(), ids):
+        return index + 1
     heading = _HEADING.fullmatch(lines[index])
     if heading is None or _BULLET.fullmatch(lines[index]):
         return 0
@@ -122,6 +129,17 @@ def _list_end(lines: Sequence[str], index: int, ids: Collection[str], is_cited: 
     if heading["closed"] or any(_is_source(line, ids, is_cited) for line in entries[:_TRIED]):
         return end if entries else 0
     return end if entries and is_cited("") and not any(line.strip() for line in lines[end:]) else 0
+
+
+def _is_list(content: str, ids: Collection[str]) -> bool:
+    """Return whether what follows a heading in its line is a list: labels with titles, files, ids or other addresses.
+
+    The address of a context is a marker of the sentence before it.
+    """
+    parts = [part.strip() for part in _COMMA.split(content)]
+    if {page_of(part) for part in parts} & ({page_of(name) for name in ids} - {None}):
+        return False
+    return _NOTE.fullmatch(content) is not None or all(part in ids or _TARGET.fullmatch(part) for part in parts)
 
 
 def _continued(lines: Sequence[str], index: int) -> int:

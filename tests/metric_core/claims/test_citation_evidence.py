@@ -46,6 +46,7 @@ DATA = Path(__file__).parents[4] / "shared" / "meta_eval" / "citations_attributi
         "It won (7\u20135), [6-4] and (6-7).",
         "First (1) it rains, then (2) it pours.",
         "(1) It rains.\n(2) It pours.",
+        'The marker "[1]" and \u201c[2]\u201d name passages.',
         "In 5 meters\u00b2 and (a + b)\u00b2 and 10 degrees\u2070.",
         "See https://example.org/a and [this](https://example.org/b).",
     ],

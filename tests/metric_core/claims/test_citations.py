@@ -21,6 +21,8 @@ FILES = ("hr/leave.md#1", "hr/leave.md#2", "it.md", "fr/leave.md#1")
         ("It rains [1], [2] and [3].", "It rains.", [("1",), ("2",), ("3",)]),
         ("It rains ([1]; [2]).", "It rains.", [("1",), ("2",)]),
         ("It rains [1]–[3].", "It rains.", [("1", "2", "3")]),  # noqa: RUF001
+        ("It rains [1] to [3].", "It rains.", [("1", "2", "3")]),
+        ("下雨（参见[1]和[2]）。", "下雨。", [("1",), ("2",)]),  # noqa: RUF001
         ("It rains [1-3, 5].", "It rains.", [("1", "2", "3", "5")]),
         ("It rains [[1]](https://x.y/z).", "It rains.", [("1",)]),
         ("It rains<sup>2</sup>.", "It rains.", [("2",)]),

@@ -88,3 +88,26 @@ def test_notes_go_on_in_indented_lines() -> None:
     text = "It rains.[^a]\n\n[^a]: See the report,\n    page 3.\nIt snows."
     assert find_references(text).spans == ((15, 48),)
     assert strip_citations(text).text == "It rains.\n\n\nIt snows."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Sources: guide.pdf, it.md",
+        "**Quellen:** hr/leave.md",
+        "Source: https://example.org/x",
+        "References: [1] Title, [2] Another title",
+    ],
+)
+def test_a_list_in_the_line_of_its_heading_is_no_statement(line: str) -> None:
+    assert strip_citations(f"It rains [1].\n\n{line}", IDS).text.strip() == "It rains."
+
+
+@pytest.mark.parametrize("line", ["Sources: the sun, the wind", "Referenced work: it.md", "Source: unknown"])
+def test_a_line_with_other_words_is_a_statement(line: str) -> None:
+    assert strip_citations(f"It rains [1].\n\n{line}", IDS).text == f"It rains.\n\n{line}"
+
+
+def test_the_address_of_a_context_behind_a_heading_is_a_marker() -> None:
+    stripped = strip_citations("It rains.\nSource: https://example.org/it", IDS)
+    assert (stripped.text.strip(), stripped.citations) == ("It rains.", ((10, ("https://example.org/it",)),))
