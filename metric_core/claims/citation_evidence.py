@@ -59,13 +59,14 @@ _MAY_BE_ARRAY = re.compile(
 )
 """Words that are names of arrays where the response writes its citations apart from words."""
 
-_CODE_BEHIND = re.compile(r"[\w(]|\.[a-z_]")
+_CODE_BEHIND = re.compile(r"[A-Za-z0-9_(]|\.[a-z_]")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _TASK_BEFORE = re.compile(r"(?:^|\n)[ \t]*(?:[-*+]|\d{1,3}[.)])[ ]\Z")
 _NUMBER_TARGET = re.compile(r"#(?:user-content-)?(?:ref|cit|fn|note|foot|source|src|doc|bib|context|passage|chunk)")
 _SENTENCE_PART_END = re.compile(rf"[ ]?(?:[.,;:!?\u3002](?!\d)|\n|\Z|(?:{CONJUNCTION}[ ])?\(\d)")
 _SQUARED = re.compile(
-    r"(?i)(?:[a-z]*(?:met(?:er|re|ro)s?|metern|m\u00e8tres?)|miles?|feet|foot|inch(?:es)?|yards?|seconds?|pulgadas?)\Z"
+    r"(?i)\b(?:(?:kilo|kil\u00f3|centi|milli|deci|quadrat)?(?:met(?:er|re|ro)s?|metern|m\u00e8tres?)|miles?|feet|foot"
+    r"|inch(?:es)?|yards?|seconds?|pulgadas?)\Z"
 )
 
 

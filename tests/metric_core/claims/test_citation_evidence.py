@@ -75,6 +75,8 @@ def test_what_only_looks_like_a_marker_stays(text: str) -> None:
         ("It rains (1). It pours (4).", []),
         ("It rains (1). It pours [3].", ["3"]),
         ("He has a dog (1).", []),
+        ("It has parameters\u00b2.", ["2"]),
+        ("GDP[1]\u304c\u4e0a\u304c\u308b\u3002", ["1"]),
     ],
 )
 def test_numbers_count_where_a_citation_can_stand(text: str, labels: list[str]) -> None:
