@@ -1,52 +1,28 @@
 r"""Find the citation markers of a text, such as [1], [doc-3], [^2] or 【4:0†source】, and the labels in them.
 
-A marker says where a statement comes from; it is no part of the statement. Only forms that hardly occur otherwise
-count: a number, a word with a number, a file name or the id of a retrieved context in brackets, and footnotes; further
-ones by a pattern of the user's. What is written as code has no markers.
+A marker says where a statement comes from; it is no part of the statement. `metric_core.claims.citation_forms` declares
+the forms, and `metric_core.claims.citation_evidence` tells citations from other numbers in brackets. Ids of the
+retrieved contexts in brackets are markers, too, and what a pattern of the user's finds. Code and formulas have none.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Protocol, TypeVar
 
+from metric_core.claims.citation_cuts import is_part_of_sentence, separates, stands_alone, trim, widen
+from metric_core.claims.citation_evidence import keep_citations
+from metric_core.claims.citation_forms import FoundForm, find_forms, read_labels, span_labels
 from metric_core.claims.citation_pattern import find_by_pattern
-from metric_core.claims.cited_files import FILE_SUFFIXES, cited_file
+from metric_core.claims.reference_lists import find_references
+from metric_core.claims.unread_spans import unread_spans
 
-_LINK = r"(?:\((?:https?://|/|\#)[^()\s]*\))?"
-_NUMBERS = r"\d{1,3}(?:\s*[,;\u2013-]\s*\d{1,3})*"
-_NAMED = r"[A-Za-z][A-Za-z_.:/ #-]{0,20}\d{1,6}"
-_FILE = rf"[^\[\]\n]{{1,100}}\.{FILE_SUFFIXES}(?:\#[^\[\]\n]{{0,60}})?"
-_SUPERSCRIPTS = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079"
-
-_FORMS = rf"""
-    \[\^[\w.-]{{1,30}}\]                                  # [^4], [^note]
-  | \[\[{_NUMBERS}\]\]{_LINK}                              # [[2]](https://...)
-  | \[{_NUMBERS}\]{_LINK}(?!\s*=)                          # [2], [1, 3], [1](https://...), not x[0] = 1
-  | [\uff3b\u3014]{_NUMBERS}[\uff3d\u3015]                   # brackets of Chinese and Japanese texts
-  | <sup>\s*\[?{_NUMBERS}\]?\s*</sup>                       # <sup>2</sup>
-  | \[{_NAMED}(?:\s*[,;]\s*{_NAMED})*\]{_LINK}             # [doc-3], [Source 2], [S1, S4]
-  | \[{_FILE}\]                                           # [benefit plan.pdf#page=3]
-  | \((?:source:\s*)?[^()\s]{{1,100}}\.{FILE_SUFFIXES}(?:\#[^()\n]{{0,60}})?\)   # (handbook.docx)
-  | 【[^【】\n]{{1,100}}】                                  # 【4:0†source】
-  | (?:(?<=[a-z]{{4}})|(?<=[.!?,;:"'\u201d)]))[{_SUPERSCRIPTS}]+(?=[\s.,;:)]|$)      # word¹, not m²
-"""
-_DEFINITION = re.compile(
-    r"^[ \t]*(?:[-*][ \t]+)?\[\^?(?P<label>[\w.-]{1,30})\]:?[ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE
-)
-_BARE_TARGET = re.compile(rf"<?https?://\S+>?|[^\[\]\n]{{1,100}}\.{FILE_SUFFIXES}(?:\#\S{{0,60}})?", re.IGNORECASE)
-_HEADING = re.compile(
-    r"(?i)[ \t]*[#*_ ]*"
-    r"(?:sources?|references?|citations?|footnotes?|quellen|fuentes|r\u00e9f\u00e9rences|fonti)"
-    r"[*_ ]*:?[*_ \t]*\n"
-)
-_CODE = re.compile(r"(`{1,3})(?!`)[^`]{1,4000}\1(?!`)")
-_RANGE = re.compile(r"(\d+)\s*[\u2013-]\s*(\d+)")
-_TO = re.compile(r"[ \t]*[\u2013-][ \t]*")
-_SEPARATOR = re.compile(r"[ \t]*(?:[,;\u3001\uff0c][ \t]*)?")
-_DIGITS = str.maketrans("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079", "0123456789")
-_PARENTHESES = {"(": ")", "\uff08": "\uff09"}
-_LONGEST_RANGE = 20
+_BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
+_NUMBERS_ONLY = re.compile(r"(?:\d{1,3}(?!\d)|[\s,;\u2013-])+")
+_STEM = re.compile(r"([^\W\d].*?[-_:./#]?)\d+\Z")
+_TO = re.compile(r"[ \t]*[\u2013-][ \t]*|[ \t](?:to|through|bis|\u00e0|hasta)[ \t]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +32,55 @@ class Citation:
     Args:
         start: Position of its first character.
         end: Position after its last character.
-        labels: Cited numbers, names or files, as written; empty for the text of a footnote. A footnote that names a
-            retrieved context or a file has that label.
+        labels: Cited numbers, names or files, as written; empty for the text of a footnote and a list of references. A
+            label that a note or a list of references explains is the context or the file that it names.
+        is_link: True for a URL, and for a link with a title, which may be words of a sentence.
     """
 
     start: int
     end: int
     labels: tuple[str, ...]
+    is_link: bool = False
 
 
-def find_citations(text: str, ids: Collection[str] = (), pattern: str | None = None) -> list[Citation]:
+def find_citations(
+    text: str, ids: Collection[str] = (), pattern: str | None = None, passages: int | None = None
+) -> list[Citation]:
     r"""Return the citation markers of a text, in order.
 
     Args:
         text: Text of a response or a reference.
         ids: Ids of the retrieved contexts, which are markers in brackets whatever their form.
         pattern: Further form of markers, see `metric_core.claims.citation_pattern`.
+        passages: Number of retrieved contexts; None if it is not known.
 
     >>> [(text.start, text.labels) for text in find_citations("It rains [1, 3]. It pours [doc-2].")]
     [(9, ('1', '3')), (26, ('doc-2',))]
-    >>> find_citations("It rains [sic] on 5 m² of x[i], says `row[0]`.")
+    >>> find_citations("It rains [sic] on 5 m² of x[i], says `row[0]`, with p in [0, 1].")
     []
     >>> [text.labels for text in find_citations("It rains.[^1]\n\n[^1]: weather.md, page 2", ["weather.md"])]
     [('weather.md',), ()]
     >>> [text.labels for text in find_citations("It rains (see note 7).", pattern=r"\(see note (\d+)\)")]
     [('7',)]
     """
-    notes, targets = _definitions(text, ids)
-    found = notes + [Citation(start, end, _split(label, ids)) for start, end, label in find_by_pattern(text, pattern)]
-    forms = _pattern(tuple(sorted(ids, key=len, reverse=True)))
-    found += [Citation(match.start(), match.end(), _labels(match[0], ids)) for match in forms.finditer(text)]
-    code = [match.span() for match in _CODE.finditer(text)]
-    chosen = _join_ranges(text, _without_overlaps(found, code))
-    return [Citation(each.start, each.end, _follow(each.labels, targets)) for each in chosen]
+    known = frozenset(ids)
+    unread = unread_spans(text)
+    references = find_references(text, known)
+    starts_unread = _outside([Citation(start, start + 1, ()) for start, _ in references.spans], unread)
+    ends = dict(references.spans)
+    chosen = [Citation(each.start, ends[each.start], ()) for each in starts_unread]
+    taken = sorted([*unread, *_spans(chosen)])
+    chosen += _outside(
+        [Citation(start, end, read_labels(label, known)) for start, end, label in find_by_pattern(text, pattern)], taken
+    )
+    taken = sorted([*unread, *_spans(chosen)])
+    forms = _outside(_find_ids(text, known), taken)
+    forms += _outside(find_forms(text, known), sorted([*taken, *_spans(forms)]))
+    forms.sort(key=lambda each: each.start)
+    kept = keep_citations(text, forms, known, passages)
+    chosen += [Citation(each.start, each.end, each.labels, each.form in ("link", "url")) for each in kept]
+    joined = _join_ranges(text, sorted(chosen, key=lambda each: each.start))
+    return [replace(each, labels=_follow(each.labels, references.targets)) for each in joined]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +88,7 @@ class StrippedText:
     """A text without its citation markers, and where they were.
 
     Args:
-        text: The text without markers, the white space before them, and the commas between them.
+        text: The text without markers, the white space before them, and what only joins or introduces them.
         citations: Position in that text, and labels, of each marker.
         origins: Position in that text -> position in the original text, at the start of each part between markers.
     """
@@ -107,71 +99,138 @@ class StrippedText:
 
     def origin(self, position: int) -> int:
         """Return the position in the original text of a character."""
-        start, original = next(pair for pair in reversed(self.origins) if pair[0] <= position)
+        start, original = self.origins[bisect_right(self.origins, position, key=itemgetter(0)) - 1]
         return original + position - start
 
 
-def strip_citations(text: str, ids: Collection[str] = (), pattern: str | None = None) -> StrippedText:
+def strip_citations(
+    text: str, ids: Collection[str] = (), pattern: str | None = None, passages: int | None = None
+) -> StrippedText:
     """Return a text without its citation markers; see `find_citations`.
+
+    A marker that a sentence needs as a word stays where it is, as do links within a sentence.
 
     >>> stripped = strip_citations("It rains [1]. It pours.[2] Take care¹.")
     >>> stripped.text, stripped.citations, stripped.origin(10)
     ('It rains. It pours. Take care.', ((8, ('1',)), (19, ('2',)), (29, ('1',))), 14)
-    >>> strip_citations("It rains [1], [2]. It pours ([3]; [4]).").text
-    'It rains. It pours.'
+    >>> strip_citations("It rains [1], [2]. It pours ([3] and [4]). It snows (see [5]).").text
+    'It rains. It pours. It snows.'
+    >>> strip_citations("As the table in [1] shows, it rains [2].").text
+    'As the table in [1] shows, it rains.'
     """
     pieces: list[str] = []
     origins, citations = [(0, 0)], []
     length = done = 0
-    for group in _adjacent(text, find_citations(text, ids, pattern)):
-        start, end = _with_parentheses(text, group[0].start, group[-1].end)
-        piece = text[done:start].rstrip(" \t\u00a0")
+    for cut in _cuts(text, find_citations(text, ids, pattern, passages)):
+        piece, goes_on = text[done : max(done, cut.start)], cut.end
+        if cut.start < cut.end:
+            piece, goes_on = trim(piece, text, cut.end)
         pieces.append(piece)
         length += len(piece)
-        done = end
+        done = goes_on
         origins.append((length, done))
-        citations += [(length, citation.labels) for citation in group]
+        citations += [(length, citation.labels) for citation in cut.citations]
     return StrippedText("".join([*pieces, text[done:]]), tuple(citations), tuple(origins))
 
 
-def _definitions(text: str, ids: Collection[str]) -> tuple[list[Citation], dict[str, str]]:
-    """Return the definitions of footnotes and lists of sources, and what they define labels as."""
-    notes: list[Citation] = []
-    targets: dict[str, str] = {}
-    for match in _DEFINITION.finditer(text):
-        label, note = match["label"], match["text"]
-        has_colon = text[match.end("label") + 1 : match.end("label") + 2] == ":"
-        if not (has_colon or note in ids or _BARE_TARGET.fullmatch(note)):
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Markers, and what is cut with them: nothing where a sentence needs them."""
+
+    start: int
+    end: int
+    citations: tuple[Citation, ...]
+
+    def joins(self, other: "_Cut") -> bool:
+        """Return whether both are cut, and are links or not."""
+        is_link = self.citations[0].is_link is other.citations[0].is_link
+        return is_link and self.start < self.end <= other.start < other.end
+
+
+def _cuts(text: str, citations: Iterable[Citation]) -> list[_Cut]:
+    """Return what is cut with the markers, in order."""
+    cuts: list[_Cut] = []
+    for group in _adjacent(text, [_Cut(each.start, each.end, (each,)) for each in citations]):
+        floor = cuts[-1].end if cuts else 0
+        if not any(each.labels for each in group.citations):
+            cuts.append(group)
+        elif _stays(text, group):
+            cuts.append(_Cut(group.end, group.end, group.citations))
+        else:
+            cuts.append(_Cut(*widen(text, group.start, group.end, floor), group.citations))
+    return _adjacent(text, cuts)
+
+
+def _stays(text: str, group: _Cut) -> bool:
+    if group.citations[0].is_link:
+        return not stands_alone(text, group.start, group.end)
+    return is_part_of_sentence(text, group.start, group.end)
+
+
+def _adjacent(text: str, cuts: Iterable[_Cut]) -> list[_Cut]:
+    """Return the cuts with those as one that nothing but commas, conjunctions and spaces separates."""
+    groups: list[list[_Cut]] = []
+    for cut in cuts:
+        before = groups[-1][-1] if groups else None
+        if before is not None and before.joins(cut) and separates(text, before.end, cut.start):
+            groups[-1].append(cut)
+        else:
+            groups.append([cut])
+    return [
+        _Cut(group[0].start, group[-1].end, tuple(each for cut in group for each in cut.citations)) for group in groups
+    ]
+
+
+def _find_ids(text: str, ids: Collection[str]) -> list[FoundForm]:
+    """Return the ids in brackets, and numbers in brackets with the stem of an id, in order."""
+    if not ids:
+        return []
+    stems = {stem[1].casefold() for name in ids if (stem := _STEM.fullmatch(name))}
+    found = []
+    for match in _BRACKETS.finditer(text):
+        labels = read_labels(match[1], ids, "id")
+        known = [label in ids for label in labels]
+        if not labels or _NUMBERS_ONLY.fullmatch(match[1]):
             continue
-        if (named := _named_context(note, ids) or cited_file(note)) is not None:
-            targets.setdefault(label, named)
-        heading = max(
-            (found.start() for found in _HEADING.finditer(text) if found.end() == match.start()), default=None
-        )
-        notes.append(Citation(match.start() if heading is None else heading, match.end(), ()))
-    return notes, targets
+        alike = [(stem := _STEM.fullmatch(label)) is not None and stem[1].casefold() in stems for label in labels]
+        if all(one or other for one, other in zip(known, alike, strict=True)):
+            found.append(FoundForm("id", *match.span(), labels))
+    for name in (name for name in ids if set("[]\n") & set(name)):
+        found += [
+            FoundForm("id", match.start(), match.end(), (name,)) for match in re.finditer(re.escape(f"[{name}]"), text)
+        ]
+    return sorted(found, key=lambda each: each.start)
 
 
-def _named_context(note: str, ids: Collection[str]) -> str | None:
-    """Return the id of a context that the text of a footnote is, or has as a word of its own."""
-    if note in ids:
-        return note
-    words = [name for name in ids if len(name) > 1 and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", note)]
-    return max(words, key=len, default=None)
+class _Spanning(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+_S = TypeVar("_S", bound=_Spanning)
+
+
+def _outside(found: Iterable[_S], taken: Sequence[tuple[int, int]]) -> list[_S]:
+    """Return those that overlap nothing that is taken; both are in order."""
+    free: list[_S] = []
+    index = reach = 0
+    for each in found:
+        while index < len(taken) and taken[index][0] < each.end:
+            reach = max(reach, taken[index][1])
+            index += 1
+        if reach <= each.start:
+            free.append(each)
+    return free
+
+
+def _spans(found: Iterable[_Spanning]) -> list[tuple[int, int]]:
+    return [(each.start, each.end) for each in found]
 
 
 def _follow(labels: Iterable[str], targets: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(targets.get(label, label) for label in labels))
-
-
-def _without_overlaps(found: Iterable[Citation], code: Sequence[tuple[int, int]]) -> list[Citation]:
-    """Return the markers outside code, in order; of overlapping ones the first found."""
-    chosen: list[Citation] = []
-    for citation in found:
-        taken = (*code, *((other.start, other.end) for other in chosen))
-        if not any(start < citation.end and citation.start < end for start, end in taken):
-            chosen.append(citation)
-    return sorted(chosen, key=lambda citation: citation.start)
 
 
 def _join_ranges(text: str, citations: Sequence[Citation]) -> list[Citation]:
@@ -180,64 +239,10 @@ def _join_ranges(text: str, citations: Sequence[Citation]) -> list[Citation]:
     for citation in citations:
         before = joined[-1] if joined else None
         if before is not None and before.labels and citation.labels and _TO.fullmatch(text, before.end, citation.start):
-            between = _span(before.labels[-1], citation.labels[0])
+            between = span_labels(before.labels[-1], citation.labels[0])
             if between:
                 labels = dict.fromkeys((*before.labels, *between, *citation.labels))
                 joined[-1] = Citation(before.start, citation.end, tuple(labels))
                 continue
         joined.append(citation)
     return joined
-
-
-def _adjacent(text: str, citations: Iterable[Citation]) -> list[list[Citation]]:
-    """Return the markers in groups that nothing but commas and spaces separates."""
-    groups: list[list[Citation]] = []
-    for citation in citations:
-        if groups and _SEPARATOR.fullmatch(text, groups[-1][-1].end, citation.start):
-            groups[-1].append(citation)
-        else:
-            groups.append([citation])
-    return groups
-
-
-def _with_parentheses(text: str, start: int, end: int) -> tuple[int, int]:
-    is_enclosed = start > 0 and end < len(text) and text[end] == _PARENTHESES.get(text[start - 1])
-    return (start - 1, end + 1) if is_enclosed else (start, end)
-
-
-@lru_cache(maxsize=256)
-def _pattern(ids: tuple[str, ...]) -> re.Pattern[str]:
-    name = "|".join(re.escape(name) for name in ids if name.strip())
-    known = rf" | \[(?:{name})(?:\s*[,;]\s*(?:{name}))*\]" if name else ""
-    return re.compile(_FORMS + known, re.VERBOSE)
-
-
-def _labels(marker: str, ids: Collection[str]) -> tuple[str, ...]:
-    inner = re.sub(r"\]\(.*\)\Z", "]", marker)
-    inner = re.sub(r"</?sup>", "", inner).strip().strip("[]()【】:\uff3b\uff3d\u3014\u3015")
-    if inner in ids:
-        return (inner,)
-    inner = inner.removeprefix("^").translate(_DIGITS)
-    return _split(re.sub(r"(?i)^source:\s*", "", inner), ids)
-
-
-def _split(inner: str, ids: Collection[str]) -> tuple[str, ...]:
-    """Return the labels of a list of labels, with the numbers of ranges."""
-    if inner in ids:
-        return (inner,)
-    labels: list[str] = []
-    for part in re.split(r"\s*[,;]\s*", inner):
-        span = _RANGE.fullmatch(part)
-        numbers = _span(span[1], span[2]) if span else ()
-        if numbers:
-            labels += numbers
-        elif part.strip():
-            labels.append(part.strip())
-    return tuple(dict.fromkeys(labels))
-
-
-def _span(first: str, last: str) -> tuple[str, ...]:
-    """Return the numbers from one to another; none if that is no short range."""
-    if not (first.isdecimal() and last.isdecimal() and 0 <= int(last) - int(first) < _LONGEST_RANGE):
-        return ()
-    return tuple(map(str, range(int(first), int(last) + 1)))

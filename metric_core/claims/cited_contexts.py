@@ -3,12 +3,10 @@
 import re
 from collections.abc import Collection, Iterable
 
-from metric_core.claims.cited_files import file_of, is_same_file
+from metric_core.claims.citation_forms import NUMBERED
+from metric_core.claims.cited_files import file_of, is_same_file, page_of
 from metric_core.records import Sample
 
-_NUMBERED = re.compile(
-    r"(?i)(?:doc|document|source|src|ref|reference|context|ctx|passage|chunk|footnote|note|[cds])?[-_ :.#]*(\d+)\Z"
-)
 _FILE_SEARCH = re.compile(r"\d+:(?P<index>\d+)\u2020(?P<source>.*)")
 """The label of 【4:0†source】: message, index of the result from 0, and name of the file or "source"."""
 
@@ -16,9 +14,9 @@ _FILE_SEARCH = re.compile(r"\d+:(?P<index>\d+)\u2020(?P<source>.*)")
 def cited_contexts(labels: Collection[str], sample: Sample, first: int = 1) -> tuple[int, ...]:
     """Return the indices of the retrieved contexts that labels cite, in ascending order.
 
-    A label that is the id of a context names it, in upper or lower case; one that is a file names all contexts of that
-    file, as far as their ids say so; otherwise a number k, alone or after a word such as "doc", names the k-th context.
-    Labels that name no context are left out.
+    A label that is the id of a context names it, in upper or lower case; one that is a file or a URL names all contexts
+    of that file or page, as far as their ids say so; otherwise a number k, alone or after a word such as "doc", names
+    the k-th context. Labels that name no context are left out.
 
     Args:
         labels: Labels of citation markers.
@@ -39,22 +37,25 @@ def cited_contexts(labels: Collection[str], sample: Sample, first: int = 1) -> t
 
 
 def first_number(labels: Iterable[str], sample: Sample) -> int:
-    """Return the number by which a response cites the first context: 0 if it cites anything as number 0, otherwise 1.
+    """Return the number by which a response cites the first context: 0 if its numbers say so, otherwise 1.
+
+    They do if one of them is 0, and none is the number of contexts, which is one too many when counting from 0.
 
     Args:
         labels: Labels of all citation markers of the response.
-        sample: Row with the ids of the contexts; a label that is an id is no number.
+        sample: Row with the contexts and their ids; a label that is an id is no number.
 
-    >>> row = Sample(retrieved_contexts=("a", "b"))
-    >>> first_number(("1", "2"), row), first_number(("0", "1"), row), first_number(("doc-0",), row)
+    >>> row = Sample(retrieved_contexts=("a", "b", "c"))
+    >>> first_number(("1", "2"), row), first_number(("0", "2"), row), first_number(("doc-0",), row)
     (1, 0, 0)
+    >>> first_number(("0", "1", "3"), row)
+    1
     """
-    ids = [name.casefold() for name in _ids(sample)]
-    for label in labels:
-        numbered = _NUMBERED.match(label)
-        if numbered is not None and int(numbered[1]) == 0 and label.casefold() not in ids:
-            return 0
-    return 1
+    ids = {name.casefold() for name in _ids(sample)}
+    found = (NUMBERED.match(label) for label in labels if label.casefold() not in ids)
+    numbers = {int(numbered[1]) for numbered in found if numbered is not None}
+    count = len(sample.retrieved_contexts or ())
+    return 0 if 0 in numbers and (not count or count not in numbers) else 1
 
 
 def _ids(sample: Sample) -> list[str]:
@@ -66,6 +67,9 @@ def _named(label: str, ids: Collection[str], first: int) -> list[int]:
     for same in (str, str.casefold):
         if equal := [index for index, name in enumerate(ids) if same(name) == same(label)]:
             return equal[:1]
+    page = page_of(label)
+    if page is not None:
+        return [index for index, name in enumerate(ids) if page_of(name) == page]
     result = _FILE_SEARCH.fullmatch(label)
     name = label if result is None else result["source"]
     file = file_of(name)
@@ -75,5 +79,5 @@ def _named(label: str, ids: Collection[str], first: int) -> list[int]:
             return same_file
     if result is not None:
         return [int(result["index"])]
-    numbered = _NUMBERED.match(label)
+    numbered = NUMBERED.match(label)
     return [] if numbered is None else [int(numbered[1]) - first]

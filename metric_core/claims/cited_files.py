@@ -1,12 +1,13 @@
-"""Read the names of files in citation labels and in the ids of contexts."""
+"""Read the files and pages that citation labels and the ids of contexts name."""
 
 import re
 
 FILE_SUFFIXES = r"(?:pdf|html?|docx?|md|txt|csv|pptx?|xlsx?|json|yaml|yml|rst|tex)"
 """Suffixes of files that are cited, as a regular expression."""
 
-_FILE_IN_TEXT = re.compile(rf"[^\s\[\]()<>\"'|,;]+\.{FILE_SUFFIXES}\b", re.IGNORECASE)
+_FILE_IN_TEXT = re.compile(rf"[^\s\[\]()<>\"'`*|,;]+\.{FILE_SUFFIXES}\b", re.IGNORECASE)
 _FILE_AT_START = re.compile(rf"(.+?\.{FILE_SUFFIXES})(?![a-z0-9])", re.IGNORECASE)
+_SCHEME = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
 
 
 def cited_file(text: str) -> str | None:
@@ -36,3 +37,13 @@ def is_same_file(one: str, other: str) -> bool:
     (True, False)
     """
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
+
+
+def page_of(url: str) -> str | None:
+    """Return the page that a URL leads to, whatever its scheme and part; None for what is no URL.
+
+    >>> page_of("https://www.example.org/a/#b"), page_of("http://example.org/a"), page_of("a.md")
+    ('example.org/a', 'example.org/a', None)
+    """
+    scheme = _SCHEME.match(url)
+    return None if scheme is None else url[scheme.end() :].partition("#")[0].rstrip("/") or None

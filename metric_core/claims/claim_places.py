@@ -8,8 +8,10 @@ text. A claim that shares too little with every sentence has no place.
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
 
 from metric_core.claims.citations import StrippedText
 from metric_core.records import Place
@@ -117,10 +119,9 @@ def _cite_within(
 
 def _sentence_of(text: str, position: int, spans: Sequence[tuple[int, int]]) -> int:
     """Return the index of the sentence that a marker belongs to."""
-    started = [i for i, (start, _) in enumerate(spans) if start < position]
-    if not started:
+    last = bisect_left(spans, position, key=itemgetter(0)) - 1
+    if last < 0:
         return 0
-    last = started[-1]
     begins_line = "\n" in text[spans[last][1] : position]
     return last + 1 if begins_line and last + 1 < len(spans) else last
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from metric_core.claims.citation_forms import FORMS
 from metric_core.evidence import ALL_CONTEXTS, Evidence, context_premise
 from metric_core.guides.guide import Example, Guide, judge
 from metric_core.records import Place, Sample, Side, Support
@@ -32,27 +33,56 @@ _SHOP = _cited(
     ],
 )
 _MARKERS = (
-    "Markers are `[1]`, `[1, 3]`, `[1]-[3]`, `[doc-3]`, `[plan.pdf#page=3]`, ids of contexts in brackets, `[^1]` with "
-    "or without a definition, superscripts, `【4:0†source】`, and what `citation_pattern` finds. They are no part of "
-    "the claims that are judged. A list of sources under the answer says what its numbers mean."
+    f"Markers are {', '.join(f'`{form.example}`' for form in FORMS)}, ids of contexts in brackets, and what "
+    "`citation_pattern` finds; lists, ranges (`[1]-[3]`) and pages (`[1, p. 12]`) are read, too. They are no part of "
+    "the claims that are judged, with the brackets, emphasis and words that are only about them (`(see **[1]**)`, "
+    "`according to [2] and [3]`); a marker that is a word of its sentence stays in it (`as the table in [1] shows`)."
+)
+_NO_MARKERS = (
+    "No markers are intervals, indices and lists (`scores in [0, 1]`, `x[0]`, `= [1, 2]`), years, and anything in code "
+    "or formulas. `(2)` counts where a response cites in no other way; a link or URL where it is the id of a context."
+)
+_REFERENCES = (
+    "A list of references under the answer, in English, German, French, Spanish or Hindi, is no claim, and says what "
+    "its numbers mean where its lines name an id, a file or a URL of a context."
 )
 _BINDING = (
     "A marker belongs to the sentence before it, also behind the full stop, and within a sentence to the words since "
     "the previous marker."
 )
 _NAMING = (
-    "A label names the context with that id; if there is none, all contexts of the file that it names; otherwise the "
-    "context of that number, from 1. Contexts count from 0 where the response cites a number 0."
+    "A label names the context with that id; if there is none, all contexts of the file or URL that it names; "
+    "otherwise the context of that number, from 1. Contexts count from 0 where the response cites a number 0 "
+    "and not the number of contexts. A list or range with 0 counts only where 0 is cited alone, too."
 )
 _ASKED = (
     "The judge gets no questions of a new kind: a claim is judged by each cited passage alone, by all together only "
     "where none supports it alone, and, for precision, by all but one only where three or more support it together. "
-    "Verdicts that another metric asks for are shared."
+    "Together, passages are joined by line breaks; blank ones and repetitions are left out. Verdicts that another "
+    "metric asks for are shared."
 )
 _DECIDED = (
     'With `verdict = "probability"`, the judge\'s yes or no still says what is asked; support is the highest '
     "probability of the cited passages alone or together, and a citation is needed with the greater of p(alone) and "
     "p(together) * (1 - p(without it))."
+)
+_ALCE_JOINTLY = (
+    "ALCE's program (`eval.py`) always asks about all cited passages together, whether or not one supports the "
+    "sentence alone, each as `Title: ...` and its text. Here, a passage that supports a claim alone supports it with "
+    "others: the scores differ where a judge says yes to a passage and no to that passage with others, which ALCE "
+    "scores 0."
+)
+_ALCE_BEYOND = (
+    "ALCE's program scores a sentence 0 in recall if one citation is out of range, and leaves its citations out of "
+    "precision; here, the others can support it, and only that citation is not needed."
+)
+_ALCE_RESTS = (
+    "For each citation that does not support the sentence alone, ALCE asks whether the others together do; here, they "
+    "do if one of them does alone, and are asked about only if none does."
+)
+_ALCE_READS = (
+    "ALCE's program reads the answer up to its first line break and at most three citations of a sentence, takes only "
+    "the first number of `[1, 3]`, and counts from 1; here, everything is read."
 )
 _UNIT = (
     "ALCE counts sentences, `unit=sentence` does so. By default claims are counted, because a sentence with two facts "
@@ -68,6 +98,8 @@ CITATION_PRECISION = Guide(
     ),
     notes=(
         _MARKERS,
+        _NO_MARKERS,
+        _REFERENCES,
         _BINDING,
         _NAMING,
         "A citation that names no context counts, and is not needed. Without citations, the score is undefined.",
@@ -80,7 +112,10 @@ CITATION_PRECISION = Guide(
     differences=(
         _UNIT,
         "A response without citations is undefined here, and 0 in ALCE, whose means are thereby lower.",
-        "ALCE's program scores the whole sentence 0 if one citation is out of range; here, only that citation.",
+        _ALCE_BEYOND,
+        _ALCE_JOINTLY,
+        _ALCE_RESTS,
+        _ALCE_READS,
         "Ragas has no metric of citations.",
     ),
 )
@@ -96,7 +131,9 @@ CITATION_RECALL = Guide(
     example=Example(evidence=_SHOP, value=2 / 3, comment="The third claim cites nothing: 2 of 3 are supported."),
     differences=(
         _UNIT,
-        "A claim that one cited passage supports alone counts as supported, and all together are not judged any more.",
+        _ALCE_JOINTLY,
+        _ALCE_BEYOND,
+        _ALCE_READS,
     ),
 )
 CITATION_F1 = Guide(
@@ -153,7 +190,12 @@ UNCITED_CLAIMS = Guide(
 )
 DANGLING_CITATIONS = Guide(
     formula="citations that name no retrieved context / citations, counted once per sentence",
-    notes=("Lower is better: means, gates, comparisons and colors take that into account.", _MARKERS, _NAMING),
+    notes=(
+        "Lower is better: means, gates, comparisons and colors take that into account.",
+        _MARKERS,
+        _NO_MARKERS,
+        _NAMING,
+    ),
     example=Example(
         evidence=Evidence(
             Sample(

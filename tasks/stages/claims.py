@@ -74,7 +74,7 @@ class _Text:
     user_input: str | None = None
 
 
-@stage(Stage.CLAIMS, version=5, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
+@stage(Stage.CLAIMS, version=6, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
 def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: Progress) -> StageOutput:
     """Decompose each text of the samples that a product needs."""
     samples = read_samples_table(tables[Stage.SAMPLES])
@@ -87,7 +87,9 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
             texts += [_text(sample, side, strip(sample, getattr(sample, side))) for sample in samples]
     of_contexts = Product.REFERENCE_CONTEXT_CLAIMS in settings.products
     texts += _reference_contexts(samples, strip) if of_contexts else ()
-    rows = _claim_rows(texts, batcher, split)  # all at once: writing a reply takes a second on the fastest of servers
+    rows = _claim_rows(
+        texts, batcher, split, strip
+    )  # all at once: writing a reply takes a second on the fastest of servers
     rows += _rows_without_reference_contexts(samples) if of_contexts else ()
     for product, side in _SENTENCES.items():
         if product in settings.products:
@@ -102,7 +104,8 @@ def _text(sample: Sample, side: Side, stripped: StrippedText) -> _Text:
 
 
 def _strip(pattern: str | None, sample: Sample, text: str | None) -> StrippedText:
-    return strip_citations(text or "", sample.retrieved_context_ids or (), pattern)
+    passages = None if sample.retrieved_contexts is None else len(sample.retrieved_contexts)
+    return strip_citations(text or "", sample.retrieved_context_ids or (), pattern, passages)
 
 
 def _reference_contexts(samples: Sequence[Sample], strip: Strip) -> list[_Text]:
@@ -118,11 +121,12 @@ def _rows_without_reference_contexts(samples: Sequence[Sample]) -> list[dict[str
     return [_row_without_text(sample, Side.REFERENCE_CONTEXT, AnswerStatus.UNDEFINED, reason) for sample in without]
 
 
-def _claim_rows(texts: Sequence[_Text], batcher: JudgeBatcher, split: Split) -> list[dict[str, Any]]:
+def _claim_rows(texts: Sequence[_Text], batcher: JudgeBatcher, split: Split, strip: Strip) -> list[dict[str, Any]]:
     not_blank = [i for i, text in enumerate(texts) if text.stripped.text.strip()]
     answers = batcher.generate([ask_claims(texts[i].stripped.text, texts[i].user_input) for i in not_blank])
     by_text = dict(zip(not_blank, answers, strict=True))
-    places = _places({i: (texts[i].stripped, _clean(answer)) for i, answer in by_text.items()}, split)
+    found = {i: _clean(answer, partial(strip, texts[i].sample)) for i, answer in by_text.items()}
+    places = _places({i: (texts[i].stripped, claims) for i, claims in found.items()}, split)
     rows: list[dict[str, Any]] = []
     for i, text in enumerate(texts):
         answer = by_text.get(i)
@@ -131,7 +135,7 @@ def _claim_rows(texts: Sequence[_Text], batcher: JudgeBatcher, split: Split) -> 
             rows.append(_row_without_text(text.sample, text.side, AnswerStatus.UNDEFINED, reason))
             continue
         if answer.status is AnswerStatus.ANSWERED:
-            numbered = _numbered(text.stem, _clean(answer), places[i])
+            numbered = _numbered(text.stem, found[i], places[i])
             first, *more = _answered_rows(text.sample, text.side, numbered)
         else:
             first, *more = [_row_without_text(text.sample, text.side, answer.status, answer.reason)]
@@ -177,10 +181,10 @@ def _context_sentence_rows(samples: Sequence[Sample], split: Split) -> list[dict
     return rows
 
 
-def _clean(answer: GenerateAnswer) -> list[str]:
+def _clean(answer: GenerateAnswer, strip: Callable[[str], StrippedText]) -> list[str]:
     if answer.status is not AnswerStatus.ANSWERED:
         return []
-    return [text for claim in answer.value["claims"] if (text := strip_citations(claim).text.strip())]
+    return [text for claim in answer.value["claims"] if (text := strip(claim).text.strip())]
 
 
 def _numbered(stem: str, texts: Sequence[str], places: Sequence[Place | None]) -> list[tuple[str, str, Place | None]]:

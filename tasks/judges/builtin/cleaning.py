@@ -2,8 +2,8 @@
 
 import re
 
+from metric_core.claims.citations import strip_citations
 from metric_core.diagnosis.refusal_forms import is_refusal
-from tasks.recognizers.text_layout import CITATION
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -37,8 +37,10 @@ def clean(sentence: str) -> str:
 
     >>> clean("Additionally, the **Plus** plan covers dental care [plan.pdf#page=3].")
     'The Plus plan covers dental care.'
+    >>> clean("All scores lie in [0, 1].")
+    'All scores lie in [0, 1].'
     """
-    text = _MARKUP.sub("", _LINK.sub(r"\1", CITATION.sub("", sentence)))
+    text = _MARKUP.sub("", _LINK.sub(r"\1", strip_citations(sentence).text))
     text = _SPACE_BEFORE.sub("", " ".join(text.split()))
     text = _CONNECTIVE.sub("", text).strip(" ,;")
     return text[:1].upper() + text[1:]

@@ -90,6 +90,19 @@ def test_claims_know_their_place_and_markers_are_not_judged(tmp_path: Path) -> N
 
 
 @pytest.mark.models
+def test_intervals_are_judged_and_references_are_not(tmp_path: Path) -> None:
+    response = "It rains (see [1] and [3]). All scores lie in [0, 1].\n\nReferences:\n1. Weather\n2. Climate"
+    asked = "It rains. All scores lie in [0, 1].\n\n"
+    found = ["It rains.", "All scores lie in [0, 1]."]
+    judge = script(tmp_path, says("claims", asked, answer={"claims": found}))
+    table = samples_table({"response": response, "retrieved_contexts": ["a", "b", "c"]})
+    settings = ClaimsSettings(products=(Product.RESPONSE_CLAIMS, Product.RESPONSE_SENTENCES), judge=judge)
+    output = run_stage(claims, {Stage.SAMPLES: table}, settings)
+    cited = [(text, labels) for text, labels in cells(output.table, "text", "citations")]
+    assert cited == [(found[0], ["1", "3"]), (found[1], [])] * 2
+
+
+@pytest.mark.models
 def test_ids_of_contexts_are_markers_and_sentences_have_places(tmp_path: Path) -> None:
     response = "Rain falls. [kb/intro] Snow [sic] melts."
     table = samples_table({"response": response, "retrieved_context_ids": ["kb/intro"]}, {"response": " "})
