@@ -15,7 +15,7 @@ NOW = datetime(2026, 5, 2, tzinfo=UTC)
 
 def traces(count: int, **columns: Any) -> list[Trace]:
     return [
-        Trace(f"t{n}", NOW.timestamp() - 3600 * n, [{"row_id": f"t{n}", "user_input": f"Why {n}?", **columns}], None, 0)
+        Trace(f"t{n}", NOW.timestamp() - 3600 * n, [{"row_id": f"t{n}", "user_input": f"Why {n}?", **columns}])
         for n in range(count)
     ]
 
@@ -67,7 +67,7 @@ def test_where(where: dict[str, Any], fits: bool) -> None:
 def test_repeated_questions_and_repeated_content() -> None:
     questions = ["Why?", "why? ", "How?", "Why?"]
     given = [
-        Trace(f"t{n}", n, [{"user_input": text, "response": "So." if n != 3 else "Thus."}], None, 0)
+        Trace(f"t{n}", n, [{"user_input": text, "response": "So." if n != 3 else "Thus."}])
         for n, text in enumerate(questions)
     ]
     assert choose(given, deduplicate="question") == ["t0", "t2"]
@@ -108,5 +108,5 @@ def test_settings_as_the_command_line_gives_them() -> None:
 
 
 def test_traces_without_a_row_are_left_out_by_their_time_alone() -> None:
-    given = [*traces(3), Trace("p", NOW.timestamp() - 60, [], "no answer", 0), Trace("q", 0, [], "no answer", 0)]
+    given = [*traces(3), Trace("p", NOW.timestamp() - 60, [], ["no answer"]), Trace("q", 0, [], ["no answer"])]
     assert choose(given, since="24h", where={"row_id": "t1"}, sample=1) == ["t1", "p"]
