@@ -17,6 +17,8 @@ NO_CONTENT = "neither a question nor an answer: no span recorded texts"
 
 _RETRIEVAL = (Kind.RETRIEVER, Kind.RERANKER)
 _ANSWERING = (Kind.CHAIN, Kind.LLM)
+_CONTENT = ("name", "question", "answer", "prompt", "passages", "candidates", "tool_results")
+"""Fields that tell different steps apart, rather than records of the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
 
 
 class _Tree:
-    """The spans of a trace by their parents. Of a span that was read while it ran, the one that has ended counts.
+    """The spans of a trace by their parents. Of a span that was read several times, the most complete record counts.
 
     Evaluators, guardrails and the like, and what is below them, are left aside: what their models say is no answer.
     """
@@ -79,7 +81,7 @@ class _Tree:
                 by_key[same[-1]] = replace(span, clashes=len(same) - 1)
                 continue
             self.duplicates += 1
-            if span.end is not None or by_key[version].end is None:
+            if _completeness(span) >= _completeness(by_key[version]):
                 by_key[version] = replace(span, clashes=by_key[version].clashes)
         # Files may have the children before their parents, and exporters send spans as they end.
         every = sorted(by_key.values(), key=lambda span: (_start(span), span.key))
@@ -145,10 +147,15 @@ class _Tree:
 
 
 def _is_version(earlier: Span, span: Span) -> bool:
-    """Return whether two spans of the same id are the same step, which may have been running when it was read."""
+    """Return whether two spans of the same id are the same step: what both recorded is equal, or one was running."""
     if earlier.end is None or span.end is None:
-        return (earlier.parent_id, earlier.name) == (span.parent_id, span.name)
-    return replace(earlier, clashes=0) == replace(span, clashes=0)
+        return earlier.name == span.name
+    pairs = ((getattr(earlier, name), getattr(span, name)) for name in _CONTENT)
+    return all(one == other or not one or not other for one, other in pairs)
+
+
+def _completeness(span: Span) -> tuple[bool, int]:
+    return span.end is not None, sum(bool(getattr(span, name)) for name in _CONTENT)
 
 
 def _last_answer(spans: Iterable[Span]) -> str | None:

@@ -46,7 +46,7 @@ def are_documents(value: Any, *, or_texts: bool = False) -> bool:
 
     Args:
         value: Output of a step.
-        or_texts: Whether texts count as documents, too.
+        or_texts: True if texts count as documents, too.
 
     >>> are_documents([{"page_content": "Rain.", "metadata": {}}]), are_documents([{"type": "text", "text": "So."}])
     (True, False)

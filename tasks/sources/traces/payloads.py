@@ -37,11 +37,11 @@ _DEEPEST = 6
 
 
 class Asked(NamedTuple):
-    """What an input asks.
+    """A question, and the conversation before it.
 
     Args:
-        question: Its question; None if there is none to recognize.
-        earlier: What the user and the assistant said before it.
+        question: Text of the question; None if there is none to recognize.
+        earlier: Messages of the user and the assistant before it.
     """
 
     question: str | None

@@ -86,7 +86,7 @@ def _normal(value: Any) -> Any:
 def _sample(traces: Sequence[Trace], size: float, seed: int) -> list[Trace]:
     """Return the traces with the smallest digests: a new trace can only take the place of one with a greater digest."""
     ranks = {trace.trace_id: _rank(trace.trace_id, seed) for trace in traces}
-    if isinstance(size, float):
+    if size < 1:
         return [trace for trace in traces if ranks[trace.trace_id] < size]
     chosen = set(sorted(ranks, key=lambda trace_id: (ranks[trace_id], trace_id))[: int(size)])
     return [trace for trace in traces if trace.trace_id in chosen]

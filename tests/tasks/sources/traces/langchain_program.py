@@ -1,6 +1,6 @@
 """A program of LangChain, with models and retrievers that need no network, in the shapes that programs have."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from operator import itemgetter
 from typing import Any
 
@@ -95,14 +95,14 @@ def only_a_call() -> None:
     rag(SEARCH, GenericFakeChatModel(messages=iter([asks]))).invoke(QUESTION)
 
 
-def failed() -> None:
+def fail() -> None:
     try:
         rag(Index(documents=[])).invoke(QUESTION)
     except ConnectionError:
         return
 
 
-def retried() -> None:
+def retry() -> None:
     times = iter([ConnectionError("busy"), None])
 
     def fail_first(value: Any) -> Any:
@@ -114,7 +114,7 @@ def retried() -> None:
     rag(SEARCH, flaky, model(), StrOutputParser()).invoke(QUESTION)
 
 
-def fallen_back() -> None:
+def fall_back() -> None:
     rag(Index(documents=[]).with_fallbacks([SEARCH])).invoke(QUESTION)
 
 
@@ -123,24 +123,24 @@ def in_parallel() -> None:
     rag(both | RunnableLambda(lambda found: found["first"] + found["second"])).invoke(QUESTION)
 
 
-def reranked() -> None:
+def rerank() -> None:
     rag(Reranker(inner=SEARCH)).invoke(QUESTION)
 
 
-def reranked_in_the_chain() -> None:
+def rerank_in_the_chain() -> None:
     keep_last = RunnableLambda(lambda documents: documents[-1:]).with_config(run_name="rerank")
     rag(SEARCH | keep_last).invoke(QUESTION)
 
 
-def streamed() -> None:
+def stream() -> None:
     list(rag().stream(QUESTION))
 
 
 def cut_off() -> None:
-    stream = rag().stream(QUESTION)
-    next(iter(stream))
-    assert isinstance(stream, Iterator)
-    getattr(stream, "close")()  # noqa: B009 of a generator, as the caller of a stream that goes away
+    chunks = rag().stream(QUESTION)
+    next(chunks)
+    assert isinstance(chunks, Generator)
+    chunks.close()  # as a caller that goes away
 
 
 def with_a_message() -> None:
@@ -160,7 +160,7 @@ def in_a_batch() -> None:
 PROGRAMS: dict[str, Callable[[], None]] = {
     program.__name__: program
     for program in (
-        *(with_history, with_messages, with_a_tool, only_a_call, failed, retried, fallen_back, in_parallel, reranked),
-        *(reranked_in_the_chain, streamed, cut_off, with_a_message, with_sources, in_a_batch),
+        *(with_history, with_messages, with_a_tool, only_a_call, fail, retry, fall_back, in_parallel, rerank),
+        *(rerank_in_the_chain, stream, cut_off, with_a_message, with_sources, in_a_batch),
     )
 }

@@ -175,6 +175,14 @@ def test_different_spans_with_the_same_id_are_all_kept_and_counted() -> None:
     ]
 
 
+def test_of_a_span_recorded_twice_the_more_complete_record_counts() -> None:
+    bare = span("root", question="Why?")
+    other_exporter = span("root", question="Why?", answer="So.", extras={"collector": "b"})
+    for spans in ([bare, other_exporter], [other_exporter, bare], [ROOT, other_exporter]):
+        trace = assemble("t", spans)
+        assert ([row["response"] for row in trace.rows], trace.duplicates, trace.clashes) == (["So."], 1, 0)
+
+
 def test_a_span_that_ended_before_it_began_has_no_latency() -> None:
     trace = assemble("t", [span("root", question="Why?", answer="So.", at=5, end=3)])
     assert trace.backwards == 1

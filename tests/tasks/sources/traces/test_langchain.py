@@ -1,9 +1,8 @@
-"""What the instrumentor of OpenInference and the tracer of LangSmith record of a program of LangChain."""
+"""Rows of a program of LangChain that the instrumentor of OpenInference and the tracer of LangSmith recorded."""
 
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,14 +20,14 @@ from tests.tasks.sources.traces.langchain_program import ANSWER, PROGRAMS, QUEST
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Calling .text"  # by the instrumentor
 )
-Traced = tuple[Sequence[ReadableSpan], Sequence[Run]]
-Write = Callable[[Traced, Path], Path]
+Recorded = tuple[Sequence[ReadableSpan], Sequence[Run]]
+Write = Callable[[Recorded, Path], Path]
 
 
 @pytest.fixture(scope="module")
-def traced() -> dict[str, Traced]:
+def records() -> dict[str, Recorded]:
     """Run every program once, and return what was recorded of it."""
-    found: dict[str, Traced] = {}
+    found: dict[str, Recorded] = {}
     for name, program in PROGRAMS.items():
         recorder, instrumentor = Recorder(), LangChainInstrumentor()
         instrumentor.instrument(tracer_provider=recorder.provider)
@@ -41,17 +40,17 @@ def traced() -> dict[str, Traced]:
     return found
 
 
-def write_protobuf(traced: Traced, folder: Path) -> Path:
-    (folder / "traces.pb").write_bytes(otlp(traced[0]).SerializeToString())
+def write_protobuf(recorded: Recorded, folder: Path) -> Path:
+    (folder / "traces.pb").write_bytes(otlp(recorded[0]).SerializeToString())
     return folder / "traces.pb"
 
 
-def write_json(traced: Traced, folder: Path) -> Path:
-    return write_json_lines(folder / "traces.jsonl", [otlp_json([span]) for span in traced[0]])
+def write_json(recorded: Recorded, folder: Path) -> Path:
+    return write_json_lines(folder / "traces.jsonl", [otlp_json([span]) for span in recorded[0]])
 
 
-def write_console(traced: Traced, folder: Path) -> Path:
-    return write_json_lines(folder / "traces.jsonl", [span.to_json(indent=None) for span in traced[0]])
+def write_console(recorded: Recorded, folder: Path) -> Path:
+    return write_json_lines(folder / "traces.jsonl", [span.to_json(indent=None) for span in recorded[0]])
 
 
 def frame_of(spans: Sequence[ReadableSpan]) -> pd.DataFrame:
@@ -71,18 +70,18 @@ def frame_of(spans: Sequence[ReadableSpan]) -> pd.DataFrame:
     )
 
 
-def write_frame(traced: Traced, folder: Path) -> Path:
-    frame_of(traced[0]).to_parquet(folder / "spans.parquet", index=False)
+def write_frame(recorded: Recorded, folder: Path) -> Path:
+    frame_of(recorded[0]).to_parquet(folder / "spans.parquet", index=False)
     return folder / "spans.parquet"
 
 
-def write_csv(traced: Traced, folder: Path) -> Path:
-    frame_of(traced[0]).to_csv(folder / "spans.csv", index=False)
+def write_csv(recorded: Recorded, folder: Path) -> Path:
+    frame_of(recorded[0]).to_csv(folder / "spans.csv", index=False)
     return folder / "spans.csv"
 
 
-def write_langsmith(traced: Traced, folder: Path) -> Path:
-    runs = list(traced[1])
+def write_langsmith(recorded: Recorded, folder: Path) -> Path:
+    runs = list(recorded[1])
     for run in runs:
         runs += run.child_runs
     exclude = {"child_runs", "parent_run", "ls_client"}
@@ -96,27 +95,27 @@ ROWS: dict[str, list[tuple[str, str, list[str] | None, str | None]]] = {
     "with_messages": [(QUESTION, ANSWER, None, HISTORY)],
     "with_a_tool": [(QUESTION, ANSWER, None, None)],
     "only_a_call": [],
-    "failed": [],
-    "retried": [(QUESTION, ANSWER, BOTH, None)],
-    "fallen_back": [(QUESTION, ANSWER, BOTH, None)],
+    "fail": [],
+    "retry": [(QUESTION, ANSWER, BOTH, None)],
+    "fall_back": [(QUESTION, ANSWER, BOTH, None)],
     "in_parallel": [(QUESTION, ANSWER, [*BOTH, "It is closed on Sundays."], None)],
-    "reranked": [(QUESTION, ANSWER, ONE, None)],
-    "reranked_in_the_chain": [(QUESTION, ANSWER, ONE, None)],
-    "streamed": [(QUESTION, ANSWER, BOTH, None)],
+    "rerank": [(QUESTION, ANSWER, ONE, None)],
+    "rerank_in_the_chain": [(QUESTION, ANSWER, ONE, None)],
+    "stream": [(QUESTION, ANSWER, BOTH, None)],
     "cut_off": [(QUESTION, ANSWER, BOTH, None)],
     "with_a_message": [(QUESTION, ANSWER, BOTH, None)],
     "with_sources": [(QUESTION, ANSWER, BOTH, None)],
     "in_a_batch": [(QUESTION, ANSWER, BOTH, None), ("And on Sunday?", "Never.", BOTH, None)],
 }
-REASONS = {"failed": "no answer: it ended with an error", "only_a_call": "no answer"}
+REASONS = {"fail": "no answer: it ended with an error", "only_a_call": "no answer"}
 
 
 @pytest.mark.parametrize("write", [write_protobuf, write_json, write_console, write_frame, write_csv, write_langsmith])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_gives_the_same_rows_in_every_form(
-    program: str, write: Write, traced: dict[str, Traced], tmp_path: Path
+    program: str, write: Write, records: dict[str, Recorded], tmp_path: Path
 ) -> None:
-    path = write(traced[program], tmp_path)
+    path = write(records[program], tmp_path)
     if program in REASONS:
         with pytest.raises(SourceError, match="the only row") as caught:
             read_traces(path)
@@ -128,9 +127,9 @@ def test_a_program_gives_the_same_rows_in_every_form(
     assert (reader.bad_rows, reader.warnings) == ([], [])
 
 
-def test_programs_together_are_rows_and_left_out_traces(traced: dict[str, Traced], tmp_path: Path) -> None:
-    records: list[Any] = [otlp_json(spans) for spans, _ in traced.values()]
-    reader, rows = read_traces(write_json_lines(tmp_path / "traces.jsonl", records))
+def test_programs_together_are_rows_and_left_out_traces(records: dict[str, Recorded], tmp_path: Path) -> None:
+    messages = [otlp_json(spans) for spans, _ in records.values()]
+    reader, rows = read_traces(write_json_lines(tmp_path / "traces.jsonl", messages))
     assert len(rows) == sum(map(len, ROWS.values()))
     assert sorted(bad.problem for bad in reader.bad_rows) == sorted(REASONS.values())
     assert {row["response"] for row in rows} == {ANSWER, "Never."}

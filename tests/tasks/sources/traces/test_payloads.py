@@ -1,4 +1,4 @@
-"""What the inputs and outputs of frameworks and products ask and answer."""
+"""Questions, answers and passages in the inputs and outputs of frameworks and products."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ RESULT = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1
 DOCUMENT = {"page_content": "Rain.", "metadata": {"source": "a.md"}, "type": "Document"}
 
 
-def constructed(name: str, **fields: Any) -> Any:
+def serialize(name: str, **fields: Any) -> Any:
     """Return an object as LangChain serializes it."""
     return {"lc": 1, "type": "constructor", "id": ["langchain_core", "x", name], "kwargs": fields}
 
@@ -25,9 +25,9 @@ QUESTIONS: dict[str, Any] = {
     "a key": {"question": "Why?", "k": 3},
     "prompts of a batch": {"prompts": ["Why?"]},
     "a message": ASKED,
-    "a serialized message": constructed("HumanMessage", content="Why?"),
+    "a serialized message": serialize("HumanMessage", content="Why?"),
     "a class of messages": {"role": "HumanMessage", "content": "Why?"},
-    "batches of messages": {"messages": [[constructed("HumanMessage", content="Why?", type="human")]]},
+    "batches of messages": {"messages": [[serialize("HumanMessage", content="Why?", type="human")]]},
     "messages with their data inside": [{"type": "human", "data": {"content": "Why?", "type": "human"}}],
     "Gemini": {"contents": [{"role": "user", "parts": [{"text": "Why?"}]}]},
     "Bedrock": {"modelId": "m", "messages": [{"role": "user", "content": [{"text": "Why?"}]}]},
@@ -89,9 +89,9 @@ ANSWERS: dict[str, Any] = {
     "beside a history": {"question": "Why?", "chat_history": [*HISTORY, ASKED], "answer": "So."},
     "beside passages": {"context": [DOCUMENT], "question": "Why?", "answer": "So."},
     "a message": {"type": "ai", "data": {"content": "So.", "type": "ai", "tool_calls": []}},
-    "a serialized message": constructed("AIMessage", content="So."),
+    "a serialized message": serialize("AIMessage", content="So."),
     "a chunk of a message": {"type": "AIMessageChunk", "content": "So."},
-    "a message under a key": {"output": constructed("AIMessageChunk", content="So.", type="AIMessageChunk")},
+    "a message under a key": {"output": serialize("AIMessageChunk", content="So.", type="AIMessageChunk")},
     "a message of parts": {
         "type": "ai",
         "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "So."}],
@@ -102,7 +102,7 @@ ANSWERS: dict[str, Any] = {
         "documents": [DOCUMENT],
     },
     "generations": {
-        "generations": [[{"text": "So.", "message": constructed("AIMessage", content="So.")}]],
+        "generations": [[{"text": "So.", "message": serialize("AIMessage", content="So.")}]],
         "llm_output": None,
     },
     "several choices": {"choices": [{"message": {"role": "assistant", "content": text}} for text in ("So.", "Thus.")]},
@@ -149,7 +149,7 @@ NO_ANSWERS: dict[str, Any] = {
     "a call as OpenAI has it": {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "clock"}}]},
     "a call as its Responses have it": {"output": [{"type": "function_call", "name": "clock", "arguments": "{}"}]},
     "a call without a role": {"content": "", "tool_calls": [{"name": "clock", "args": {}}]},
-    "a generated call": {"generations": [[{"text": "", "message": constructed("AIMessage", content=[CALL])}]]},
+    "a generated call": {"generations": [[{"text": "", "message": serialize("AIMessage", content=[CALL])}]]},
     "a result": RESULT,
     "documents": [DOCUMENT, DOCUMENT],
     "a document": [{"content": "Rain.", "meta": {"file": "a.md"}, "id": "a"}],
@@ -177,7 +177,7 @@ def test_what_python_shows_of_an_object_is_no_text(shown: str) -> None:
 PASSAGES: dict[str, Any] = {
     "LangChain": [DOCUMENT],
     "LangChain.js": [{"pageContent": "Rain.", "metadata": {"source": "a.md"}}],
-    "serialized": [constructed("Document", pageContent="Rain.", metadata={"source": "a.md"})],
+    "serialized": [serialize("Document", pageContent="Rain.", metadata={"source": "a.md"})],
     "with scores": [[DOCUMENT, 0.5]],
     "LlamaIndex": [{"node": {"id_": "a.md", "text": "Rain.", "metadata": {}, "class_name": "TextNode"}, "score": 0.5}],
     "a node with resources": [{"node": {"id_": "a.md", "text_resource": {"text": "Rain."}}, "score": 0.5}],
@@ -216,5 +216,5 @@ def test_what_is_no_list_of_documents() -> None:
 
 
 def test_results_of_tools_are_texts() -> None:
-    assert find_result({"output": constructed("ToolMessage", content="08:30", tool_call_id="t1")}) == "08:30"
+    assert find_result({"output": serialize("ToolMessage", content="08:30", tool_call_id="t1")}) == "08:30"
     assert find_result('{"temperature": 5}') == '{"temperature": 5}'
