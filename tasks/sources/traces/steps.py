@@ -6,8 +6,10 @@ from tasks.sources.traces.passage_lists import are_documents, find_passages
 from tasks.sources.traces.payloads import find_answer, find_asked, find_result, prompt_text
 from tasks.sources.traces.spans import Kind, Span
 
-_RERANKER, _RETRIEVER = "rerank", "retriev"
-"""Parts of the names of rerankers, for which most products have no type, and of retrievers."""
+_RERANKER = "rerank"
+"""Part of the name of a reranker, for which most products have no type."""
+_RETRIEVERS = ("retrieve", "retrieval")
+"""Parts of the names of retrievers."""
 
 
 def fill_step(span: Span, given: Any, made: Any) -> Span:
@@ -25,7 +27,7 @@ def fill_step(span: Span, given: Any, made: Any) -> Span:
     passages = find_passages(made)
     if span.kind in (Kind.CHAIN, Kind.RETRIEVER) and _RERANKER in name and are_documents(made, or_texts=True):
         span.kind, span.candidates = Kind.RERANKER, find_passages(given)
-    elif span.kind is Kind.CHAIN and are_documents(made, or_texts=_RETRIEVER in name):
+    elif span.kind is Kind.CHAIN and are_documents(made, or_texts=any(part in name for part in _RETRIEVERS)):
         span.kind = Kind.RETRIEVER
     span.question, span.earlier = find_asked(given)
     if span.kind in (Kind.RETRIEVER, Kind.RERANKER):

@@ -173,7 +173,8 @@ def _count_problems(damaged: Sequence[tuple[Unreadable, str]], traces: Sequence[
     if (questions := sum(len(trace.problems) for trace in traces if trace.rows)) > 0:
         yield f"{_count(questions, 'question')} of traces with other answers left out: {FAILED}"
     if (aside := sum(not trace.rows and not trace.problems for trace in traces)) > 0:
-        yield f"{_count(aside, 'trace')} of evaluators, prompts and the like alone {'is' if aside == 1 else 'are'} not read"
+        verb = "is" if aside == 1 else "are"
+        yield f"{_count(aside, 'trace')} of evaluators, prompts and the like alone {verb} not read"
     if (duplicates := sum(trace.duplicates for trace in traces)) > 0:
         yield f"{_count(duplicates, 'duplicate span')} {'is' if duplicates == 1 else 'are'} read once"
     if (clashes := sum(trace.clashes for trace in traces)) > 0:
