@@ -70,7 +70,7 @@ def parse_sample(value: Any) -> Any:
     if not isinstance(size, float) or not 0 < size <= 1:
         raise ValueError(
             "expected a number of traces, at least 1, without a decimal point (200), or a share of them above 0 and up "
-            f"to 1 (0.1 or 10%), got {value!r}"
+            "to 1 (0.1 or 10%)"
         )
     return None if size == 1 else size
 
@@ -129,7 +129,7 @@ class TraceSettings(OptionGroup):
         ),
     ] = "off"
     sample: Annotated[
-        Annotated[int | float | None, BeforeValidator(parse_sample)],
+        Annotated[int | float | None, BeforeValidator(parse_sample, json_schema_input_type=int | float | str)] | None,
         Option(
             "Only so many traces (200), or a share of them (0.1, 10%; 1.0 is all, 1 is one), chosen by their ids: new "
             "traces hardly change it.",
