@@ -85,7 +85,7 @@ def read_call(fields: Mapping[str, Any]) -> Part:
     Raises:
         UnfitError: The call names no tool.
     """
-    fields = {name.removeprefix("tool_call.").removeprefix("function."): value for name, value in fields.items()}
+    fields = without_prefixes(fields, "tool_call.", "function.")
     inner = next((fields[key] for key in _CALL_KEYS if isinstance(fields.get(key), Mapping)), None)
     if inner is not None:
         return read_call({**inner, **{key: fields[key] for key in _IDS if key in fields}})
@@ -94,6 +94,17 @@ def read_call(fields: Mapping[str, Any]) -> Part:
         raise UnfitError("a tool call has no name")
     given = next((fields[key] for key in _ARGUMENTS if fields.get(key) is not None), "")
     return Part(PartKind.CALL, f"{name}({given if isinstance(given, str) else _as_json(given)})", _id(fields))
+
+
+def without_prefixes(fields: Mapping[Any, Any], *prefixes: str) -> dict[Any, Any]:
+    """Return fields under their names without the first of these prefixes that they have.
+
+    >>> without_prefixes({"message.role": "user"}, "message.")
+    {'role': 'user'}
+    """
+    for prefix in prefixes:
+        fields = {key.removeprefix(prefix) if isinstance(key, str) else key: value for key, value in fields.items()}
+    return dict(fields)
 
 
 def is_item(fields: Any) -> bool:
@@ -142,7 +153,7 @@ def _read_part(item: Any, number: int) -> Iterator[Part]:
 def _unwrap(item: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(inner := item.get(_WRAPPER), Mapping):
         return inner
-    return {name.removeprefix(f"{_WRAPPER}."): value for name, value in item.items()}
+    return without_prefixes(item, f"{_WRAPPER}.")
 
 
 def _text(fields: Mapping[str, Any]) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
-from tasks.sources.message_parts import Part, PartKind, is_item, read_call, read_parts
+from tasks.sources.message_parts import Part, PartKind, is_item, read_call, read_parts, without_prefixes
 
 
 class Role(StrEnum):
@@ -215,11 +215,11 @@ def read_message(item: Mapping[str, Any]) -> list[Message]:
 
 def _unnest(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a message; exports have some of them one level deeper, or with a prefix."""
-    item = {name.removeprefix(_PREFIX): value for name, value in item.items()}
+    item = without_prefixes(item, _PREFIX)
     for key in _WITH_MESSAGE:
         inner = item.get(key)
         if isinstance(inner, Mapping) and not any(name in item for name in _TEXT_KEYS if name != key):
-            outer = {name: item[name] for name in _SPEAKER_KEYS if item.get(name) not in {None, *_SERIALIZED}}
+            outer = {name: item[name] for name in _SPEAKER_KEYS if item.get(name) not in (None, *_SERIALIZED)}
             if item.get("type") in _SERIALIZED and isinstance(path := item.get("id"), list) and path:
                 outer = {"type": path[-1]} if inner.get("role") is None else {}
             return {**inner, **outer}
@@ -252,7 +252,9 @@ def _read_content(fields: Mapping[str, Any]) -> list[Part]:
         content = fields.get("refusal")  # OpenAI's models decline in a field of its own
     if content is None and not calls:
         raise UnfitError("it has neither content nor tool calls")
-    return [*([] if content is None else read_parts(_parse(content) if isinstance(content, str) else content)), *calls]
+    if isinstance(parts := fields.get("parts"), str) and content is parts:
+        content = _parse(parts)  # an attribute of OpenTelemetry has its parts as JSON
+    return [*([] if content is None else read_parts(content)), *calls]
 
 
 def _calls(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:

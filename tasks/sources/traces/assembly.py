@@ -112,7 +112,9 @@ class _Tree:
 
     def find_asked(self) -> Iterator[Span]:
         """Yield the topmost chains that have a question."""
-        yield from self._topmost(self.tops, lambda span: span.kind is Kind.CHAIN and bool(span.question))
+        yield from self._topmost(
+            self.tops, lambda span: span.kind is Kind.CHAIN and bool(span.question), through=(Kind.CHAIN,)
+        )
 
     def find_answer(self, asked: Span) -> str | None:
         """Return the answer to a question: its own, or that of the model or chain below it that ended last.
@@ -126,14 +128,19 @@ class _Tree:
 
         def answers(span: Span) -> bool:
             models = [each for each in self.list_below(span) if each.kind is Kind.LLM]
+            if span.failed:
+                return span.kind in _ANSWERING  # and what is below it has no answer either
             if span.kind is Kind.LLM:
                 return bool(span.answer) or len(models) == 1
             is_asked = bool(span.question) and bool(span.answer) and span.answer != span.question
             return span.kind is Kind.CHAIN and is_asked and (bool(models) or not has_models)
 
-        return _last_answer(self._topmost(below, answers))
+        return _last_answer(self._topmost(below, answers, through=_ANSWERING))
 
-    def _topmost(self, spans: Iterable[Span], fits: Callable[[Span], bool]) -> Iterator[Span]:
+    def _topmost(
+        self, spans: Iterable[Span], fits: Callable[[Span], bool], through: Collection[Kind]
+    ) -> Iterator[Span]:
+        """Yield the topmost spans that fit, looking below the others of these kinds."""
         waiting, seen = list(reversed(list(spans))), set()
         while waiting:
             span = waiting.pop()
@@ -142,7 +149,7 @@ class _Tree:
             seen.add(span.key)
             if fits(span):
                 yield span
-            elif span.kind in _ANSWERING:
+            elif span.kind in through:
                 waiting += reversed(self.list_children(span))
 
 

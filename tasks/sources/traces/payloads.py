@@ -28,7 +28,10 @@ _HISTORY_KEYS = (
     *("past_messages", "memory"),
 )
 _NO_ANSWER_KEYS = frozenset(
-    {*_QUESTION_KEYS, *_HISTORY_KEYS, *PASSAGES_KEYS, *_MESSAGES_KEYS, *_CHOICE_KEYS, "tool_calls", "function_call"}
+    {
+        *(*_QUESTION_KEYS, *_HISTORY_KEYS, *PASSAGES_KEYS, *_MESSAGES_KEYS, *_CHOICE_KEYS),
+        *("tool_calls", "function_call", "error", "errors", "exception"),
+    }
 )
 """Keys of what steps pass on to each other: an object that has one of them, and no answer, is none as a whole."""
 _NULL = "null"
@@ -182,7 +185,8 @@ def _is_text(loaded: Any, passed_on: frozenset[str]) -> bool:
     if isinstance(loaded, Mapping):
         if is_message(loaded) or passed_on & loaded.keys():
             return False
-        return all(_is_text(load(loaded[key]), passed_on) for key in (*_ANSWER_KEYS, *_OUTPUT_KEYS) if key in loaded)
+        made = [load(loaded[key]) for key in (*_ANSWER_KEYS, *_OUTPUT_KEYS) if key in loaded]
+        return all(each not in (None, "", [], {}) and _is_text(each, passed_on) for each in made)
     if isinstance(loaded, list | tuple):
         return read_said(loaded) is None and not are_documents(loaded) and not any(map(is_part, loaded))
     return True
@@ -197,7 +201,7 @@ def read_said(value: Any) -> list[Message] | None:
     'So.'
     """
     if isinstance(value, Mapping):
-        value = [value]
+        return read_said([value]) or None
     if isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], list | tuple):
         value = value[0]
     if not isinstance(value, list | tuple) or not value:

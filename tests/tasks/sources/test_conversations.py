@@ -105,6 +105,7 @@ FORMS = {
     "a refusal": [TURNS[0], {"role": "assistant", "content": None, "refusal": "So."}],
     "an answer that also calls": [TURNS[0], {"role": "assistant", "content": "So.", "tool_calls": [{"name": "f"}]}],
     "two questions": [{"role": "user", "content": "Hm."}, *TURNS],
+    "an answer of JSON": [TURNS[0], {"role": "assistant", "content": '[{"so": 1}]'}],
 }
 
 
@@ -114,7 +115,8 @@ def test_messages_have_the_forms_of_apis_and_frameworks(form: str, column: str, 
     options = {"column_map": {"mapped": "messages"}} if column == "mapped" else {}
     _, (row,) = read(tmp_path, {column: FORMS[form]}, **options)
     asked = "Hm.\nWhy?" if form == "two questions" else "Why?"
-    assert (row["user_input"], row["response"]) == (asked, "So.")
+    said = '[{"so": 1}]' if form == "an answer of JSON" else "So."
+    assert (row["user_input"], row["response"]) == (asked, said)
     assert row["row_id"] == f"{row['session_id']}#1"
 
 

@@ -34,12 +34,16 @@ def test_observations_of_langfuse_without_a_type_are_known_by_their_fields(tmp_p
 
 @pytest.mark.parametrize("found", [TEXTS, {"documents": TEXTS}, TEXTS[:1], {"documents": DOCUMENTS}, DOCUMENTS[:1]])
 @pytest.mark.parametrize("level", ["DEFAULT", "ERROR"])
-def test_what_a_span_of_langfuse_retrieves_is_no_answer(level: str, found: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("with_trace", [None, {**LANGFUSE_TRACE, "output": None}])
+def test_what_a_span_of_langfuse_retrieves_is_no_answer(
+    with_trace: Any, level: str, found: Any, tmp_path: Path
+) -> None:
     root = observation(0, "SPAN", name="ask", input=QUESTION, output=None, level=level)
     search = observation(1, "SPAN", name="retrieve", input=QUESTION, output=found, parentObservationId="obs-0")
     model = {**LANGFUSE_OBSERVATIONS[2], "parentObservationId": "obs-0"}
     other = {**LANGFUSE_TRACE, "id": "trace-2", "input": "Why?", "output": "So."}
-    reader, rows = read_traces(write_json_lines(tmp_path / "a.jsonl", [root, search, model, other]))
+    records = [root, search, model, other, *([] if with_trace is None else [with_trace])]
+    reader, rows = read_traces(write_json_lines(tmp_path / "a.jsonl", records))
     answered = (
         []
         if level == "ERROR"

@@ -31,10 +31,9 @@ class Client:
     def __init__(self) -> None:
         self.recorder = Recorder()
         self.replies: list[httpx.Response] = []
-        transport = httpx.MockTransport(lambda _: self.replies.pop(0))
-        self.api = openai.OpenAI(
-            api_key="none", base_url="http://localhost/v1", http_client=httpx.Client(transport=transport), max_retries=0
-        )
+        # Of a type that depends on the version of the client.
+        http: Any = httpx.Client(transport=httpx.MockTransport(lambda _: self.replies.pop(0)))
+        self.api = openai.OpenAI(api_key="none", base_url="http://localhost/v1", http_client=http, max_retries=0)
 
     def chat(self, messages: list[Any], reply: httpx.Response, **options: Any) -> Any:
         self.replies.append(reply)

@@ -37,6 +37,7 @@ QUESTIONS: dict[str, Any] = {
     },
     "a call and its result after it": [ASKED, {"role": "assistant", "content": [CALL]}, RESULT],
     "arguments": {"args": [], "kwargs": {"query": "Why?"}},
+    "a role beside a question": {"role": "user", "question": "Why?"},
     "an engine of LlamaIndex": {"query_bundle": {"query_str": "Why?", "image_path": None}},
     "a message of LlamaIndex": {"messages": [{"role": "user", "blocks": [{"block_type": "text", "text": "Why?"}]}]},
 }
@@ -156,6 +157,8 @@ NO_ANSWERS: dict[str, Any] = {
     "documents under a key": {"documents": [DOCUMENT]},
     "what a step passes on": {"question": "Why?", "context": "Rain."},
     "null": None,
+    "an empty answer": {"answer": None, "seconds": 3},
+    "an error": {"error": {"message": "the index is down"}},
     "a response of LlamaIndex that is streamed": {
         "response_gen": "<generator object>",
         "source_nodes": ["<NodeWithScore()>"],
