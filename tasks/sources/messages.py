@@ -252,8 +252,8 @@ def _read_content(fields: Mapping[str, Any]) -> list[Part]:
         content = fields.get("refusal")  # OpenAI's models decline in a field of its own
     if content is None and not calls:
         raise UnfitError("it has neither content nor tool calls")
-    if isinstance(parts := fields.get("parts"), str) and content is parts:
-        content = _parse(parts)  # an attribute of OpenTelemetry has its parts as JSON
+    if content is fields.get("parts") and isinstance(content, str):
+        content = _parse(content)  # an attribute of OpenTelemetry has its parts as JSON
     return [*([] if content is None else read_parts(content)), *calls]
 
 

@@ -128,4 +128,4 @@ def _seconds(value: Any) -> float | None:
 
 def _snake(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields under the names of the blob storage exports; the API writes the same names in camel case."""
-    return {"".join(f"_{c.lower()}" if c.isupper() else c for c in name): value for name, value in fields.items()}
+    return {"".join(f"_{c.lower()}" if c.isupper() else c for c in str(name)): value for name, value in fields.items()}

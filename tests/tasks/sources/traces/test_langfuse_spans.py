@@ -94,3 +94,9 @@ def test_earlier_sdks_of_langfuse_record_retrievers_as_spans(tmp_path: Path) -> 
     assert row["retrieved_contexts"] == TEXTS
     _, [row] = read_traces(write_json_lines(tmp_path / "b.jsonl", [*records, reranked]))
     assert (row["retrieved_contexts"], row["retrieved_context_scores"]) == (TEXTS[1:], [0.9])
+
+
+def test_usage_with_keys_that_are_no_names_is_not_counted(tmp_path: Path) -> None:
+    model = {**LANGFUSE_OBSERVATIONS[2], "usageDetails": "{1: 2}"}
+    _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [LANGFUSE_TRACE, model]))
+    assert row["extras"]["output_tokens"] == 3  # as the trace has it
