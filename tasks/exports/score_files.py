@@ -40,6 +40,8 @@ LANGSMITH = pa.schema(
 def langfuse_scores(rows: Iterable[ScoredRow], run: str) -> pa.Table:
     """Return a score object of Langfuse per scored cell of a row that came from a trace.
 
+    The score of a row whose texts the trace itself has, rather than an observation in it, is one of the trace.
+
     Args:
         rows: Rows of a run.
         run: Name of the run; the same scores of the same run have the same ids, so that importing again replaces them.
@@ -52,7 +54,7 @@ def langfuse_scores(rows: Iterable[ScoredRow], run: str) -> pa.Table:
             {
                 "id": _score_id(run, row, cell),
                 "traceId": row.trace_id,
-                "observationId": row.span_id,
+                "observationId": None if row.span_id == row.trace_id else row.span_id,
                 "sessionId": row.session_id,
                 "name": cell.metric,
                 "value": cell.value,

@@ -1,9 +1,10 @@
 """Send the scores of a run to an OTLP endpoint: as events of the GenAI conventions, or as OpenInference evaluations.
 
 An event `gen_ai.evaluation.result` (a log record) belongs to the span that it evaluates, and needs no trace. An
-OpenInference evaluation is an attribute of a span: each row gets a span of the kind EVALUATOR in its trace.
+OpenInference evaluation is an attribute of a span: each row gets a span of the kind EVALUATOR, in a trace of its own,
+with exactly one link, to the span that it evaluates. Ended spans and their traces stay as they are.
 https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-events.md
-https://arize-ai.github.io/openinference/spec/annotations.html
+https://github.com/Arize-ai/openinference/blob/main/spec/annotations.md
 """
 
 import json
@@ -27,6 +28,8 @@ from tasks.options.otlp_endpoint import check_endpoint
 _BATCH = 500
 _TRACE, _SPAN = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
 _EXPORTERS = "opentelemetry.exporter.otlp.proto.http"
+_ERROR = "_OTHER"
+"""Value of `error.type` for a cell that failed. Its reason may be any text, and the convention wants few values."""
 
 B = TypeVar("B")
 
@@ -45,7 +48,8 @@ class SentScores:
     Args:
         cells: Cells that were sent; with events, failed ones too.
         unscored: Cells that were left out because they have no value.
-        untraced: Rows whose trace is not known: they were left out of evaluations, and their events name no span.
+        untraced: Rows whose trace, or for evaluations whose span, is not known: they were left out of evaluations, and
+            their events name no span.
     """
 
     cells: int = 0
@@ -131,6 +135,7 @@ def _event_sender(base: str, run: str, timeout: float, sent: SentScores) -> Call
             LogRecordExportResult,
             SimpleLogRecordProcessor,
         )
+        from opentelemetry.trace import NonRecordingSpan, set_span_in_context  # noqa: PLC0415
 
     exporter = OTLPLogExporter(endpoint=f"{base}/v1/logs", timeout=timeout)
     kept = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
@@ -140,13 +145,14 @@ def _event_sender(base: str, run: str, timeout: float, sent: SentScores) -> Call
 
     def send(rows: Sequence[ScoredRow]) -> str | None:
         for row in rows:
-            context = _context_of(row)
-            sent.untraced += context is None
+            target = _target_of(row)
+            sent.untraced += target is None
+            context = Context() if target is None else set_span_in_context(NonRecordingSpan(target))
             for attributes in _event_attributes(row, sent):
                 logger.emit(
                     LogRecord(
                         timestamp=time.time_ns(),
-                        context=Context() if context is None else context,
+                        context=context,
                         severity_number=SeverityNumber.INFO,
                         event_name="gen_ai.evaluation.result",
                         attributes=attributes,
@@ -172,7 +178,8 @@ def _event_attributes(row: ScoredRow, sent: SentScores) -> Iterator[dict[str, An
             "gen_ai.evaluation.explanation": cell.explanation,
             "gen_ai.response.id": row.response_id,
             "gen_ai.conversation.id": row.session_id,
-            "error.type": None if cell.is_scored else cell.reason,
+            "error.type": None if cell.is_scored else _ERROR,
+            "rag_assay.reason": None if cell.is_scored else cell.reason,
             "rag_assay.row_id": row.row_id,
         }
         yield {name: value for name, value in attributes.items() if value is not None}
@@ -181,27 +188,33 @@ def _event_attributes(row: ScoredRow, sent: SentScores) -> Iterator[dict[str, An
 def _span_sender(base: str, run: str, timeout: float, sent: SentScores) -> Callable[[Sequence[ScoredRow]], str | None]:
     with _needed_packages():
         import openinference.semconv.trace  # noqa: F401, PLC0415 of an extra
+        from opentelemetry.context import Context  # noqa: PLC0415
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
-        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace import SpanLimits, TracerProvider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult  # noqa: PLC0415
         from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: PLC0415
+        from opentelemetry.sdk.trace.sampling import ALWAYS_ON  # noqa: PLC0415
+        from opentelemetry.trace import Link  # noqa: PLC0415
 
     exporter = OTLPSpanExporter(endpoint=f"{base}/v1/traces", timeout=timeout)
     kept = InMemorySpanExporter()
-    provider = TracerProvider(resource=_resource(run), shutdown_on_exit=False)
+    # Each evaluation has several attributes, and one beyond the usual limit would be cut in two.
+    limits = SpanLimits(max_span_attributes=SpanLimits.UNSET)
+    provider = TracerProvider(ALWAYS_ON, _resource(run), shutdown_on_exit=False, span_limits=limits)
     provider.add_span_processor(SimpleSpanProcessor(kept))
     tracer = provider.get_tracer("rag-assay", version("rag-assay"))
 
     def send(rows: Sequence[ScoredRow]) -> str | None:
         for row in rows:
-            context = _context_of(row, needs_span=True)
-            if context is None:
+            target = _target_of(row)
+            if target is None or not target.is_valid:
                 sent.untraced += 1
                 continue
             sent.cells += len(row.scored)
             sent.unscored += len(row.cells) - len(row.scored)
             if row.scored:
-                tracer.start_span("rag-assay", context, attributes=_span_attributes(row, run)).end()
+                links, attributes = [Link(target)], _span_attributes(row, run)
+                tracer.start_span("rag-assay", Context(), attributes=attributes, links=links).end()
         spans = kept.get_finished_spans()
         kept.clear()
         return _export(lambda: exporter.export(spans) is SpanExportResult.SUCCESS) if spans else None
@@ -222,8 +235,6 @@ def _span_attributes(row: ScoredRow, run: str) -> dict[str, Any]:
         SpanAttributes.OPENINFERENCE_SPAN_KIND: OpenInferenceSpanKindValues.EVALUATOR.value,
         SpanAttributes.METADATA: json.dumps({"row_id": row.row_id, "run": run}),
     }
-    if row.session_id is not None:
-        attributes[SpanAttributes.SESSION_ID] = row.session_id
     for index, cell in enumerate(row.scored):
         fields = {
             EvaluationAttributes.EVALUATION_NAME: cell.metric,
@@ -231,25 +242,25 @@ def _span_attributes(row: ScoredRow, run: str) -> dict[str, Any]:
             EvaluationAttributes.EVALUATION_LABEL: cell.label,
             EvaluationAttributes.EVALUATION_EXPLANATION: cell.explanation,
             EvaluationAttributes.EVALUATION_ANNOTATOR_KIND: kinds[cell.language_model],
+            EvaluationAttributes.EVALUATION_IDENTIFIER: run,
         }
         for name, value in fields.items():
             if value is not None:
-                attributes[f"{SpanAttributes.TRACE_EVALUATIONS}.{index}.{name}"] = value
+                attributes[f"{SpanAttributes.EVALUATIONS}.{index}.{name}"] = value
     return attributes
 
 
-def _context_of(row: ScoredRow, *, needs_span: bool = False) -> Any:
-    """Return the context of the span of a row; None if it has none, or ids of a product's own."""
+def _target_of(row: ScoredRow) -> Any:
+    """Return the context of the span that a row evaluates, invalid if only its trace is known; None if neither is."""
     from opentelemetry import trace as api  # noqa: PLC0415 of an extra
 
     trace = (row.trace_id or "").replace("-", "").lower()
     span = (row.span_id or "").lower()
-    if not _TRACE.fullmatch(trace) or (needs_span and not _SPAN.fullmatch(span)):
+    if not _TRACE.fullmatch(trace):
         return None
-    span_id = int(span, 16) if _SPAN.fullmatch(span) else 0
+    span_id = int(span, 16) if _SPAN.fullmatch(span) else api.INVALID_SPAN_ID
     sampled = api.TraceFlags(api.TraceFlags.SAMPLED)
-    parent = api.SpanContext(int(trace, 16), span_id, is_remote=True, trace_flags=sampled)
-    return api.set_span_in_context(api.NonRecordingSpan(parent))
+    return api.SpanContext(int(trace, 16), span_id, is_remote=True, trace_flags=sampled)
 
 
 def _resource(run: str) -> Any:

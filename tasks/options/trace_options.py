@@ -10,6 +10,8 @@ from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import split_commas, table_from_text
 
 _DURATION = re.compile(r"(?P<number>\d+)\s*(?P<unit>[mhdw])", re.ASCII)
+_WHOLE = re.compile(r"\d+", re.ASCII)
+_SHARE = re.compile(r"(?P<number>\d+\.?\d*|\.\d+)\s*(?P<percent>%?)", re.ASCII)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -51,16 +53,35 @@ def _check_since(text: str) -> str:
     return text
 
 
-def _parse_sample(value: Any) -> Any:
-    if isinstance(value, str):
-        value = float(value) if "." in value else int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
-    if isinstance(value, float) and value.is_integer() and value >= 1:
-        value = int(value)
-    if (isinstance(value, float) and not 0 < value < 1) or (isinstance(value, int) and value < 1):
-        raise ValueError("expected a number of traces, at least 1, or a share of them between 0 and 1")
-    return value
+def parse_sample(value: Any) -> Any:
+    """Return a number of traces as an int, a share of them as a float between 0 and 1, and all of them as None.
+
+    A number with a decimal point or a percent sign is a share, and one without is a number of traces.
+
+    >>> parse_sample("1"), parse_sample("0.1"), parse_sample("10%"), parse_sample(1.0)
+    (1, 0.1, 0.1, None)
+
+    Raises:
+        ValueError: The value is neither.
+    """
+    size = _as_number(value.strip()) if isinstance(value, str) else value
+    if size is None or (isinstance(size, int) and not isinstance(size, bool) and size >= 1):
+        return size
+    if not isinstance(size, float) or not 0 < size <= 1:
+        raise ValueError(
+            "expected a number of traces, at least 1, without a decimal point (200), or a share of them above 0 and up "
+            "to 1 (0.1 or 10%)"
+        )
+    return None if size == 1 else size
+
+
+def _as_number(text: str) -> int | float | None:
+    """Return the number that a text spells; NaN if it spells none."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if (found := _SHARE.fullmatch(text)) is not None:
+        return float(found["number"]) / (100 if found["percent"] else 1)
+    return float("nan")
 
 
 class TraceSettings(OptionGroup):
@@ -111,15 +132,18 @@ class TraceSettings(OptionGroup):
         ),
     ] = "off"
     sample: Annotated[
-        Annotated[int | float, BeforeValidator(_parse_sample)] | None,
+        Annotated[int | float | None, BeforeValidator(parse_sample, json_schema_input_type=int | float | str)] | None,
         Option(
-            "Only so many traces (200), or a share of them (0.1), chosen by their ids: new traces hardly change it.",
+            "Only so many traces (200), or a share of them (0.1, 10%; 1.0 is all, 1 is one), chosen by their ids: new "
+            "traces hardly change it.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
             by_run=True,
             cli=Flag(
-                long="--sample", metavar="N|SHARE", help="Of traces: a random sample, stable as traces are added."
+                long="--sample",
+                metavar="N|SHARE",
+                help="Of traces: a random sample, so many (200) or a share (0.1, 10%), stable as traces are added.",
             ),
             examples=[200],
         ),

@@ -1,7 +1,9 @@
 """Read the messages of a conversation in the forms that chat APIs and frameworks write, and show them as text.
 
 Known are the form of OpenAI (role and content, which is a text or a list of parts, with tool_calls and messages of the
-role tool), the one of Ragas and LangChain (type and content), and speaker or from with text or value.
+role tool), the one of Ragas and LangChain (type and content, also as LangChain serializes its objects), role and parts
+(Gemini, OpenTelemetry), the attributes of OpenInference, and speaker or from with text or value. Calls and results of
+tools may be parts of the content.
 """
 
 import ast
@@ -13,6 +15,7 @@ from typing import Any
 
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
+from tasks.sources.message_parts import Part, PartKind, is_item, read_call, read_parts, without_prefixes
 
 
 class Role(StrEnum):
@@ -31,17 +34,23 @@ _ROLES = {
     **dict.fromkeys(("tool", "function"), Role.TOOL),
 }
 _SPEAKER_KEYS = ("role", "type", "from", "speaker")
-_TEXT_KEYS = ("content", "text", "value", "message")
-_PART_TEXTS = ("text", "refusal")
+_TEXT_KEYS = ("content", "parts", "contents", "blocks", "text", "value", "message")
 _LIKELY_COLUMNS = frozenset(
     {"messages", "conversation", "conversations", "turns", "dialogue", "dialog", "chat_history", "history"}
 )
 _CALL_KEYS = ("tool_calls", "function_call")
-_WITH_MESSAGE = ("data", "kwargs")
-"""Keys under which exports of LangChain nest a message."""
+_WITH_MESSAGE = ("data", "kwargs", "message")
+"""Keys under which exports of LangChain and replies of OpenAI nest a message."""
+_PREFIX = "message."
+"""Prefix of the names that OpenInference gives the fields of a message."""
+_CLASS_ENDS = ("messagechunk", "message")
+"""Ends of the names of LangChain's classes of messages."""
+_SERIALIZED = ("constructor", "not_implemented")
+"""Types of objects that LangChain serialized; their class is the last part of their id."""
 
 _TITLES = {Role.SYSTEM: "System", Role.USER: "User", Role.ASSISTANT: "Assistant", Role.TOOL: "Tool result"}
 _CALL_TITLE = "Tool call"
+_SHOWN = (PartKind.TEXT, PartKind.FILE)
 _INDENT = "\n  "
 _WANTED_ROLES = "user (or human), assistant (or ai), tool and system"
 
@@ -55,12 +64,14 @@ class Message:
         text: Its text; empty if it only calls tools.
         calls: Tools that it calls, each as `name(arguments)`.
         fields: All fields of the message in the data.
+        call_ids: Ids of the calls.
     """
 
     role: Role
     text: str
     calls: tuple[str, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
+    call_ids: frozenset[str] = frozenset()
 
 
 def count_messages(value: Any) -> int:
@@ -75,7 +86,7 @@ def count_messages(value: Any) -> int:
         value = _parse(value)
     if not isinstance(value, list | tuple) or not value or not all(isinstance(item, Mapping) for item in value):
         return 0
-    return len(value) if all(_speaks(_unnest(item)) for item in value) else 0
+    return len(value) if all(is_item(fields := _unnest(item)) or _speaks(fields) for item in value) else 0
 
 
 def _parse(text: str) -> Any:
@@ -98,13 +109,28 @@ def find_conversation_column(names: Iterable[str]) -> str | None:
     return next((name for name in names if name.casefold() in _LIKELY_COLUMNS), None)
 
 
-def _speaks(item: Mapping[str, Any]) -> bool:
-    has_words = any(key in item for key in (*_TEXT_KEYS, *_CALL_KEYS))
-    return has_words and any(isinstance(item.get(key), str) for key in _SPEAKER_KEYS)
+def _speaks(fields: Mapping[str, Any]) -> bool:
+    has_words = any(key in fields for key in (*_TEXT_KEYS, *_CALL_KEYS))
+    return has_words and any(isinstance(fields.get(key), str) for key in _SPEAKER_KEYS)
+
+
+def is_message(item: Any) -> bool:
+    """Return whether an object is a message: it has a known role, and content or a call, which may be empty.
+
+    >>> is_message({"role": "user", "content": "Why?"}), is_message({"type": "Document", "content": "Rain."})
+    (True, False)
+    """
+    if not isinstance(item, Mapping):
+        return False
+    fields = _unnest(item)
+    if is_item(fields):
+        return True
+    has_words = any(key in fields for key in (*_TEXT_KEYS, *_CALL_KEYS, "refusal"))
+    return _find_role(fields) is not None and (has_words or isinstance(fields.get("role"), str))
 
 
 def read_messages(value: Any) -> list[Message]:
-    """Return the messages of a conversation.
+    """Return the messages of a conversation. Results of tools in the content of a message are messages of their own.
 
     >>> [message.role.value for message in read_messages([{"type": "human", "content": "Why?"}])]
     ['user']
@@ -121,15 +147,16 @@ def read_messages(value: Any) -> list[Message]:
     for number, item in enumerate(value, start=1):
         if not isinstance(item, Mapping):
             raise UnfitError(f"message {number} is {describe_value(item)}, wanted a mapping with role and content")
-        fields = _unnest(item)
         try:
-            messages.append(_message(fields))
+            found = read_message(item)
         except UnfitError as unfit:
             raise UnfitError(f"message {number}: {unfit.problem}") from None
-        answered = fields.get("tool_call_id")
-        if messages[-1].role is Role.TOOL and isinstance(answered, str) and called and answered not in called:
-            raise UnfitError(f"message {number}: no earlier message has a tool call with the id {answered!r}")
-        called |= {call["id"] for call in _calls(fields) if isinstance(call.get("id"), str)}
+        for message in found:
+            answered = message.fields.get("tool_call_id")
+            if message.role is Role.TOOL and isinstance(answered, str) and called and answered not in called:
+                raise UnfitError(f"message {number}: no earlier message has a tool call with the id {answered!r}")
+            called |= message.call_ids
+        messages += found
     return messages
 
 
@@ -155,48 +182,79 @@ def _lines(message: Message) -> Iterator[str]:
         yield f"{_CALL_TITLE}: {_INDENT.join(call.splitlines())}"
 
 
+def read_message(item: Mapping[str, Any]) -> list[Message]:
+    """Return what an object says: the results of tools in it, and its message.
+
+    >>> said = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Nine."}]}
+    >>> [(message.role.value, message.text) for message in read_message(said)]
+    [('tool', 'Nine.')]
+
+    Raises:
+        UnfitError: It cannot be read.
+    """
+    fields = _unnest(item)
+    if is_item(fields):  # of OpenAI's Responses: calls and results stand beside the messages
+        role, parts = Role.ASSISTANT, read_parts([fields])
+    else:
+        role, parts = _role(fields), _read_content(fields)
+    if role is not Role.TOOL:
+        results = [part for part in parts if part.kind is PartKind.RESULT]
+    else:
+        results, parts = [], [part._replace(kind=PartKind.TEXT) for part in parts]
+    said = [
+        Message(Role.TOOL, result.text, fields={} if result.id is None else {"tool_call_id": result.id})
+        for result in results
+    ]
+    texts = [f"[{part.text}]" if part.kind is PartKind.FILE else part.text for part in parts if part.kind in _SHOWN]
+    calls = {(part.id, part.text): part.text for part in parts if part.kind is PartKind.CALL}
+    if texts or calls or not (said or is_item(fields)):
+        ids = frozenset(name for name, _ in calls if name is not None)
+        said.append(Message(role, "\n".join(texts), tuple(calls.values()), fields, ids))
+    return said
+
+
 def _unnest(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a message; LangChain's exports have some of them one level deeper."""
+    """Return the fields of a message; exports have some of them one level deeper, or with a prefix."""
+    item = without_prefixes(item, _PREFIX)
     for key in _WITH_MESSAGE:
-        if isinstance(inner := item.get(key), Mapping) and not any(name in item for name in _TEXT_KEYS):
-            return {**inner, **{name: item[name] for name in _SPEAKER_KEYS if item.get(name) is not None}}
+        inner = item.get(key)
+        if isinstance(inner, Mapping) and not any(name in item for name in _TEXT_KEYS if name != key):
+            outer = {name: item[name] for name in _SPEAKER_KEYS if item.get(name) not in (None, *_SERIALIZED)}
+            if item.get("type") in _SERIALIZED and isinstance(path := item.get("id"), list) and path:
+                outer = {"type": path[-1]} if inner.get("role") is None else {}
+            return {**inner, **outer}
     return item
 
 
-def _message(fields: Mapping[str, Any]) -> Message:
+def _find_role(fields: Mapping[str, Any]) -> Role | None:
+    speaker = next((fields[key] for key in _SPEAKER_KEYS if fields.get(key) is not None), None)
+    if not isinstance(speaker, str):
+        return None
+    name = speaker.casefold()
+    end = next((end for end in _CLASS_ENDS if name.endswith(end)), "")
+    return _ROLES.get(name) or _ROLES.get(name.removesuffix(end))
+
+
+def _role(fields: Mapping[str, Any]) -> Role:
+    if (role := _find_role(fields)) is not None:
+        return role
     speaker = next((fields[key] for key in _SPEAKER_KEYS if fields.get(key) is not None), None)
     if speaker is None:
         raise UnfitError("it has no role")
-    role = _ROLES.get(speaker.casefold()) if isinstance(speaker, str) else None
-    if role is None:
-        raise UnfitError(f"its role is {describe_value(speaker)}; known are {_WANTED_ROLES}")
-    calls = tuple(_show_call(call) for call in _calls(fields))
+    raise UnfitError(f"its role is {describe_value(speaker)}; known are {_WANTED_ROLES}")
+
+
+def _read_content(fields: Mapping[str, Any]) -> list[Part]:
+    """Return the parts of a message's content, and the calls that it has beside it."""
+    calls = [read_call(call) for call in _calls(fields)]
     content = next((fields[key] for key in _TEXT_KEYS if fields.get(key) is not None), None)
     if content is None:
         content = fields.get("refusal")  # OpenAI's models decline in a field of its own
     if content is None and not calls:
         raise UnfitError("it has neither content nor tool calls")
-    return Message(role, "" if content is None else _text(content), calls, fields)
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list | tuple):
-        raise UnfitError(f"its content is {describe_value(content)}, wanted a text or a list of parts")
-    return "\n".join(_part_text(part, number) for number, part in enumerate(content, start=1))
-
-
-def _part_text(part: Any, number: int) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, Mapping):
-        texts = [part[key] for key in _PART_TEXTS if isinstance(part.get(key), str)]
-        if texts:
-            return str(texts[0])
-        if isinstance(kind := part.get("type"), str):
-            return f"[{kind}]"  # a picture, a sound or a file
-    raise UnfitError(f"part {number} of its content is {describe_value(part)}, wanted a text or a typed part")
+    if content is fields.get("parts") and isinstance(content, str):
+        content = _parse(content)  # an attribute of OpenTelemetry has its parts as JSON
+    return [*([] if content is None else read_parts(content)), *calls]
 
 
 def _calls(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -206,15 +264,6 @@ def _calls(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if not isinstance(calls, list | tuple) or not all(isinstance(call, Mapping) for call in calls):
         raise UnfitError(f"its tool_calls are {describe_value(calls)}, wanted a list of mappings")
     return list(calls)
-
-
-def _show_call(call: Mapping[str, Any]) -> str:
-    function = call["function"] if isinstance(call.get("function"), Mapping) else call
-    name, given = function.get("name"), function.get("arguments", function.get("args"))
-    if not isinstance(name, str) or not name:
-        raise UnfitError("a tool call has no name")
-    shown = "" if given is None else given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    return f"{name}({shown})"
 
 
 @dataclass(frozen=True, slots=True)

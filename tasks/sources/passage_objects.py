@@ -16,12 +16,16 @@ from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.text_cells import parse_cell
 
-TEXT_KEYS = ("page_content", "text", "content", "document.content")
+TEXT_KEYS = ("page_content", "pageContent", "text", "content", "document.content", "text_resource")
 ID_KEYS = ("id", "document.id", "id_", "doc_id", "document_id", "chunk_id")
 SCORE_KEYS = ("score", "document.score", "relevance_score", "similarity")
 _INNER_KEYS = ("document", "node")
 """Keys of objects that hold the passage beside its score."""
-_METADATA_KEYS = ("metadata", "document.metadata")
+_SERIALIZED = ("lc", "kwargs")
+"""Keys of an object that LangChain serialized; its own fields are under the second."""
+_METADATA_KEYS = ("metadata", "document.metadata", "meta")
+_INNER_TEXT = "text"
+"""Key of the text in a text that is an object, as in Bedrock's knowledge bases and the nodes of LlamaIndex."""
 
 COMPANIONS: Mapping[str, tuple[str, str | None]] = {
     RETRIEVED_CONTEXTS: (RETRIEVED_CONTEXT_IDS, RETRIEVED_CONTEXT_SCORES),
@@ -78,9 +82,11 @@ def as_passage(item: Any) -> Passage | None:
         return Passage(item)
     if not isinstance(item, Mapping):
         return None
+    mark, own = _SERIALIZED
+    item = item[own] if mark in item and isinstance(item.get(own), Mapping) else item
     inner = _first_object(item, _INNER_KEYS)
     fields = {**inner, **{key: each for key, each in item.items() if key not in _INNER_KEYS}}
-    text = next((fields[key] for key in TEXT_KEYS if isinstance(fields.get(key), str)), None)
+    text = next((text for key in TEXT_KEYS if (text := _text(fields.get(key))) is not None), None)
     name = _name(fields)
     if text is None and name is None:
         return None
@@ -114,6 +120,11 @@ def find_companions(column: str, value: Any) -> Iterable[str]:
     except UnfitError:
         return ()
     return companions(column, passages or ())
+
+
+def _text(value: Any) -> str | None:
+    value = value.get(_INNER_TEXT) if isinstance(value, Mapping) else value
+    return value if isinstance(value, str) else None
 
 
 def _name(fields: Mapping[str, Any]) -> str | None:

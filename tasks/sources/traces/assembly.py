@@ -1,11 +1,11 @@
 """Make rows from the spans of a trace: one for each question that the traced program answered."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from metric_core import columns as c
-from tasks.sources.messages import Message, Role, show_messages
+from tasks.sources.messages import Role, show_messages
 from tasks.sources.passage_objects import Passage, companions
 from tasks.sources.traces.spans import Kind, Span
 
@@ -17,6 +17,8 @@ NO_CONTENT = "neither a question nor an answer: no span recorded texts"
 
 _RETRIEVAL = (Kind.RETRIEVER, Kind.RERANKER)
 _ANSWERING = (Kind.CHAIN, Kind.LLM)
+_CONTENT = ("name", "question", "answer", "prompt", "passages", "candidates", "tool_results")
+"""Fields that tell different steps apart, rather than records of the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,109 +29,190 @@ class Trace:
         trace_id: Its id.
         start: Seconds since 1970 at which it began; infinite if unknown.
         rows: The columns of its rows, in the order of their starts.
-        problem: Reason why it has no row; None if it has one.
+        problems: Reasons why questions in it, or the whole trace, have no row. A trace of evaluators alone has neither.
         duplicates: Number of spans that were recorded again.
+        clashes: Number of spans that have the id of another one.
+        backwards: Number of spans that ended before they began.
     """
 
     trace_id: str
     start: float
-    rows: Sequence[Mapping[str, Any]]
-    problem: str | None
-    duplicates: int
+    rows: Sequence[Mapping[str, Any]] = ()
+    problems: Sequence[str] = ()
+    duplicates: int = 0
+    clashes: int = 0
+    backwards: int = 0
 
 
 def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
     """Return the rows of a trace.
 
-    A row is made of the topmost span with a question and an answer, and of the spans below it. Without such a chain,
-    the whole trace is one row: the question is the first and the answer the last that a model or the root recorded.
+    A row is made of the topmost span with a question and an answer, and of the spans below it. If its answer was not
+    recorded, what ended last below it has the answer; if it failed, its question has none. Without any such chain the
+    whole trace is one row: the question is the first and the answer the last that a model or the root recorded.
 
     Args:
         trace_id: Id of the trace.
         spans: Its spans in any order.
     """
     tree = _Tree(spans)
-    problem = None
-    answered = sorted(tree.find_answered(), key=_start)
-    rows = [_row(tree, span, tree.list_below(span), is_only=len(answered) == 1) for span in answered]
-    if tree.is_aside:
-        problem = NO_CONTENT
-    elif not rows and not tree.roots:
-        problem = PARTIAL
-    elif not rows:
-        row, problem = _whole(tree)
-        rows = [] if row is None else [row]
-    ids = [trace_id if len(rows) == 1 else f"{trace_id}:{row['span_id']}" for row in rows]
-    named = [{c.ID_COLUMNS[0]: row_id, **row} for row_id, row in zip(ids, rows, strict=True)]
-    return Trace(trace_id, tree.start, named, problem, tree.duplicates)
+    rows, problems = _find_rows(tree)
+    ids = [trace_id if len(rows) == 1 else f"{trace_id}:{key}" for key, _ in rows]
+    named = [{c.ID_COLUMNS[0]: row_id, **row} for row_id, (_, row) in zip(ids, rows, strict=True)]
+    return Trace(trace_id, tree.start, named, problems, tree.duplicates, tree.clashes, tree.backwards)
 
 
 class _Tree:
-    """The spans of a trace by their parents. Of spans with the same id, the last one that has ended counts.
+    """The spans of a trace by their parents. Of a span that was read several times, the most complete record counts.
 
     Evaluators, guardrails and the like, and what is below them, are left aside: what their models say is no answer.
     """
 
     def __init__(self, spans: Iterable[Span]) -> None:
-        by_id: dict[str, Span] = {}
-        self.duplicates = 0
+        by_key: dict[str, Span] = {}
+        self.duplicates = self.clashes = 0
         for span in spans:
-            earlier = by_id.get(span.span_id)
-            self.duplicates += earlier is not None
-            if earlier is None or span.end is not None or earlier.end is None:
-                by_id[span.span_id] = span
+            same = [span.span_id]
+            while same[-1] in by_key:
+                same.append(replace(span, clashes=len(same)).key)
+            version = next((key for key in same[:-1] if _is_version(by_key[key], span)), None)
+            if version is None:
+                self.clashes += len(same) > 1
+                by_key[same[-1]] = replace(span, clashes=len(same) - 1)
+                continue
+            self.duplicates += 1
+            if _completeness(span) >= _completeness(by_key[version]):
+                by_key[version] = replace(span, clashes=by_key[version].clashes)
         # Files may have the children before their parents, and exporters send spans as they end.
-        every = sorted(by_id.values(), key=lambda span: (_start(span), span.span_id))
+        every = sorted(by_key.values(), key=lambda span: (_start(span), span.key))
         self.start = min(map(_start, every))
+        self.backwards = sum(span.is_backwards for span in every)
         self._children: dict[str, list[Span]] = {}
         for span in every:
             self._children.setdefault(span.parent_id or "", []).append(span)
-        aside = {each.span_id for span in every if span.kind is Kind.OTHER for each in self.list_below(span)}
-        self.spans = [span for span in every if span.span_id not in aside]
-        self.tops = [span for span in self.spans if span.parent_id not in by_id or span.parent_id == span.span_id]
+        aside = {each.key for span in every if span.kind is Kind.OTHER for each in self.list_below(span)}
+        self.spans = [span for span in every if span.key not in aside]
+        self.tops = [span for span in self.spans if span.parent_id not in by_key or span.parent_id == span.span_id]
         self.roots = [span for span in self.tops if span.parent_id is None or span.parent_is_remote]
-        self.is_aside = not self.spans
+
+    def list_children(self, span: Span) -> list[Span]:
+        """Return the spans right below a span; what has the id of an earlier span has none of its own."""
+        below = [] if span.clashes else self._children.get(span.span_id, [])
+        return [each for each in below if each.kind is not Kind.OTHER or span.kind is Kind.OTHER]
 
     def list_below(self, span: Span) -> list[Span]:
         """Return a span and all spans that are part of it, in the order of their starts."""
         found, waiting = {}, [span]
         while waiting:
             each = waiting.pop()
-            if each.span_id not in found and (each.kind is not Kind.OTHER or span.kind is Kind.OTHER):
-                found[each.span_id] = each
-                waiting += self._children.get(each.span_id, ())
-        return sorted(found.values(), key=lambda each: (_start(each), each is not span, each.span_id))
+            if each.key not in found:
+                found[each.key] = each
+                waiting += self.list_children(each)
+        return sorted(found.values(), key=lambda each: (_start(each), each is not span, each.key))
 
-    def find_answered(self) -> Iterator[Span]:
-        """Yield the topmost chains that have a question and an answer, and a root model that stands alone."""
-        waiting, seen = list(reversed(self.tops)), set()
+    def find_asked(self) -> Iterator[Span]:
+        """Yield the topmost chains that have a question."""
+        yield from self._topmost(
+            self.tops, lambda span: span.kind is Kind.CHAIN and bool(span.question), through=(Kind.CHAIN,)
+        )
+
+    def find_answer(self, asked: Span) -> str | None:
+        """Return the answer to a question: its own, or that of the model or chain below it that ended last.
+
+        Where models are recorded, a chain without any only prepares or passes on what they read.
+        """
+        if asked.answer:
+            return asked.answer
+        below = self.list_children(asked)
+        has_models = any(each.kind is Kind.LLM for each in self.list_below(asked))
+
+        def answers(span: Span) -> bool:
+            models = [each for each in self.list_below(span) if each.kind is Kind.LLM]
+            if span.failed:
+                return span.kind in _ANSWERING  # and what is below it has no answer either
+            if span.kind is Kind.LLM:
+                return bool(span.answer) or len(models) == 1
+            is_asked = bool(span.question) and bool(span.answer) and span.answer != span.question
+            return span.kind is Kind.CHAIN and is_asked and (bool(models) or not has_models)
+
+        return _last_answer(self._topmost(below, answers, through=_ANSWERING))
+
+    def _topmost(
+        self, spans: Iterable[Span], fits: Callable[[Span], bool], through: Collection[Kind]
+    ) -> Iterator[Span]:
+        """Yield the topmost spans that fit, looking below the others of these kinds."""
+        waiting, seen = list(reversed(list(spans))), set()
         while waiting:
             span = waiting.pop()
-            if span.span_id in seen:
+            if span.key in seen:
                 continue
-            seen.add(span.span_id)
-            if span.kind is Kind.CHAIN and span.question and span.answer and not span.failed:
+            seen.add(span.key)
+            if fits(span):
                 yield span
-            elif span.kind is Kind.CHAIN:
-                waiting += reversed(
-                    [each for each in self._children.get(span.span_id, ()) if each.kind is not Kind.OTHER]
-                )
+            elif span.kind in through:
+                waiting += reversed(self.list_children(span))
 
 
-def _whole(tree: _Tree) -> tuple[dict[str, Any] | None, str | None]:
+def _is_version(earlier: Span, span: Span) -> bool:
+    """Return whether two spans of the same id are the same step: what both recorded is equal, or one was running."""
+    if earlier.end is None or span.end is None:
+        return earlier.name == span.name
+    pairs = ((getattr(earlier, name), getattr(span, name)) for name in _CONTENT)
+    return all(one == other or not one or not other for one, other in pairs)
+
+
+def _completeness(span: Span) -> tuple[bool, int]:
+    return span.end is not None, sum(bool(getattr(span, name)) for name in _CONTENT)
+
+
+def _last_answer(spans: Iterable[Span]) -> str | None:
+    """Return the answer of the span that ended last; None if it has none, as one that failed or only called a tool."""
+    last = max(spans, key=_end, default=None)
+    return None if last is None or last.failed else last.answer
+
+
+def _find_rows(tree: _Tree) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
+    """Return the rows of a trace with the keys of their spans, and the reasons why questions have none."""
+    if not tree.spans:
+        return [], []
+    answered: list[tuple[Span, str]] = []
+    failed: list[Span] = []
+    asked = list(tree.find_asked())
+    for span in asked:
+        if span.failed:
+            failed.append(span)
+        elif (answer := tree.find_answer(span) if tree.roots else span.answer) is not None:
+            answered.append((span, answer))
+    answered.sort(key=lambda each: _start(each[0]))
+    is_only = len(answered) == 1
+    rows = [
+        (span.key, {**_row(tree, span, tree.list_below(span), is_only=is_only), c.RESPONSE: answer})
+        for span, answer in answered
+    ]
+    repeated = {span.question for span, _ in answered}  # a step that was tried again
+    problems = [FAILED for span in failed if span.question not in repeated]
+    if rows or problems:
+        return rows, problems
+    if not tree.roots or asked:
+        return [], [NO_ANSWER if tree.roots else PARTIAL]
+    row, problem = _whole(tree)
+    return ([], [problem]) if problem is not None else ([(tree.roots[0].key, row)], [])
+
+
+def _whole(tree: _Tree) -> tuple[dict[str, Any], str | None]:
     """Return a trace without an answered chain as one row, or the reason why it is none."""
     root = tree.roots[0]
     models = [span for span in tree.spans if span.kind is Kind.LLM]
     asked = [root, *models, *(span for span in tree.spans if span.kind in _RETRIEVAL)]
     question = next((span.question for span in asked if span.question), None)
     answer = root.answer if root.kind in _ANSWERING and root.answer else None
-    answer = answer or next((span.answer for span in reversed(models) if span.answer and not span.failed), None)
+    answer = answer or _last_answer(models)
     if root.failed:
-        return None, FAILED
+        return {}, FAILED
     if question is None and answer is None:
-        return None, NO_CONTENT
+        return {}, NO_CONTENT
     if question is None or answer is None:
-        return None, NO_QUESTION if question is None else NO_ANSWER
+        return {}, NO_QUESTION if question is None else NO_ANSWER
     return {**_row(tree, root, tree.spans, is_only=True), c.USER_INPUT: question, c.RESPONSE: answer}, None
 
 
@@ -148,15 +231,15 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
         passages = combine_passages(tree.spans)  # the retriever may be beside the chain that has the answer
     if passages is not None:
         passages = order_as_prompted(passages, next((part.prompt for part in reversed(models) if part.prompt), None))
-    answering = next((part for part in reversed(models) if part.answer), span)
+    answering = next((part for part in reversed(models) if part.answer and not part.failed), span)
     earlier = span.earlier or next((part.earlier for part in models if part.earlier and span.question is None), [])
     columns: dict[str, Any] = {
         c.USER_INPUT: span.question,
         c.RESPONSE: span.answer,
         **_passage_columns(passages),
         c.SESSION_ID: _first(part.session for part in (span, *parts, *tree.spans)),
-        c.EARLIER_TURNS: show_messages(Message(Role(said.role), said.text) for said in earlier) or None,
-        c.EARLIER_ANSWERS: [said.text for said in earlier if said.role == "assistant"] or None,
+        c.EARLIER_TURNS: show_messages(replace(said, calls=(), fields={}) for said in earlier) or None,
+        c.EARLIER_ANSWERS: [said.text for said in earlier if said.role is Role.ASSISTANT] or None,
         c.TOOL_RESULTS: [result for part in parts for result in part.tool_results] or None,
         "trace_id": span.trace_id,
         "span_id": span.span_id,
@@ -178,9 +261,10 @@ def combine_passages(spans: Iterable[Span]) -> list[Passage] | None:
     first. What a reranker returns takes the place of the passages it got: those that it recorded, or all so far.
     A retriever inside a retriever is a part of it.
     """
+    spans = list(spans)
     steps = [span for span in spans if span.kind in _RETRIEVAL and span.passages is not None]
-    inside = {span.span_id for span in steps}
-    steps = [span for span in steps if span.parent_id not in inside or span.kind is Kind.RERANKER]
+    inside = _inside({span.span_id for span in steps}, spans)
+    steps = [span for span in steps if span.key not in inside or span.kind is Kind.RERANKER]
     if not steps:
         return None
     found: list[Passage] = []
@@ -196,6 +280,20 @@ def combine_passages(spans: Iterable[Span]) -> list[Passage] | None:
     for passage in found:
         unique.setdefault(_key(passage), passage)
     return list(unique.values())
+
+
+def _inside(outer: Collection[str], spans: Iterable[Span]) -> set[str]:
+    """Return the keys of spans that are below one of the spans with these ids."""
+    parents = {span.span_id: span.parent_id for span in spans if not span.clashes}
+    found = set()
+    for span in spans:
+        above, seen = span.parent_id, {span.span_id}
+        while above is not None and above not in seen and above not in outer:
+            seen.add(above)
+            above = parents.get(above)
+        if above in outer and above not in seen:
+            found.add(span.key)
+    return found
 
 
 def _all_passages(steps: Iterable[Span]) -> list[Passage]:
@@ -258,4 +356,4 @@ def _start(span: Span) -> float:
 
 
 def _end(span: Span) -> float:
-    return _start(span) if span.end is None else span.end
+    return _start(span) if span.end is None or span.is_backwards else span.end

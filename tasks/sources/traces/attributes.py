@@ -5,19 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tasks.sources.passage_objects import Passage
-from tasks.sources.traces.payloads import (
-    as_count,
-    as_name,
-    find_answer,
-    find_earlier,
-    find_passages,
-    find_question,
-    load,
-    message_text,
-    prompt_text,
-    read_said,
-)
+from tasks.sources.traces.passage_lists import find_passages
+from tasks.sources.traces.payloads import find_answer, find_asked, prompt_text, read_said
 from tasks.sources.traces.spans import Kind, Span
+from tasks.sources.traces.steps import fill_step
+from tasks.sources.traces.values import as_count, as_name, load
 
 _KINDS = {
     **dict.fromkeys(("CHAIN", "AGENT", "invoke_agent", "invoke_workflow"), Kind.CHAIN),
@@ -27,27 +19,35 @@ _KINDS = {
     **dict.fromkeys(("TOOL", "execute_tool"), Kind.TOOL),
     **dict.fromkeys(("EMBEDDING", "GUARDRAIL", "EVALUATOR", "PROMPT", "DECISION"), Kind.OTHER),
     **dict.fromkeys(("embeddings", "create_agent", "search_memory", "create_memory"), Kind.OTHER),
+    **dict.fromkeys(("span", "chain", "agent"), Kind.CHAIN),
+    "generation": Kind.LLM,
+    "retriever": Kind.RETRIEVER,
+    "tool": Kind.TOOL,
+    **dict.fromkeys(("event", "embedding", "evaluator", "guardrail"), Kind.OTHER),
 }
-"""Value of `openinference.span.kind` or `gen_ai.operation.name` -> kind."""
+"""Value of an attribute in `_KIND_NAMES` -> kind."""
+_KIND_NAMES = ("openinference.span.kind", "gen_ai.operation.name", "langfuse.observation.type")
 
 _MESSAGES_IN = ("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt")
 _MESSAGES_OUT = ("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion")
 _DOCUMENTS = ("retrieval.documents", "gen_ai.retrieval.documents")
 _RERANKED = "reranker.output_documents"
 _CANDIDATES = "reranker.input_documents"
-_SESSIONS = ("session.id", "gen_ai.conversation.id")
-_MODELS = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model")
+_SESSIONS = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
+_MODELS = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model", "langfuse.observation.model.name")
 _RESPONSE_ID = "gen_ai.response.id"
 _PROMPT_TOKENS = ("llm.token_count.prompt", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
 _OUTPUT_TOKENS = ("llm.token_count.completion", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
-_QUESTIONS = ("input.value", "gen_ai.retrieval.query.text", "reranker.query")
-_TOOL_RESULTS = ("gen_ai.tool.call.result", "output.value")
+_INPUTS = ("input.value", "langfuse.observation.input", "gen_ai.retrieval.query.text", "reranker.query")
+_OUTPUTS = ("output.value", "langfuse.observation.output", "gen_ai.tool.call.result")
+TEXTS = frozenset({*_INPUTS, *_OUTPUTS})
+"""Attributes whose value is a text, even if it is one of JSON."""
 
 _USED = frozenset(
     {
         *(*_MESSAGES_IN, *_MESSAGES_OUT, *_DOCUMENTS, _RERANKED, _CANDIDATES, *_SESSIONS, *_MODELS, *_PROMPT_TOKENS),
-        *(*_OUTPUT_TOKENS, *_QUESTIONS, *_TOOL_RESULTS, "input.mime_type", "output.mime_type"),
-        *("openinference.span.kind", "gen_ai.operation.name", "llm.invocation_parameters", "llm.tools"),
+        *(*_OUTPUT_TOKENS, *_INPUTS, *_OUTPUTS, "input.mime_type", "output.mime_type"),
+        *(*_KIND_NAMES, "llm.invocation_parameters", "llm.tools"),
         *("gen_ai.system_instructions", "gen_ai.tool.definitions", "gen_ai.tool.call.arguments"),
     }
 )
@@ -55,6 +55,8 @@ _USED_PREFIXES = (
     *(f"{name}." for name in (*_MESSAGES_IN, *_MESSAGES_OUT, *_DOCUMENTS, _RERANKED, _CANDIDATES)),
     "telemetry.",
 )
+_NUMBERED = re.compile(r"(.+?)\.(\d+)\.(.+)")
+"""Name of a field of an item in a list."""
 _USER_EVENT = "gen_ai.user.message"
 _CHOICE_EVENT = "gen_ai.choice"
 
@@ -83,14 +85,18 @@ def fill_span(span: Span, attributes: Mapping[str, Any], events: Iterable[Event]
     found = {**_of_events(events), **{name: value for name, value in attributes.items() if value is not None}}
     said_in, said_out = _items(found, _MESSAGES_IN), _items(found, _MESSAGES_OUT)
     span.kind = _kind(found, said_in or said_out or is_llm)
-    span.question = _question(found, said_in)
-    span.earlier = find_earlier(found.get("input.value")) or find_earlier(said_in)
-    span.answer = _answer(found, said_out, span.kind)
-    if span.kind is Kind.LLM:
-        span.prompt = prompt_text(said_in) if said_in else prompt_text(found.get("input.value"))
+    fill_step(span, _first(found, _INPUTS), _first(found, _OUTPUTS))
+    if said_in and (span.kind is Kind.LLM or span.question is None):
+        span.question, span.earlier = find_asked(said_in)
+    if span.question is None:
+        asked = (find_asked(found[name]).question for name in _INPUTS if name in found)
+        span.question = next((question for question in asked if question is not None), None)
+    if read_said(said_out) is not None and span.kind in (Kind.LLM, Kind.CHAIN):
+        span.answer = find_answer(said_out)
+    if span.kind is Kind.LLM and said_in:
+        span.prompt = prompt_text(said_in)
+    _keep_plain(span, found)
     _add_passages(span, found)
-    if span.kind is Kind.TOOL and (result := _first(found, _TOOL_RESULTS)) is not None:
-        span.tool_results = [result if isinstance(result, str) else str(result)]
     span.model = as_name(_first(found, _MODELS))
     span.prompt_tokens = as_count(_first(found, _PROMPT_TOKENS))
     span.output_tokens = as_count(_first(found, _OUTPUT_TOKENS))
@@ -105,7 +111,7 @@ def fill_span(span: Span, attributes: Mapping[str, Any], events: Iterable[Event]
 
 
 def _kind(found: Mapping[str, Any], is_llm: Any) -> Kind:
-    for name in ("openinference.span.kind", "gen_ai.operation.name"):
+    for name in _KIND_NAMES:
         if (kind := _KINDS.get(str(found.get(name)))) is not None:
             return kind
     if _items(found, _DOCUMENTS):
@@ -113,34 +119,28 @@ def _kind(found: Mapping[str, Any], is_llm: Any) -> Kind:
     return Kind.LLM if is_llm else Kind.CHAIN
 
 
-def _question(found: Mapping[str, Any], messages: Sequence[Any]) -> str | None:
-    for name in _QUESTIONS:
-        if name in found:
-            value = found[name]
-            is_plain = name == "input.value" and found.get("input.mime_type") == "text/plain"
-            if (question := value if is_plain and str(value).strip() else find_question(value)) is not None:
-                return str(question)
-    return find_question(messages) if messages else None
-
-
-def _answer(found: Mapping[str, Any], messages: Sequence[Any], kind: Kind) -> str | None:
-    if messages and (answer := find_answer(messages)) is not None:
-        return answer
-    if kind in (Kind.RETRIEVER, Kind.RERANKER) or "output.value" not in found:
-        return None
-    value = found["output.value"]
-    is_plain = found.get("output.mime_type") == "text/plain" and isinstance(value, str) and value.strip()
-    return value if is_plain else find_answer(value)
+def _keep_plain(span: Span, found: Mapping[str, Any]) -> None:
+    """Take what is recorded as plain text as it is, even if it is JSON."""
+    texts = {}
+    for side in ("input", "output"):
+        value = found.get(f"{side}.value")
+        if found.get(f"{side}.mime_type") == "text/plain" and isinstance(value, str) and value.strip():
+            texts[side] = value
+    span.question = texts.get("input", span.question)
+    if span.kind in (Kind.CHAIN, Kind.LLM) and span.answer is not None:
+        span.answer = texts.get("output", span.answer)
 
 
 def _add_passages(span: Span, found: Mapping[str, Any]) -> None:
     if span.kind is Kind.RERANKER:
-        span.passages = _passages(found, (_RERANKED, *_DOCUMENTS))
-        span.candidates = _passages(found, (_CANDIDATES,))
+        span.passages = _first_found(_passages(found, (_RERANKED, *_DOCUMENTS)), span.passages)
+        span.candidates = _first_found(_passages(found, (_CANDIDATES,)), span.candidates)
     elif span.kind is Kind.RETRIEVER:
-        span.passages = _passages(found, _DOCUMENTS)
-        if span.passages is None:
-            span.passages = find_passages(found.get("output.value"))
+        span.passages = _first_found(_passages(found, _DOCUMENTS), span.passages)
+
+
+def _first_found(*passages: list[Passage] | None) -> list[Passage] | None:
+    return next((each for each in passages if each is not None), None)
 
 
 def _passages(found: Mapping[str, Any], names: Sequence[str]) -> list[Passage] | None:
@@ -173,8 +173,24 @@ def _items(found: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
             if (match := place.fullmatch(key)) is not None:
                 items.setdefault(int(match[1]), {})[match[2]] = inner
         if items:
-            return [items[number] for number in sorted(items)]
+            return [_nest(items[number]) for number in sorted(items)]
     return []
+
+
+def _nest(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an item with its lists, such as the parts of a message, as lists.
+
+    >>> _nest({"message.contents.0.message_content.text": "Why?"})
+    {'message.contents': [{'message_content.text': 'Why?'}]}
+    """
+    nested: dict[str, Any] = {}
+    lists: dict[str, dict[int, dict[str, Any]]] = {}
+    for key, value in fields.items():
+        if (match := _NUMBERED.fullmatch(key)) is None:
+            nested[key] = value
+        else:
+            lists.setdefault(match[1], {}).setdefault(int(match[2]), {})[match[3]] = value
+    return nested | {key: [_nest(items[number]) for number in sorted(items)] for key, items in lists.items()}
 
 
 def _first(found: Mapping[str, Any], names: Iterable[str]) -> Any:
@@ -189,16 +205,11 @@ def _of_events(events: Iterable[Event]) -> dict[str, Any]:
         found |= {name: event.content[name] for name in (*_MESSAGES_IN, *_MESSAGES_OUT) if event.content.get(name)}
         if event.name.startswith("gen_ai.") and event.name.endswith(".message"):
             role = "user" if event.name == _USER_EVENT else event.name.split(".")[1]
-            asked.append({"role": role, "content": message_text(event.content)})
+            asked.append({"role": role, **event.content})
         if event.name == _CHOICE_EVENT:
             message = load(event.content.get("message"))
-            text = message_text(message) if isinstance(message, Mapping) else str(message or "")
-            found.setdefault("gen_ai.output.messages", [{"role": "assistant", "content": text}])
+            message = message if isinstance(message, Mapping) else {"content": str(message or "")}
+            found.setdefault("gen_ai.output.messages", [{"role": "assistant", **message}])
     if asked:
         found.setdefault("gen_ai.input.messages", asked)
     return found
-
-
-def has_messages(value: Any) -> bool:
-    """Return whether a value is a list of messages."""
-    return bool(read_said(load(value)))

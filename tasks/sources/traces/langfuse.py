@@ -3,18 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.sources.traces.payloads import (
-    as_count,
-    as_name,
-    as_seconds,
-    find_answer,
-    find_earlier,
-    find_passages,
-    find_question,
-    load,
-    prompt_text,
-)
 from tasks.sources.traces.spans import Kind, Span
+from tasks.sources.traces.steps import fill_step
+from tasks.sources.traces.values import as_count, as_name, as_seconds, load
 
 _KINDS = {
     **dict.fromkeys(("SPAN", "CHAIN", "AGENT"), Kind.CHAIN),
@@ -38,8 +29,10 @@ _EXTRAS = (
     ),
     *("bookmarked", "project_id", "total_cost", "status_message"),
 )
-_RERANKER = "rerank"
-"""Part of the name of a reranker, which has no type of its own."""
+_OBSERVED = frozenset({"parent_observation_id", "end_time", "level", "model", "provided_model_name", "usage_details"})
+"""Fields of observations alone, by which one without a type is known."""
+_CALLED = ("model", "provided_model_name", "usage_details", "usage", "model_parameters")
+"""Fields that only calls of models have a value for."""
 
 
 def is_score(record: Mapping[str, Any]) -> bool:
@@ -51,7 +44,10 @@ def is_score(record: Mapping[str, Any]) -> bool:
 def is_observation(record: Mapping[str, Any]) -> bool:
     """Return whether a record is an observation."""
     fields = _snake(record)
-    return {"id", "trace_id", "type", "start_time"} <= fields.keys() and str(fields["type"]) in _KINDS
+    if not {"id", "trace_id", "start_time"} <= fields.keys():
+        return False
+    kind = as_name(fields.get("type"))
+    return str(kind).upper() in _KINDS or (kind is None and bool(_OBSERVED & fields.keys()))
 
 
 def is_trace(record: Mapping[str, Any]) -> bool:
@@ -90,7 +86,7 @@ def read_observation(record: Mapping[str, Any]) -> Span:
         str(fields["id"]),
         parent or str(fields["trace_id"]),
         str(fields.get("name") or ""),
-        _KINDS.get(str(fields.get("type")), Kind.OTHER),
+        _kind(fields),
         as_seconds(fields.get("start_time")),
         as_seconds(fields.get("end_time")),
         failed=fields.get("level") == "ERROR",
@@ -99,21 +95,15 @@ def read_observation(record: Mapping[str, Any]) -> Span:
     return _fill(span, fields)
 
 
+def _kind(fields: Mapping[str, Any]) -> Kind:
+    """Return the kind of an observation; of one without a type, whether a model was called."""
+    if (kind := as_name(fields.get("type"))) is not None:
+        return _KINDS.get(kind.upper(), Kind.OTHER)
+    return Kind.LLM if any(load(fields.get(name)) not in (None, "", {}) for name in _CALLED) else Kind.CHAIN
+
+
 def _fill(span: Span, fields: Mapping[str, Any]) -> Span:
-    given, made = fields.get("input"), fields.get("output")
-    if span.kind is Kind.CHAIN and _is_document_list(made):
-        span.kind = Kind.RETRIEVER  # as SDKs record one that have no type for it
-    if span.kind in (Kind.CHAIN, Kind.RETRIEVER) and _RERANKER in span.name.casefold():
-        span.kind, span.candidates = Kind.RERANKER, find_passages(given)
-    span.question, span.earlier = find_question(given), find_earlier(given)
-    if span.kind in (Kind.RETRIEVER, Kind.RERANKER):
-        span.passages = find_passages(made)
-    else:
-        span.answer = find_answer(made)
-    if span.kind is Kind.LLM:
-        span.prompt = prompt_text(given)
-    if span.kind is Kind.TOOL and made not in (None, ""):
-        span.tool_results = [span.answer or str(made)]
+    fill_step(span, fields.get("input"), fields.get("output"))
     usage = load(fields.get("usage_details")) or load(fields.get("usage"))
     usage = _snake(usage) if isinstance(usage, Mapping) else {}
     span.prompt_tokens = _count(usage, fields, ("input", "prompt_tokens", "input_tokens"))
@@ -124,13 +114,6 @@ def _fill(span: Span, fields: Mapping[str, Any]) -> Span:
     return span
 
 
-def _is_document_list(value: Any) -> bool:
-    items = load(value)
-    if not isinstance(items, list) or not items or not all(isinstance(item, Mapping) for item in items):
-        return False
-    return bool(find_passages(items)) and not any("role" in item for item in items)
-
-
 def _count(usage: Mapping[str, Any], fields: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     values = [usage.get(name) for name in names] + [fields.get(name) for name in names[1:]]
     return next((count for value in values if (count := as_count(value)) is not None), None)
@@ -138,11 +121,11 @@ def _count(usage: Mapping[str, Any], fields: Mapping[str, Any], names: tuple[str
 
 def _seconds(value: Any) -> float | None:
     try:
-        return max(0.0, float(value))
+        return float(value)
     except (TypeError, ValueError):
         return None
 
 
 def _snake(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields under the names of the blob storage exports; the API writes the same names in camel case."""
-    return {"".join(f"_{c.lower()}" if c.isupper() else c for c in name): value for name, value in fields.items()}
+    return {"".join(f"_{c.lower()}" if c.isupper() else c for c in str(name)): value for name, value in fields.items()}

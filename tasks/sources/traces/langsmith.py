@@ -5,31 +5,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.sources.bad_rows import UnfitError
-from tasks.sources.traces.payloads import (
-    as_count,
-    as_name,
-    as_seconds,
-    find_answer,
-    find_earlier,
-    find_passages,
-    find_question,
-    load,
-    prompt_text,
-)
 from tasks.sources.traces.spans import Kind, Span
+from tasks.sources.traces.steps import fill_step
+from tasks.sources.traces.values import as_count, as_name, as_seconds, load
 
 _KINDS = {
-    **dict.fromkeys(("chain", "prompt", "parser"), Kind.CHAIN),
+    "chain": Kind.CHAIN,
     "llm": Kind.LLM,
     "retriever": Kind.RETRIEVER,
     "tool": Kind.TOOL,
-    "embedding": Kind.OTHER,
+    **dict.fromkeys(("embedding", "prompt", "parser"), Kind.OTHER),
 }
 _THREAD_KEYS = ("session_id", "thread_id", "conversation_id")
 """Keys of the metadata that name the thread. The field session_id of a run is its project."""
 _MODEL_KEYS = ("ls_model_name", "model", "model_name")
 _EXTRAS = ("tags", "status", "error", "total_cost", "session_name", "reference_example_id")
-_RERANKER = "rerank"
 _ORDER = re.compile(r"[^.Z]*Z(?P<id>[0-9a-fA-F-]{36})(?:\.|$)")
 
 
@@ -69,18 +59,7 @@ def read_run(record: Mapping[str, Any]) -> Iterator[Span]:
 
 
 def _fill(span: Span, record: Mapping[str, Any]) -> Span:
-    given, made = load(record.get("inputs")), load(record.get("outputs"))
-    if span.kind in (Kind.CHAIN, Kind.RETRIEVER) and _RERANKER in span.name.casefold():
-        span.kind, span.candidates = Kind.RERANKER, find_passages(given)
-    span.question, span.earlier = find_question(given), find_earlier(given)
-    if span.kind in (Kind.RETRIEVER, Kind.RERANKER):
-        span.passages = find_passages(made)
-    else:
-        span.answer = find_answer(made)
-    if span.kind is Kind.LLM:
-        span.prompt = prompt_text(given)
-    if span.kind is Kind.TOOL and made not in (None, "", {}):
-        span.tool_results = [span.answer or str(made)]
+    fill_step(span, load(record.get("inputs")), load(record.get("outputs")))
     extra = load(record.get("extra"))
     extra = extra if isinstance(extra, Mapping) else {}
     metadata = load(extra.get("metadata"))

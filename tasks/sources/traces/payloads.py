@@ -1,201 +1,254 @@
-"""Find questions, answers and passages in what spans recorded as their inputs and outputs."""
+"""Find questions and answers in what spans recorded as their inputs and outputs."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from tasks.sources.bad_rows import UnfitError
-from tasks.sources.passage_objects import Passage, as_passage
-from tasks.sources.text_cells import parse_cell
-from tasks.sources.traces.spans import Said
+from tasks.sources.message_parts import PartKind, is_part, read_parts
+from tasks.sources.messages import Message, Role, is_message, read_message
+from tasks.sources.traces.passage_lists import PASSAGES_KEYS, are_documents, is_document
+from tasks.sources.traces.values import is_unread_object, load
 
-_ROLES = {
-    **dict.fromkeys(("user", "human", "humanmessage"), "user"),
-    **dict.fromkeys(("assistant", "ai", "model", "aimessage", "aimessagechunk"), "assistant"),
-    **dict.fromkeys(("tool", "function", "toolmessage"), "tool"),
-}
-_CONTENT_KEYS = (
-    *("content", "parts", "contents", "tool_calls"),
-    *("message.content", "message.contents", "message.tool_calls"),
-)
 _QUESTION_KEYS = (
-    "question",
-    "query",
-    "user_input",
-    "input",
-    "inputs",
-    "prompt",
-    "text",
-    "content",
-    "message",
-    "kwargs",
-    "args",
+    *("question", "query", "user_input", "user_query", "user_question", "user_message", "query_str", "input"),
 )
-_ANSWER_KEYS = (
-    *("answer", "response", "output", "outputs", "result", "text", "content", "output_text", "generated_text"),
-    *("completion", "message", "choices", "generations", "return_values"),
+_INPUT_KEYS = ("inputs", "prompt", "prompts", "text", "content", "message", "kwargs", "args", "query_bundle")
+"""Keys of an input that are looked at after its messages."""
+_ANSWER_KEYS = ("answer", "final_answer", "response", "output", "outputs", "result", "reply", "replies")
+_OUTPUT_KEYS = (
+    *("text", "content", "output_text", "generated_text", "completion", "message", "choices", "generations"),
+    *("candidates", "return_values"),
 )
-_MESSAGES_KEYS = ("messages", "chat_history")
-_PASSAGES_KEYS = (
-    "documents",
-    "docs",
-    "source_documents",
-    "context",
-    "contexts",
-    "passages",
-    "nodes",
-    "output",
-    "outputs",
-    "results",
+"""Keys of an output that are looked at after its messages."""
+_CHOICE_KEYS = frozenset({"choices", "generations", "candidates", "replies"})
+"""Keys of lists of alternatives, of which the first one counts."""
+_MESSAGES_KEYS = ("messages", "contents", "conversation")
+_HISTORY_KEYS = (
+    *("chat_history", "history", "conversation_history", "message_history", "chat_messages", "previous_messages"),
+    *("past_messages", "memory"),
 )
+_NO_ANSWER_KEYS = frozenset(
+    {
+        *(*_QUESTION_KEYS, *_HISTORY_KEYS, *PASSAGES_KEYS, *_MESSAGES_KEYS, *_CHOICE_KEYS),
+        *("tool_calls", "function_call", "error", "errors", "exception"),
+    }
+)
+"""Keys of what steps pass on to each other: an object that has one of them, and no answer, is none as a whole."""
+_NULL = "null"
+"""JSON of an output that is missing, as of a stream that nobody read to its end."""
 _DEEPEST = 6
 
 
-def load(value: Any) -> Any:
-    """Return what a text with JSON or a Python literal holds; any other value unchanged.
+class Asked(NamedTuple):
+    """A question, and the conversation before it.
 
-    >>> load('{"question": "Why?"}'), load("Why?")
-    ({'question': 'Why?'}, 'Why?')
+    Args:
+        question: Text of the question; None if there is none to recognize.
+        earlier: Messages of the user and the assistant before it.
     """
-    if not isinstance(value, str):
-        return value
-    try:
-        return parse_cell(value)
-    except UnfitError:
-        return value
+
+    question: str | None
+    earlier: list[Message]
 
 
-def find_question(value: Any) -> str | None:
-    """Return the question in an input: a text, the last message of a user, or a usual key of an object.
+_NOTHING = Asked(None, [])
 
-    >>> find_question({"question": "Why?", "k": 3}), find_question('[{"role": "user", "content": "Why?"}]')
-    ('Why?', 'Why?')
-    >>> find_question({"city": "Paris", "days": 3}) is None
+
+def find_asked(value: Any) -> Asked:
+    """Return what an input asks: its text, the last message of the user, or a usual key of an object.
+
+    >>> find_asked({"question": "Why?", "chat_history": []}).question
+    'Why?'
+    >>> asked = find_asked([{"role": "user", "content": "Hi!"}, {"type": "ai", "content": "Hello."}, ("user", "Why?")])
+    >>> asked.question, [message.text for message in asked.earlier]
+    ('Why?', ['Hi!', 'Hello.'])
+    >>> find_asked({"city": "Paris", "days": 3}).question is None
     True
     """
     loaded = load(value)
-    if messages := read_said(loaded):
-        return next((said.text for said in reversed(messages) if said.role == "user" and said.text.strip()), None)
-    found = _find_text(loaded, _QUESTION_KEYS, find_question)
-    return _nonblank(value) if found is None and isinstance(value, str) else found
+    asked = _asked(loaded)
+    if asked.question is None and isinstance(value, str) and _is_text(loaded, frozenset()):
+        return Asked(_nonblank(value), [])
+    return asked
 
 
-def find_earlier(value: Any) -> list[Said]:
-    """Return what the user and the assistant said before the last question of an input that is a conversation.
+def _asked(value: Any) -> Asked:
+    if isinstance(value, str):
+        return Asked(_nonblank(value), [])
+    if (messages := read_said(value)) is not None:
+        return _last_question(messages)
+    if isinstance(value, list | tuple):
+        # A list of one: positional arguments, or prompts of a batch.
+        return find_asked(value[0]) if len(value) == 1 else Asked(_text_of_parts(value), [])
+    if not isinstance(value, Mapping):
+        return _NOTHING
+    said = next(filter(None, (read_said(load(value.get(key))) for key in _MESSAGES_KEYS)), [])
+    history = next(filter(None, (_read_history(value.get(key)) for key in _HISTORY_KEYS)), [])
+    asked = next((each for each in _candidates(value, said, history) if each.question is not None), _NOTHING)
+    return asked if asked.earlier else Asked(asked.question, _before(asked.question, history or said))
 
-    >>> [said.text for said in find_earlier([["user", "Hi!"], ["assistant", "Hello."], ["user", "Why?"]])]
-    ['Hi!', 'Hello.']
-    """
-    loaded = load(value)
-    if isinstance(loaded, Mapping):
-        loaded = next((load(loaded[key]) for key in _MESSAGES_KEYS if key in loaded), None)
-    messages = read_said(loaded)
-    asked = [place for place, said in enumerate(messages) if said.role == "user" and said.text.strip()]
-    earlier = messages[: asked[-1]] if asked else []
-    return [said for said in earlier if said.role in ("user", "assistant") and said.text.strip()]
+
+def _candidates(value: Mapping[str, Any], said: list[Message], history: list[Message]) -> Iterator[Asked]:
+    """Yield what parts of an object ask, the most likely one first."""
+    yield from (_find_in(value, key) for key in _QUESTION_KEYS)
+    yield _last_question(said)
+    yield from (_find_in(value, key) for key in _INPUT_KEYS)
+    yield _last_question(history)
+    if len(value) == 1:
+        yield from (Asked(_nonblank(inner), []) for inner in value.values() if isinstance(inner, str))
+
+
+def _find_in(value: Mapping[str, Any], key: str) -> Asked:
+    return _NOTHING if value.get(key) in (None, "", [], {}) else find_asked(value[key])
+
+
+def _last_question(messages: list[Message]) -> Asked:
+    places = [place for place, said in enumerate(messages) if said.role is Role.USER and said.text.strip()]
+    return Asked(messages[places[-1]].text, _spoken(messages[: places[-1]])) if places else _NOTHING
+
+
+def _before(question: str | None, messages: list[Message]) -> list[Message]:
+    """Return what was said before a question that stands beside the messages, or is the last of them."""
+    asked = _last_question(messages)
+    return asked.earlier if asked.question == question else _spoken(messages)
+
+
+def _spoken(messages: Iterable[Message]) -> list[Message]:
+    return [said for said in messages if said.role in (Role.USER, Role.ASSISTANT) and said.text.strip()]
 
 
 def find_answer(value: Any) -> str | None:
-    """Return the answer in an output: a text, the last message of an assistant, or a usual key of an object.
+    """Return the answer in an output: a text, what the assistant said last, or a usual key of an object.
+
+    What the assistant said before the last message of the user is no answer, nor is a call of a tool.
 
     >>> find_answer({"answer": "So.", "docs": []}), find_answer({"choices": [{"message": {"content": "So."}}]})
     ('So.', 'So.')
+    >>> find_answer('{"type": "ai", "data": {"content": "So."}}'), find_answer('{"verdict": true}')
+    ('So.', '{"verdict": true}')
     """
     loaded = load(value)
-    if messages := read_said(loaded):
-        return next((said.text for said in reversed(messages) if said.role == "assistant" and said.text.strip()), None)
-    found = _find_text(loaded, _ANSWER_KEYS, find_answer)
-    return _nonblank(value) if found is None and isinstance(value, str) else found
+    found = _answer(loaded)
+    if found is None and isinstance(value, str) and _is_text(loaded, _NO_ANSWER_KEYS):
+        return _nonblank(value)
+    return found
 
 
-def _find_text(value: Any, keys: Sequence[str], find: Callable[[Any], str | None]) -> str | None:
+def _answer(value: Any) -> str | None:
     if isinstance(value, str):
         return _nonblank(value)
+    if (messages := read_said(value)) is not None:
+        return _last_answer(messages)
     if isinstance(value, list | tuple):
-        # A list of one: positional arguments, choices of a model, generations of a batch.
-        return find(value[0]) if len(value) == 1 else None
-    if not isinstance(value, Mapping):
+        # A list of one: choices of a model, generations of a batch.
+        return find_answer(value[0]) if len(value) == 1 and not are_documents(value) else _text_of_parts(value)
+    if not isinstance(value, Mapping) or are_documents(value):
         return None
-    for key in _MESSAGES_KEYS:
-        if (messages := read_said(load(value.get(key)))) and (text := find(messages_as_dicts(messages))):
-            return text
-    for key in keys:
-        inner = value.get(key)
-        if inner not in (None, "", [], {}) and (text := find(inner)) is not None:
-            return text
-    texts = [inner for inner in value.values() if isinstance(inner, str) and inner.strip()]
-    return texts[0] if len(value) == len(texts) == 1 else None
+    for key in (*_ANSWER_KEYS, *_MESSAGES_KEYS, *(() if is_document(value) else _OUTPUT_KEYS)):
+        inner = load(value.get(key))
+        if key in _CHOICE_KEYS and isinstance(inner, list | tuple):
+            inner = inner[:1]
+        if key in _MESSAGES_KEYS:
+            inner = read_said(inner)
+            found = None if inner is None else _last_answer(inner)
+        else:
+            found = None if inner in (None, "", [], {}) else find_answer(inner)
+        if found is not None:
+            return found
+    ((key, inner),) = value.items() if len(value) == 1 else (("", None),)
+    return _answer(inner) if key not in _NO_ANSWER_KEYS and isinstance(inner, str | Mapping) else None
 
 
-def messages_as_dicts(messages: Iterable[Said]) -> list[dict[str, str]]:
-    """Return messages as a chat API takes them."""
-    return [{"role": said.role, "content": said.text} for said in messages]
+def _last_answer(messages: list[Message]) -> str | None:
+    asked = max((place for place, said in enumerate(messages) if said.role is Role.USER), default=-1)
+    said = [each for each in messages[asked + 1 :] if each.role is Role.ASSISTANT and each.text.strip()]
+    final = [each for each in said if not each.calls] or said
+    return final[-1].text if final else None
 
 
-def read_said(value: Any) -> list[Said]:
-    """Return the messages of a list, in the forms of OpenAI, LangChain, OpenInference and OpenTelemetry; else none.
+def find_result(value: Any) -> str:
+    """Return the result of a tool as text: what its messages say, or the value itself.
 
-    >>> read_said([{"role": "user", "parts": [{"type": "text", "content": "Why?"}]}])
-    [Said(role='user', text='Why?')]
-    >>> read_said([[{"lc": 1, "id": ["langchain", "HumanMessage"], "kwargs": {"content": "Why?"}}]])
-    [Said(role='user', text='Why?')]
+    >>> find_result('{"type": "tool", "content": "08:30", "tool_call_id": "t1"}'), find_result({"output": "08:30"})
+    ('08:30', '08:30')
     """
+    loaded = load(value)
+    while isinstance(loaded, Mapping) and len(loaded) == 1 and not isinstance(value, str):
+        loaded = load(next(iter(loaded.values())))
+    if texts := [said.text for said in read_said(loaded) or () if said.text.strip()]:
+        return "\n".join(texts)
+    return value if isinstance(value, str) else find_answer(loaded) or str(loaded)
+
+
+def _is_text(loaded: Any, passed_on: frozenset[str]) -> bool:
+    """Return whether a text that holds this value counts as it is written: prose, or an object of an unknown form."""
+    if isinstance(loaded, Mapping):
+        if is_message(loaded) or passed_on & loaded.keys():
+            return False
+        made = [load(loaded[key]) for key in (*_ANSWER_KEYS, *_OUTPUT_KEYS) if key in loaded]
+        return all(each not in (None, "", [], {}) and _is_text(each, passed_on) for each in made)
+    if isinstance(loaded, list | tuple):
+        return read_said(loaded) is None and not are_documents(loaded) and not any(map(is_part, loaded))
+    return True
+
+
+def read_said(value: Any) -> list[Message] | None:
+    """Return the messages of a list, or of a single message; None if it is neither. Unreadable ones are left out.
+
+    >>> read_said([{"role": "user", "parts": [{"type": "text", "content": "Why?"}]}])[0].text
+    'Why?'
+    >>> read_said([{"type": "constructor", "id": ["x", "AIMessage"], "kwargs": {"content": "So."}}])[0].text
+    'So.'
+    """
+    if isinstance(value, Mapping):
+        return read_said([value]) or None
     if isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], list | tuple):
         value = value[0]
     if not isinstance(value, list | tuple) or not value:
+        return None
+    items = [_as_object(item) for item in value]
+    if not all(is_message(item) for item in items):
+        return None
+    found: list[Message] = []
+    for item in items:
+        try:
+            found += read_message(item)
+        except UnfitError:
+            continue
+    return found
+
+
+def _as_object(item: Any) -> Any:
+    """Return a message that is a pair of its role and its text as an object."""
+    is_pair = isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item)
+    return {"role": item[0], "content": item[1]} if is_pair else item
+
+
+def _read_history(value: Any) -> list[Message]:
+    """Return the messages of a history, which may be pairs of a question and its answer."""
+    loaded = load(value)
+    if (messages := read_said(loaded)) is not None:
+        return messages
+    if not isinstance(loaded, list | tuple) or not all(is_message(_pair(item)) for item in loaded):
         return []
-    found = [_said(item) for item in value]
-    return [said for said in found if said is not None] if all(said is not None for said in found) else []
+    return [
+        Message(role, text) for pair in loaded for role, text in zip((Role.USER, Role.ASSISTANT), pair, strict=True)
+    ]
 
 
-def _said(item: Any) -> Said | None:
-    if isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item):
-        item = {"role": item[0], "content": item[1]}
-    if not isinstance(item, Mapping):
+def _pair(item: Any) -> Any:
+    is_pair = isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item)
+    return {"role": "user", "content": item[0]} if is_pair else None
+
+
+def _text_of_parts(value: Any) -> str | None:
+    """Return the text of a list of parts of a message; None if it is another list."""
+    if not value or not all(map(is_part, value)):
         return None
-    inner = next((item[key] for key in ("message", "kwargs", "data") if isinstance(item.get(key), Mapping)), None)
-    fields = {**item, **(inner or {})}
-    role = next((fields[key] for key in ("role", "message.role", "type") if isinstance(fields.get(key), str)), None)
-    if role in (None, "constructor", "not_implemented") and isinstance(item.get("id"), list) and item["id"]:
-        role = str(item["id"][-1])
-    if role is None:
+    try:
+        return _nonblank("\n".join(part.text for part in read_parts(value) if part.kind is PartKind.TEXT))
+    except UnfitError:
         return None
-    has_content = any(name == key or name.startswith(f"{key}.") for key in _CONTENT_KEYS for name in fields)
-    return Said(_ROLES.get(role.casefold(), role.casefold()), message_text(fields)) if has_content else None
-
-
-def message_text(fields: Mapping[str, Any]) -> str:
-    """Return the text of a message: its content, or the text parts of it."""
-    for key in ("content", "message.content", "parts", "contents", "message.contents"):
-        if text := _content_text(load(fields[key]) if key == "parts" else fields.get(key)) if key in fields else "":
-            return text
-    flat = [(name, value) for name, value in fields.items() if name.endswith("message_content.text")]
-    return "\n".join(str(value) for _, value in sorted(flat))
-
-
-def _content_text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Mapping):
-        content = [content]
-    if not isinstance(content, list | tuple):
-        return ""
-    return "\n".join(filter(None, map(_part_text, content)))
-
-
-def _part_text(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, Mapping):
-        return ""
-    part = part["message_content"] if isinstance(part.get("message_content"), Mapping) else part
-    if part.get("type") in ("tool_call", "thinking", "reasoning"):
-        return ""
-    for key in ("text", "content", "message_content.text", "response", "result"):
-        if isinstance(part.get(key), str):
-            return str(part[key])
-    return ""
 
 
 def prompt_text(value: Any) -> str | None:
@@ -218,76 +271,6 @@ def _texts(value: Any, depth: int) -> Iterable[str]:
             yield from _texts(inner, depth - 1)
 
 
-def find_passages(value: Any) -> list[Passage] | None:
-    """Return the passages in an output of a retriever; None if there are none to recognize.
-
-    >>> find_passages({"documents": [{"page_content": "Rain.", "metadata": {"source": "a.md"}}]})
-    [Passage(text='Rain.', id='a.md', score=None)]
-    >>> find_passages([{"document.id": "a", "document.score": 0.5}]), find_passages("Rain.") is None
-    ([Passage(text=None, id='a', score=0.5)], True)
-    """
-    loaded = load(value)
-    if isinstance(loaded, Mapping):
-        for key in _PASSAGES_KEYS:
-            if key in loaded and (found := find_passages(loaded[key])) is not None:
-                return found
-        return None
-    if not isinstance(loaded, list | tuple):
-        return None
-    passages = [as_passage(_with_metadata(_scored(item))) for item in loaded]
-    return [passage for passage in passages if passage is not None] if all(passages) else None
-
-
-def _scored(item: Any) -> Any:
-    """Return a passage of a pair of passage and score as LangChain returns it."""
-    if isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], Mapping):
-        return {**item[0], "score": item[1]}
-    return item
-
-
-def _with_metadata(item: Any) -> Any:
-    """Return a passage with its metadata as an object; OpenInference writes them as JSON."""
-    if not isinstance(item, Mapping):
-        return item
-    fields = item["kwargs"] if isinstance(item.get("kwargs"), Mapping) and "page_content" in item["kwargs"] else item
-    return {key: load(value) if key in ("metadata", "document.metadata") else value for key, value in fields.items()}
-
-
-def as_seconds(value: Any) -> float | None:
-    """Return a time as seconds since 1970: from ISO 8601, of UTC without an offset, or a date and time.
-
-    >>> as_seconds("2024-05-29 13:46:19.963000") == as_seconds("2024-05-29T13:46:19.963Z")
-    True
-    """
-    if isinstance(value, str) and value:
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    if not isinstance(value, datetime):
-        return None
-    return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
-
-
-def as_count(value: Any) -> int | None:
-    """Return a number of tokens, which some exports write as text or with a fraction.
-
-    >>> as_count("12"), as_count(12.0), as_count("many") is None
-    (12, 12, True)
-    """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return int(number) if math.isfinite(number) and not isinstance(value, bool) else None
-
-
-def as_name(value: Any) -> str | None:
-    """Return an id or a name as text; None for a missing or empty one."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return None if value is None or value == "" else str(value)
-
-
 def _nonblank(text: str) -> str | None:
-    return text if text.strip() else None
+    shown = text.strip()
+    return None if shown in ("", _NULL) or is_unread_object(shown) else text

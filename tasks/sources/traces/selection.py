@@ -37,15 +37,15 @@ def select(
     if settings.since is not None:
         start = parse_since(settings.since, now or datetime.now(UTC)).timestamp()
         keep([trace for trace in chosen if trace.start >= start and math.isfinite(trace.start)], "since")
-    unreadable = [trace for trace in chosen if trace.problem is not None]
-    chosen = [trace for trace in chosen if trace.problem is None]
+    without = [trace for trace in chosen if not trace.rows]
+    chosen = [trace for trace in chosen if trace.rows]
     if settings.where:
         keep([trace for trace in chosen if _fits(trace, settings.where)], "where")
     if settings.deduplicate != "off":
         keep(_deduplicate(chosen, settings.deduplicate), f"deduplicate = {settings.deduplicate}")
     if settings.sample is not None:
         keep(_sample(chosen, settings.sample, settings.seed), "sample")
-    return [*chosen, *unreadable], notes
+    return [*chosen, *without], notes
 
 
 def _fits(trace: Trace, where: Mapping[str, Any]) -> bool:

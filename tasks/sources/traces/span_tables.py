@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.sources.bad_rows import UnfitError
-from tasks.sources.traces.attributes import Event, fill_span
-from tasks.sources.traces.payloads import as_name, as_seconds, load
+from tasks.sources.traces.attributes import TEXTS, Event, fill_span
 from tasks.sources.traces.spans import Span
+from tasks.sources.traces.values import as_name, as_seconds, load
 
 _PREFIX = "attributes."
-_WHOLE = frozenset({"metadata"})
-"""Attributes whose value is an object."""
+_WHOLE = TEXTS | {"metadata"}
+"""Attributes whose value may be an object, and is kept as it is."""
 
 
 def is_span(record: Mapping[str, Any]) -> bool:
@@ -53,13 +53,13 @@ def read_span(record: Mapping[str, Any]) -> Span:
     }
     for name, value in record.items():
         if name.startswith(_PREFIX):
-            attributes |= dict(_flatten(name.removeprefix(_PREFIX), _plain(value)))
+            attributes |= dict(_flatten(name.removeprefix(_PREFIX), _plain(name.removeprefix(_PREFIX), value)))
     return fill_span(span, attributes, _events(load(record.get("events"))))
 
 
-def _plain(value: Any) -> Any:
-    """Return the list or object that a cell holds as text; a text that begins like one may be an answer in JSON."""
-    loaded = load(value)
+def _plain(name: str, value: Any) -> Any:
+    """Return the list or object that a cell holds as text, except of an attribute whose value is a text."""
+    loaded = value if name in _WHOLE else load(value)
     return loaded if isinstance(loaded, list | Mapping) else value
 
 
@@ -70,7 +70,7 @@ def _flatten(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and name not in _WHOLE:
         for key, inner in value.items():
             yield from _flatten(f"{name}.{key}" if name else str(key), inner)
-    elif value is not None and name:
+    elif value not in (None, "") and name:  # an empty cell of CSV
         yield name, value
 
 

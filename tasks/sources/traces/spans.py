@@ -2,21 +2,10 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
+from tasks.sources.messages import Message
 from tasks.sources.passage_objects import Passage
-
-
-class Said(NamedTuple):
-    """A message.
-
-    Args:
-        role: "user", "assistant", "tool" or the role as recorded.
-        text: Its text.
-    """
-
-    role: str
-    text: str
 
 
 class Kind(StrEnum):
@@ -37,7 +26,7 @@ class Span:
 
     Args:
         trace_id: Id of its trace.
-        span_id: Id of the span, unique in its trace.
+        span_id: Id of the span, unique in its trace but for clashes.
         parent_id: Id of the span that it is part of; None for a root.
         name: Name of the step.
         kind: Kind of the step. A chain may be anything that has a question and an answer.
@@ -58,6 +47,7 @@ class Span:
         response_id: Id that the model's server gave the answer.
         session: Id of the session or conversation.
         extras: Other attributes, by name.
+        clashes: Number of other spans of the trace that were read before it and have its id.
     """
 
     trace_id: str
@@ -70,7 +60,7 @@ class Span:
     failed: bool = False
     parent_is_remote: bool = False
     question: str | None = None
-    earlier: list[Said] = field(default_factory=list)
+    earlier: list[Message] = field(default_factory=list)
     answer: str | None = None
     prompt: str | None = None
     passages: list[Passage] | None = None
@@ -82,10 +72,21 @@ class Span:
     response_id: str | None = None
     session: str | None = None
     extras: dict[str, Any] = field(default_factory=dict)
+    clashes: int = 0
+
+    @property
+    def key(self) -> str:
+        """Its id, with a number if it is not the first span that has the id."""
+        return f"{self.span_id}#{self.clashes + 1}" if self.clashes else self.span_id
 
     @property
     def seconds(self) -> float | None:
-        """Duration in seconds; None if unknown."""
-        if self.start is None or self.end is None:
+        """Duration in seconds; None if it is not known, or the span ended before it began."""
+        if self.start is None or self.end is None or self.is_backwards:
             return None
         return round(self.end - self.start, 6)
+
+    @property
+    def is_backwards(self) -> bool:
+        """Whether it ended before it began, as clocks that were set back record it."""
+        return self.start is not None and self.end is not None and self.end < self.start

@@ -21,7 +21,7 @@ from tasks.sources.readers.json_lines import JsonLinesSource
 from tasks.sources.readers.parquet import ParquetSource
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.source_files import DataFile, refuse_utf16
-from tasks.sources.traces.assembly import Trace, assemble
+from tasks.sources.traces.assembly import FAILED, Trace, assemble
 from tasks.sources.traces.protobuf import ZSTD_MARK, decode_messages
 from tasks.sources.traces.record_forms import Spans, records_of
 from tasks.sources.traces.selection import select
@@ -91,7 +91,7 @@ class TraceSource(RowSource):
         chosen.sort(key=lambda trace: (trace.start, trace.trace_id))
         contents: list[tuple[Any, str]] = []
         for trace in chosen:
-            parts = trace.rows if trace.problem is None else [Unreadable(trace.problem)]
+            parts = [*trace.rows, *map(Unreadable, trace.problems)]
             contents += [(part, f"trace {trace.trace_id}") for part in parts]
         rows = [RawRow(number, part, place) for number, (part, place) in enumerate([*contents, *damaged], start=1)]
         return rows, [*_count_problems(damaged, chosen, spans.scores), *notes]
@@ -168,10 +168,22 @@ def _count_problems(damaged: Sequence[tuple[Unreadable, str]], traces: Sequence[
     """Yield sentences about what is not among the rows, or is read only once."""
     if damaged:
         yield f"{_count(len(damaged), 'record')} cannot be read and {'is' if len(damaged) == 1 else 'are'} left out"
-    for problem, count in Counter(trace.problem for trace in traces if trace.problem is not None).items():
+    for problem, count in Counter(problem for trace in traces for problem in trace.problems[: not trace.rows]).items():
         yield f"{_count(count, 'trace')} left out: {problem}"
+    if (questions := sum(len(trace.problems) for trace in traces if trace.rows)) > 0:
+        yield f"{_count(questions, 'question')} of traces with other answers left out: {FAILED}"
+    if (aside := sum(not trace.rows and not trace.problems for trace in traces)) > 0:
+        verb = "is" if aside == 1 else "are"
+        yield f"{_count(aside, 'trace')} of evaluators, prompts and the like alone {verb} not read"
     if (duplicates := sum(trace.duplicates for trace in traces)) > 0:
         yield f"{_count(duplicates, 'duplicate span')} {'is' if duplicates == 1 else 'are'} read once"
+    if (clashes := sum(trace.clashes for trace in traces)) > 0:
+        yield (
+            f"{_count(clashes, 'span')} {'has' if clashes == 1 else 'have'} the id of another span of the trace but "
+            "other content: all are read, and what is below them counts as a part of the first"
+        )
+    if (backwards := sum(trace.backwards for trace in traces)) > 0:
+        yield f"{_count(backwards, 'span')} ended before {'it' if backwards == 1 else 'they'} began: without a latency"
     if scores:
         yield f"{_count(scores, 'score')} of Langfuse {'is' if scores == 1 else 'are'} not read"
 

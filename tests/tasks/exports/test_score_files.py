@@ -13,13 +13,15 @@ from metric_core.records import Score
 from metric_core.stages import Stage
 from tasks.exports.score_tables import Format, Shape, reshape, write_export
 from tests.tasks.reports import folders
+from tests.tasks.sources.traces.builders import read_traces, write_json_lines
+from tests.tasks.sources.traces.test_products import LANGFUSE_TRACE
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 METRICS = {name: folders.METRICS[name] for name in ("faithfulness", "house_style")}
 
 
-def write_run(folder: Path, *, traced: bool = True) -> Path:
-    origin = {"trace_id": TRACE, "span_id": SPAN} if traced else {}
+def write_run(folder: Path, *, traced: bool = True, span: str = SPAN) -> Path:
+    origin = {"trace_id": TRACE, "span_id": span} if traced else {}
     samples = [
         {
             "row_id": "a",
@@ -42,6 +44,15 @@ def test_langfuse_gets_a_score_per_scored_cell_of_a_trace(tmp_path: Path) -> Non
     assert number.pop("id") != label.pop("id")
     assert number == {**where, "name": "faithfulness", "value": 0.5, "stringValue": None, "dataType": "NUMERIC"}
     assert label == {**where, "name": "house_style", "value": None, "stringValue": "formal", "dataType": "CATEGORICAL"}
+
+
+def test_the_score_of_a_whole_trace_names_no_observation(tmp_path: Path) -> None:
+    _, [read] = read_traces(write_json_lines(tmp_path / "traces.jsonl", [{**LANGFUSE_TRACE, "id": TRACE}]))
+    assert read["extras"]["trace_id"] == TRACE
+    number, _ = reshape(write_run(tmp_path / "run", span=read["extras"]["span_id"]), Shape.LANGFUSE).to_pylist()
+    assert (number["traceId"], number["observationId"]) == (TRACE, None)
+    feedback, _ = reshape(tmp_path / "run", Shape.LANGSMITH).to_pylist()
+    assert (feedback["run_id"], feedback["trace_id"]) == (TRACE, TRACE)  # a root run has the id of its trace
 
 
 def test_langsmith_gets_feedback_with_ids_of_its_form(tmp_path: Path) -> None:

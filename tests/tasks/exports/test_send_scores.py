@@ -14,6 +14,7 @@ from tasks.exports.scored_rows import Cell, ScoredRow, read_scored_rows
 from tasks.exports.send_scores import Form, send_scores
 from tests.tasks.exports.otlp_receiver import OtlpReceiver, attributes_of
 from tests.tasks.reports import folders
+from tests.tasks.sources.traces.builders import Recorder, otlp, read_traces
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SCORED = Cell("faithfulness", Status.SCORED, 0.5, None, None, "half of it", language_model=True)
@@ -43,7 +44,12 @@ def test_every_scored_or_failed_cell_is_an_event_of_its_span(receiver: OtlpRecei
             **common,
         },
         {"gen_ai.evaluation.name": "tone", "gen_ai.evaluation.score.label": "formal", **common},
-        {"gen_ai.evaluation.name": "answer_relevancy", "error.type": "no usable reply from the judge", **common},
+        {
+            "gen_ai.evaluation.name": "answer_relevancy",
+            "error.type": "_OTHER",
+            "rag_assay.reason": "no usable reply from the judge",
+            **common,
+        },
     ]
     assert receiver.services == {"rag-assay"}
 
@@ -52,7 +58,8 @@ def test_a_row_without_a_trace_is_an_event_by_itself_and_no_evaluation(receiver:
     rows = [ScoredRow("b", (SCORED,)), ScoredRow("c", (SCORED,), trace_id="run 7", span_id="x")]
     assert str(send_scores(rows, receiver.url, Form.EVENTS, "r")) == "2 scores; rows whose trace is not known: 2"
     assert {record.trace_id for record in receiver.logs} == {b""}
-    assert send_scores(rows, receiver.url, Form.EVALUATIONS, "r").untraced == 2
+    rows.append(ScoredRow("d", (SCORED,), TRACE, TRACE))
+    assert send_scores(rows, receiver.url, Form.EVALUATIONS, "r").untraced == 3
     assert receiver.spans == []
 
 
@@ -67,24 +74,60 @@ def test_a_row_without_a_score_is_no_evaluation(receiver: OtlpReceiver) -> None:
     assert (sent.cells, sent.unscored, receiver.spans) == (0, 1, [])
 
 
-def test_an_evaluation_is_a_span_below_the_one_that_answered(receiver: OtlpReceiver) -> None:
+def test_an_evaluation_is_a_span_that_links_to_the_one_that_answered(receiver: OtlpReceiver) -> None:
     sent = send_scores([ROW], receiver.url, Form.EVALUATIONS, "nightly")
     assert (sent.cells, sent.unscored, sent.untraced) == (2, 2, 0)
     (span,) = receiver.spans
-    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, SPAN)
+    assert [(link.trace_id.hex(), link.span_id.hex()) for link in span.links] == [(TRACE, SPAN)]
+    assert span.trace_id.hex() != TRACE
+    assert span.parent_span_id == b""
     attributes = attributes_of(span)
     assert json.loads(attributes.pop("metadata")) == {"row_id": "a", "run": "nightly"}
     assert attributes == {
         "openinference.span.kind": "EVALUATOR",
-        "session.id": "s1",
-        "trace.evaluations.0.evaluation.name": "faithfulness",
-        "trace.evaluations.0.evaluation.score": 0.5,
-        "trace.evaluations.0.evaluation.explanation": "half of it",
-        "trace.evaluations.0.evaluation.annotator_kind": "LLM",
-        "trace.evaluations.1.evaluation.name": "tone",
-        "trace.evaluations.1.evaluation.label": "formal",
-        "trace.evaluations.1.evaluation.annotator_kind": "CODE",
+        "evaluations.0.evaluation.name": "faithfulness",
+        "evaluations.0.evaluation.score": 0.5,
+        "evaluations.0.evaluation.explanation": "half of it",
+        "evaluations.0.evaluation.annotator_kind": "LLM",
+        "evaluations.0.evaluation.identifier": "nightly",
+        "evaluations.1.evaluation.name": "tone",
+        "evaluations.1.evaluation.label": "formal",
+        "evaluations.1.evaluation.annotator_kind": "CODE",
+        "evaluations.1.evaluation.identifier": "nightly",
     }
+
+
+def test_each_row_of_a_trace_is_evaluated_by_a_span_of_its_own(receiver: OtlpReceiver) -> None:
+    others = [ScoredRow(str(number), (SCORED,), TRACE, f"{number:016x}") for number in (1, 2)]
+    send_scores([ROW, *others], receiver.url, Form.EVALUATIONS, "r")
+    assert len({span.trace_id for span in receiver.spans}) == 3
+    assert [link.span_id.hex() for span in receiver.spans for link in span.links] == [SPAN, f"{1:016x}", f"{2:016x}"]
+
+
+@pytest.mark.parametrize("name", ["OTEL_TRACES_SAMPLER", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"])
+def test_no_evaluation_is_cut_or_left_out(name: str, receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, {"OTEL_TRACES_SAMPLER": "always_off"}.get(name, "3"))
+    cells = tuple(Cell(f"metric-{number}", Status.SCORED, 0.5, None, None) for number in range(60))
+    send_scores([ScoredRow("a", cells, TRACE, SPAN)], receiver.url, Form.EVALUATIONS, "r")
+    (span,) = receiver.spans
+    attributes = attributes_of(span)
+    assert [attributes[f"evaluations.{number}.evaluation.name"] for number in range(60)] == [
+        cell.metric for cell in cells
+    ]
+    assert sum(name.endswith(".score") for name in attributes) == 60
+
+
+def test_evaluations_that_are_read_as_traces_are_no_rows(receiver: OtlpReceiver, tmp_path: Path) -> None:
+    send_scores([ROW], receiver.url, Form.EVALUATIONS, "nightly")
+    recorder = Recorder()
+    with recorder.tracer.start_as_current_span("rag") as span:
+        span.set_attributes({"input.value": "Why?", "output.value": "So."})
+    request = otlp(recorder.spans)
+    request.resource_spans.add().scope_spans.add().spans.extend(receiver.spans)
+    (tmp_path / "traces.pb").write_bytes(request.SerializeToString())
+    reader, rows = read_traces(tmp_path / "traces.pb")
+    assert [row["response"] for row in rows] == ["So."]
+    assert (reader.bad_rows, reader.warnings) == ([], ["1 trace of evaluators, prompts and the like alone is not read"])
 
 
 @pytest.mark.parametrize("form", Form)

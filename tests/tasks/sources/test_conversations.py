@@ -92,9 +92,20 @@ FORMS = {
     "ShareGPT": [{"from": "human", "value": "Why?"}, {"from": "gpt", "value": "So."}],
     "LangChain": [{"type": "human", "data": {"content": "Why?"}}, {"type": "ai", "data": {"content": "So."}}],
     "parts": [{"role": "user", "content": [{"type": "input_text", "text": "Why?"}]}, TURNS[1]],
+    "LangChain, serialized": [
+        {"lc": 1, "type": "constructor", "id": ["x", "HumanMessage"], "kwargs": {"content": "Why?", "type": "human"}},
+        {"lc": 1, "type": "constructor", "id": ["x", "AIMessageChunk"], "kwargs": {"content": "So."}},
+    ],
+    "Gemini": [{"role": "user", "parts": [{"text": "Why?"}]}, {"role": "model", "parts": [{"text": "So."}]}],
+    "Bedrock": [{"role": role, "content": [{"text": text}]} for role, text in (("user", "Why?"), ("assistant", "So."))],
+    "OpenTelemetry": [
+        {"role": "user", "parts": [{"type": "text", "content": "Why?"}]},
+        {"role": "assistant", "parts": [{"type": "reasoning", "content": "Hm."}, {"type": "text", "content": "So."}]},
+    ],
     "a refusal": [TURNS[0], {"role": "assistant", "content": None, "refusal": "So."}],
     "an answer that also calls": [TURNS[0], {"role": "assistant", "content": "So.", "tool_calls": [{"name": "f"}]}],
     "two questions": [{"role": "user", "content": "Hm."}, *TURNS],
+    "an answer of JSON": [TURNS[0], {"role": "assistant", "content": '[{"so": 1}]'}],
 }
 
 
@@ -104,8 +115,74 @@ def test_messages_have_the_forms_of_apis_and_frameworks(form: str, column: str, 
     options = {"column_map": {"mapped": "messages"}} if column == "mapped" else {}
     _, (row,) = read(tmp_path, {column: FORMS[form]}, **options)
     asked = "Hm.\nWhy?" if form == "two questions" else "Why?"
-    assert (row["user_input"], row["response"]) == (asked, "So.")
+    said = '[{"so": 1}]' if form == "an answer of JSON" else "So."
+    assert (row["user_input"], row["response"]) == (asked, said)
     assert row["row_id"] == f"{row['session_id']}#1"
+
+
+ARGUMENTS: dict[str, Any] = {"zone": "CET"}
+WITH_CALLS: dict[str, list[dict[str, Any]]] = {
+    "OpenAI": [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "t1", "name": "clock", "args": ARGUMENTS}]},
+        {"role": "tool", "tool_call_id": "t1", "content": "08:30"},
+    ],
+    "OpenAI's Responses": [
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call", "call_id": "t1", "name": "clock", "arguments": json.dumps(ARGUMENTS)},
+        {"type": "function_call_output", "call_id": "t1", "output": "08:30"},
+    ],
+    "Anthropic": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "clock", "input": ARGUMENTS}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "08:30"}]},
+    ],
+    "Anthropic, with parts in the result": [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm."},
+                {"type": "tool_use", "id": "t1", "name": "clock", "input": ARGUMENTS},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "08:30"}]}],
+        },
+    ],
+    "LangChain, with a call twice": [
+        {
+            "type": "ai",
+            "content": [{"type": "tool_use", "id": "t1", "name": "clock", "input": ARGUMENTS}],
+            "tool_calls": [{"id": "t1", "name": "clock", "args": ARGUMENTS}],
+        },
+        {"type": "tool", "tool_call_id": "t1", "content": "08:30"},
+    ],
+    "Bedrock": [
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "clock", "input": ARGUMENTS}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "08:30"}]}}]},
+    ],
+    "Gemini": [
+        {"role": "model", "parts": [{"functionCall": {"name": "clock", "args": ARGUMENTS}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "clock", "response": "08:30"}}]},
+    ],
+    "OpenTelemetry": [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "t1", "name": "clock", "arguments": ARGUMENTS}]},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "t1", "result": "08:30"}]},
+    ],
+}
+
+
+@pytest.mark.parametrize("form", WITH_CALLS)
+def test_calls_and_results_are_neither_questions_nor_answers(form: str, tmp_path: Path) -> None:
+    conversation = {"id": "a", "messages": [TURNS[0], *WITH_CALLS[form], TURNS[1]]}
+    _, (row,) = read(tmp_path, conversation)
+    assert (row["user_input"], row["response"], row["tool_results"]) == ("Why?", "So.", ["08:30"])
+    _, (whole,) = read(tmp_path, conversation, conversations="whole")
+    assert whole["conversation"] == (
+        'User: Why?\nTool call: clock({"zone": "CET"})\nTool result: 08:30\nAssistant: So.'
+    )
+    reader, rows = read(tmp_path, {"messages": [TURNS[0], *WITH_CALLS[form]]}, conversation, on_bad_row="skip")
+    assert [row["response"] for row in rows] == ["So."]
+    assert "has an answer of the assistant" in reader.bad_rows[0].problem
 
 
 def test_columns_of_formats_with_a_schema_are_read(tmp_path: Path) -> None:

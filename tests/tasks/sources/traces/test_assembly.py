@@ -99,6 +99,7 @@ def test_without_an_answered_chain_the_trace_is_one_row() -> None:
     ("spans", "problem"),
     [
         ([span("root", question="Why?")], NO_ANSWER),
+        ([span("root")], NO_CONTENT),
         ([span("root", answer="So.")], NO_QUESTION),
         ([span("root", question="Why?", answer="partly", failed=True)], FAILED),
         ([span("llm", "gone", Kind.LLM, question="Why?", answer="So.")], PARTIAL),
@@ -108,7 +109,7 @@ def test_without_an_answered_chain_the_trace_is_one_row() -> None:
 )
 def test_traces_without_a_row_have_a_reason(spans: list[Span], problem: str) -> None:
     trace = assemble("t", spans)
-    assert (trace.rows, trace.problem) == ([], problem)
+    assert (trace.rows, trace.problems) == ([], [problem])
 
 
 def test_a_chain_whose_parent_is_missing_is_a_row_if_it_has_both() -> None:
@@ -124,6 +125,75 @@ def test_of_duplicates_the_one_that_ended_counts() -> None:
         assert trace.duplicates == len(spans) - 1
 
 
+PASSED_ON = span("passed on", "root", at=2, question="Why?", answer="Why?")
+FOUND = span("found", "root", at=1, question="Why?", answer="Rain is wet.")
+SAID = span("llm", "root", Kind.LLM, 5, question="Rain is wet. Why?", answer="So.")
+
+
+def test_below_a_chain_that_failed_nothing_is_an_answer() -> None:
+    root = span("root", question="Why?", failed=True)
+    trace = assemble("t", [root, FOUND, PASSED_ON, SAID])
+    assert (trace.rows, trace.problems) == ([], [FAILED])
+    [row] = assemble("t", [span("request", failed=True), span("rag", "request", question="Why?", answer="So.")]).rows
+    assert row["span_id"] == "rag"
+
+
+def test_of_a_chain_whose_answer_was_not_recorded_what_ended_last_below_it_has_the_answer() -> None:
+    root = span("root", question="Why?", end=9)
+    [row] = assemble("t", [root, FOUND, PASSED_ON, SAID]).rows
+    assert (row["span_id"], row["user_input"], row["response"], row["latency"]) == ("root", "Why?", "So.", 9)
+    rewritten = span("rewrite", "root", at=1, question="Why?", answer="Why, exactly?")
+    answered = span("answer", "root", at=3, question="Why, exactly?", answer="So.")
+    [row] = assemble("t", [root, rewritten, answered]).rows
+    assert (row["user_input"], row["response"]) == ("Why?", "So.")
+    wrapper = span("wrapper", "root", Kind.LLM, 4, question="Why?")
+    inside = span("inside", "wrapper", Kind.LLM, 5, question="Why?", answer="So.")
+    assert [row["response"] for row in assemble("t", [root, FOUND, wrapper, inside]).rows] == ["So."]
+    called = span("called", "root", Kind.LLM, 6, question="Rain is wet. Why?")
+    assert assemble("t", [root, FOUND, SAID, called]).problems == [NO_ANSWER]
+    trace = assemble("t", [root, PASSED_ON, span("broken", "root", Kind.LLM, 5, answer="S", failed=True)])
+    assert (trace.rows, trace.problems) == ([], [NO_ANSWER])
+
+
+def test_a_failed_question_beside_answered_ones_is_reported_unless_it_was_tried_again() -> None:
+    first = span("first", "session", question="Why?", answer="So.")
+    failed = span("failed", "session", at=5, question="How?", failed=True)
+    trace = assemble("t", [span("session"), first, failed])
+    assert ([row["user_input"] for row in trace.rows], trace.problems) == (["Why?"], [FAILED])
+    again = span("again", "session", at=7, question="How?", answer="Thus.")
+    trace = assemble("t", [span("session"), first, failed, again])
+    assert ([row["user_input"] for row in trace.rows], trace.problems) == (["Why?", "How?"], [])
+
+
+def test_different_spans_with_the_same_id_are_all_kept_and_counted() -> None:
+    other = span("root", question="How?", answer="Thus.", at=7)
+    trace = assemble("t", [ROOT, search("search", "a"), other, ROOT])
+    assert (trace.duplicates, trace.clashes) == (1, 1)
+    assert [(row["row_id"], row["span_id"], row["response"], row.get("retrieved_contexts")) for row in trace.rows] == [
+        ("t:root", "root", "So.", ["a"]),
+        ("t:root#2", "root", "Thus.", None),
+    ]
+
+
+def test_of_a_span_recorded_twice_the_more_complete_record_counts() -> None:
+    bare = span("root", question="Why?")
+    other_exporter = span("root", question="Why?", answer="So.", extras={"collector": "b"})
+    for spans in ([bare, other_exporter], [other_exporter, bare], [ROOT, other_exporter]):
+        trace = assemble("t", spans)
+        assert ([row["response"] for row in trace.rows], trace.duplicates, trace.clashes) == (["So."], 1, 0)
+
+
+def test_a_span_that_ended_before_it_began_has_no_latency() -> None:
+    trace = assemble("t", [span("root", question="Why?", answer="So.", at=5, end=3)])
+    assert trace.backwards == 1
+    assert "latency" not in trace.rows[0]
+
+
+def test_a_retriever_deep_inside_a_retriever_is_a_part_of_it() -> None:
+    outer, chain = search("outer", "a", "b"), span("chain", "outer", at=1.2)
+    assert contexts(outer, chain, search("inner", "b", "c", parent="chain", at=1.5)) == ["a", "b"]
+
+
 def test_models_of_evaluators_and_guardrails_give_no_answers() -> None:
     evaluator = span("evaluator", "root", Kind.OTHER, 5)
     verdict = span("verdict", "evaluator", Kind.LLM, 6, question="Is it right?", answer="yes", prompt_tokens=100)
@@ -133,7 +203,8 @@ def test_models_of_evaluators_and_guardrails_give_no_answers() -> None:
         assert (row["response"], row["prompt_tokens"]) == ("So.", 5)
     chain = span("chain", "evaluator", question="Is it right?", answer="yes")
     assert [row["response"] for row in assemble("t", [span("root"), model, evaluator, chain]).rows] == ["So."]
-    assert assemble("t", [span("evaluator", None, Kind.OTHER), verdict]).problem == NO_CONTENT
+    alone = assemble("t", [span("evaluator", None, Kind.OTHER), verdict])
+    assert (alone.rows, alone.problems) == ([], [])
 
 
 def test_a_turn_without_a_retriever_has_no_passages_of_another_turn() -> None:

@@ -12,6 +12,7 @@ from tests.tasks.sources.traces.builders import Recorder, otlp_json, read_traces
 
 JUNK: list[Any] = [
     *(None, 5, -1.5, True, "", "x", "{", "[1", [], {}, [None], [[]], {"a": 1}, [{"a": [1]}], "{'a': }", "\ud800"),
+    *("[{1: 2}]", "{1: 2}", {"role": [], "data": {"content": "x"}}, [{"content": [{"type": []}], "role": "ai"}]),
     *([{"role": "user", "content": None}], {"role": 5}, {"kwargs": 5}, [{"document": 5}], {"id": []}, float("nan")),
 ]
 Place = tuple[str | int, ...]

@@ -138,26 +138,6 @@ def test_langfuse(name: str, tmp_path: Path) -> None:
     assert reader.warnings == (["1 score of Langfuse is not read"] if name == "blob" else [])
 
 
-def test_enriched_observations_of_langfuse_need_no_traces(tmp_path: Path) -> None:
-    context = {"session_id": "s1", "user_id": "u1", "trace_name": "ask", "environment": "production"}
-    root = observation(0, "CHAIN", input={"question": QUESTION}, output=ANSWER, metadata={"customer": "acme"})
-    records = [snake({**LANGFUSE_OBSERVATIONS[0], "parentObservationId": "obs-0"})]
-    records += [{**snake({**each, "parentObservationId": "obs-0"}), **context} for each in LANGFUSE_OBSERVATIONS[1:]]
-    records.append({**snake(root), **context, "parent_observation_id": "", "start_time": "2026-05-01 10:00:00.000000"})
-    _, [row] = read_traces(write_json_lines(tmp_path / "observations_v2.jsonl", records))
-    check(row, "trace-1", "s1")
-    assert row["extras"]["span_id"] == "obs-0"
-
-
-def test_earlier_sdks_of_langfuse_record_retrievers_as_spans(tmp_path: Path) -> None:
-    records = [LANGFUSE_TRACE, {**LANGFUSE_OBSERVATIONS[0], "type": "SPAN", "name": "VectorStoreRetriever"}]
-    reranked = observation(2, "SPAN", name="rerank", input=DOCUMENTS, output=[{**DOCUMENTS[1], "score": 0.9}])
-    _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", records))
-    assert row["retrieved_contexts"] == TEXTS
-    _, [row] = read_traces(write_json_lines(tmp_path / "b.jsonl", [*records, reranked]))
-    assert (row["retrieved_contexts"], row["retrieved_context_scores"]) == (TEXTS[1:], [0.9])
-
-
 def test_damaged_exports_of_langfuse_are_counted(tmp_path: Path) -> None:
     records = [
         LANGFUSE_TRACE,
@@ -340,14 +320,15 @@ PHOENIX: list[Record] = [
 ]
 
 
-def phoenix_forms(folder: Path) -> dict[str, Path]:
+def phoenix_forms(folder: Path, spans: Sequence[Record] = PHOENIX) -> dict[str, Path]:
     """Write the forms in which Phoenix gives spans."""
     import pandas as pd
 
-    frame = pd.DataFrame(PHOENIX)
+    frame = pd.DataFrame(spans)
     frame.to_csv(folder / "spans.csv", index=False)  # lists of objects as Python writes them
-    frame.set_index("context.span_id", drop=False).to_parquet(folder / "spans.parquet", index=False)
-    write_json_lines(folder / "spans.jsonl", [{k: v for k, v in each.items() if v is not None} for each in PHOENIX])
+    if not any(isinstance(each.get("attributes.input.value"), dict) for each in spans):
+        frame.set_index("context.span_id", drop=False).to_parquet(folder / "spans.parquet", index=False)
+    write_json_lines(folder / "spans.jsonl", [{k: v for k, v in each.items() if v is not None} for each in spans])
     replied = [
         {
             "id": "U3Bhbjox",
@@ -363,7 +344,7 @@ def phoenix_forms(folder: Path) -> dict[str, Path]:
             },
             "events": [],
         }
-        for each in PHOENIX
+        for each in spans
     ]
     (folder / "reply.json").write_text(json.dumps({"data": replied, "next_cursor": None}))
     return {path.name: path for path in folder.iterdir()}
@@ -376,6 +357,25 @@ def test_phoenix(name: str, tmp_path: Path) -> None:
     assert row["retrieved_context_scores"] == [0.5, 0.25]
     assert row["extras"]["latency"] == 1.5
     assert reader.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("name", "as_object"),
+    [
+        *((name, False) for name in ("spans.csv", "spans.parquet", "spans.jsonl", "reply.json")),
+        *((name, True) for name in ("spans.jsonl", "reply.json")),
+    ],
+)
+def test_inputs_of_phoenix_that_are_json_are_read(name: str, as_object: bool, tmp_path: Path) -> None:
+    given: Any = {"question": QUESTION, "chat_history": [["Hi!", "Hello."]]}
+    made: Any = {"answer": ANSWER, "context": TEXTS}
+    if not as_object:
+        given, made = json.dumps(given), json.dumps(made)
+    root = {**PHOENIX[0], "attributes.input.value": given, "attributes.output.value": made}
+    _, [row] = read_traces(phoenix_forms(tmp_path, [root, *PHOENIX[1:]])[name])
+    check(row, "a" * 32, "s1")
+    assert row["earlier_turns"] == "User: Hi!\nAssistant: Hello."
+    assert not any(name.startswith("input.") for name in row["extras"])
 
 
 def test_damaged_exports_of_phoenix_are_counted(tmp_path: Path) -> None:

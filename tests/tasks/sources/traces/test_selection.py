@@ -15,7 +15,7 @@ NOW = datetime(2026, 5, 2, tzinfo=UTC)
 
 def traces(count: int, **columns: Any) -> list[Trace]:
     return [
-        Trace(f"t{n}", NOW.timestamp() - 3600 * n, [{"row_id": f"t{n}", "user_input": f"Why {n}?", **columns}], None, 0)
+        Trace(f"t{n}", NOW.timestamp() - 3600 * n, [{"row_id": f"t{n}", "user_input": f"Why {n}?", **columns}])
         for n in range(count)
     ]
 
@@ -67,7 +67,7 @@ def test_where(where: dict[str, Any], fits: bool) -> None:
 def test_repeated_questions_and_repeated_content() -> None:
     questions = ["Why?", "why? ", "How?", "Why?"]
     given = [
-        Trace(f"t{n}", n, [{"user_input": text, "response": "So." if n != 3 else "Thus."}], None, 0)
+        Trace(f"t{n}", n, [{"user_input": text, "response": "So." if n != 3 else "Thus."}])
         for n, text in enumerate(questions)
     ]
     assert choose(given, deduplicate="question") == ["t0", "t2"]
@@ -84,12 +84,14 @@ def test_each_rule_says_what_it_left_out() -> None:
     ]
 
 
+NO_SAMPLES = (0, "0", "0.0", "0%", -1, "-0.5", 1.5, "1.5", "2.0", "101%", "many", "", "1e3", True, float("nan"), "1/2")
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"sample": 0}, "at least 1, or a share"),
-        ({"sample": 1.5}, "at least 1, or a share"),
-        ({"sample": "many"}, "could not convert|invalid"),
+        *(({"sample": sample}, "expected a number of traces, at least 1") for sample in NO_SAMPLES),
+        ({"sample": 200.0}, r"without a decimal point \(200\), or a share"),
         ({"since": "yesterday"}, "a date"),
         ({"where": "service.name"}, "name=value"),
         ({"deduplicate": "all"}, "'off', 'question' or 'content'"),
@@ -104,9 +106,25 @@ def test_settings_that_are_refused(options: dict[str, Any], problem: str) -> Non
 def test_settings_as_the_command_line_gives_them() -> None:
     settings = TraceSettings.model_validate({"sample": "200", "where": "service.name=prod,user.id=u1"})
     assert (settings.sample, settings.where) == (200, {"service.name": "prod", "user.id": "u1"})
-    assert TraceSettings.model_validate({"sample": "0.1"}).sample == 0.1
+
+
+@pytest.mark.parametrize(
+    ("given", "sample"),
+    [
+        *((1, 1), ("1", 1), (" 200 ", 200), (None, None)),
+        *((0.1, 0.1), ("0.1", 0.1), (".1", 0.1), ("10%", 0.1), ("2.5 %", 0.025)),
+        *((1.0, None), ("1.0", None), ("1.", None), ("100%", None)),
+    ],
+)
+def test_a_sample_is_a_number_or_a_share_of_traces(given: Any, sample: float | None) -> None:
+    settings = TraceSettings.model_validate({"sample": given})
+    assert settings.sample == sample
+    assert type(settings.sample) is type(sample)
+    assert TraceSettings.model_validate_json(settings.model_dump_json()) == settings
+    if sample in {1, 200, None}:
+        assert len(choose(traces(20), sample=given)) == (1 if sample == 1 else 20)
 
 
 def test_traces_without_a_row_are_left_out_by_their_time_alone() -> None:
-    given = [*traces(3), Trace("p", NOW.timestamp() - 60, [], "no answer", 0), Trace("q", 0, [], "no answer", 0)]
+    given = [*traces(3), Trace("p", NOW.timestamp() - 60, [], ["no answer"]), Trace("q", 0, [], ["no answer"])]
     assert choose(given, since="24h", where={"row_id": "t1"}, sample=1) == ["t1", "p"]

@@ -1,0 +1,185 @@
+"""Read the parts of a message's content: texts, calls of tools, and results of tools.
+
+Known are the parts of OpenAI, Anthropic, Bedrock (Converse), Gemini, LangChain, OpenInference and OpenTelemetry.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from tasks.runtime.wording import describe_value
+from tasks.sources.bad_rows import UnfitError
+
+
+class PartKind(StrEnum):
+    """Kind of a part."""
+
+    TEXT = "text"
+    CALL = "call"
+    RESULT = "result"
+    FILE = "file"
+    """A picture, a sound or a document."""
+
+
+class Part(NamedTuple):
+    """A part of a message.
+
+    Args:
+        kind: Its kind.
+        text: Text, the call as `name(arguments)`, text of the result, or the type of a file.
+        id: Id of the call, or of the call that a result belongs to; None if there is none.
+    """
+
+    kind: PartKind
+    text: str
+    id: str | None = None
+
+
+_THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+_THOUGHT_KEYS = ("reasoningContent", "reasoning_content")
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call"})
+_CALL_KEYS = ("toolUse", "functionCall", "function_call", "tool_call", "function")
+_RESULTS = frozenset({"tool_call_response", "function_call_output"})
+_ITEMS = (*_THOUGHTS, *_CALLS, *_RESULTS)
+_TEXTS = ("text", "input_text", "output_text")
+_RESULT_SUFFIX = "tool_result"
+"""End of the types of results of Anthropic, such as `tool_result` and `web_search_tool_result`."""
+_RESULT_KEYS = ("toolResult", "functionResponse", "function_response")
+_RESULT_TEXTS = ("content", "result", "response", "output")
+_TEXT_KEYS = ("text", "refusal", "content")
+_ARGUMENTS = ("arguments", "args", "input")
+_IDS = ("tool_use_id", "toolUseId", "tool_call_id", "call_id", "id")
+_WRAPPER = "message_content"
+"""Key, or prefix of the keys, under which OpenInference has the fields of a part."""
+
+
+def read_parts(content: Any) -> list[Part]:
+    """Return the parts of the content of a message. Thoughts of models are left out.
+
+    >>> [part.text for part in read_parts([{"type": "text", "text": "Why?"}, {"type": "image_url"}])]
+    ['Why?', 'image_url']
+    >>> read_parts([{"type": "tool_use", "id": "t1", "name": "clock", "input": {"zone": "CET"}}])
+    [Part(kind=<PartKind.CALL: 'call'>, text='clock({"zone": "CET"})', id='t1')]
+    >>> read_parts([{"toolResult": {"toolUseId": "t1", "content": [{"text": "Nine."}]}}])
+    [Part(kind=<PartKind.RESULT: 'result'>, text='Nine.', id='t1')]
+
+    Raises:
+        UnfitError: The content is no text and no list of parts; the problem names the part, counted from 1.
+    """
+    if isinstance(content, str):
+        return [Part(PartKind.TEXT, content)]
+    if isinstance(content, Mapping):
+        content = [content]
+    if not isinstance(content, list | tuple):
+        raise UnfitError(f"its content is {describe_value(content)}, wanted a text or a list of parts")
+    return [part for number, item in enumerate(content, start=1) for part in _read_part(item, number)]
+
+
+def read_call(fields: Mapping[str, Any]) -> Part:
+    """Return a call of a tool.
+
+    >>> read_call({"type": "function", "function": {"name": "find", "arguments": '{"place": "shop"}'}}).text
+    'find({"place": "shop"})'
+
+    Raises:
+        UnfitError: The call names no tool.
+    """
+    fields = without_prefixes(fields, "tool_call.", "function.")
+    inner = next((fields[key] for key in _CALL_KEYS if isinstance(fields.get(key), Mapping)), None)
+    if inner is not None:
+        return read_call({**inner, **{key: fields[key] for key in _IDS if key in fields}})
+    name = fields.get("name")
+    if not isinstance(name, str) or not name:
+        raise UnfitError("a tool call has no name")
+    given = next((fields[key] for key in _ARGUMENTS if fields.get(key) is not None), "")
+    return Part(PartKind.CALL, f"{name}({given if isinstance(given, str) else _as_json(given)})", _id(fields))
+
+
+def without_prefixes(fields: Mapping[Any, Any], *prefixes: str) -> dict[Any, Any]:
+    """Return fields under their names without the first of these prefixes that they have.
+
+    >>> without_prefixes({"message.role": "user"}, "message.")
+    {'role': 'user'}
+    """
+    for prefix in prefixes:
+        fields = {key.removeprefix(prefix) if isinstance(key, str) else key: value for key, value in fields.items()}
+    return dict(fields)
+
+
+def is_item(fields: Any) -> bool:
+    """Return whether an object is a call, a result or a thought that stands in the place of a message.
+
+    >>> is_item({"type": "function_call", "name": "clock"}), is_item({"type": "text", "text": "Why?"})
+    (True, False)
+    """
+    return isinstance(fields, Mapping) and "role" not in fields and fields.get("type") in _ITEMS
+
+
+def is_part(item: Any) -> bool:
+    """Return whether an object is a part of a message, rather than a message or a passage.
+
+    >>> is_part({"type": "text", "text": "Why?"}), is_part({"type": "human", "content": "Why?"})
+    (True, False)
+    """
+    return is_item(item) or (isinstance(item, Mapping) and item.get("type") in _TEXTS)
+
+
+def _read_part(item: Any, number: int) -> Iterator[Part]:
+    if isinstance(item, str):
+        yield Part(PartKind.TEXT, item)
+        return
+    if not isinstance(item, Mapping):
+        raise UnfitError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
+    fields = _unwrap(item)
+    kind = fields.get("type")
+    kind = kind if isinstance(kind, str) else ""
+    result = next((fields[key] for key in _RESULT_KEYS if isinstance(fields.get(key), Mapping)), None)
+    if kind in _THOUGHTS or fields.get("thought") is True or any(key in fields for key in _THOUGHT_KEYS):
+        return
+    if result is not None or kind in _RESULTS or kind.endswith(_RESULT_SUFFIX):
+        fields = fields if result is None else result
+        yield Part(PartKind.RESULT, _result_text(fields), _id(fields))
+    elif kind in _CALLS or any(isinstance(fields.get(key), Mapping) for key in _CALL_KEYS):
+        yield read_call(fields)
+    elif (text := _text(fields)) is not None:
+        yield Part(PartKind.TEXT, text)
+    elif kind:
+        yield Part(PartKind.FILE, kind)
+    else:
+        raise UnfitError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
+
+
+def _unwrap(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(inner := item.get(_WRAPPER), Mapping):
+        return inner
+    return without_prefixes(item, f"{_WRAPPER}.")
+
+
+def _text(fields: Mapping[str, Any]) -> str | None:
+    for key in _TEXT_KEYS:
+        value = fields.get(key)
+        if isinstance(value, Mapping):
+            value = value.get("value")  # of OpenAI's assistants
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _result_text(fields: Mapping[str, Any]) -> str:
+    value = next((fields[key] for key in _RESULT_TEXTS if fields.get(key) is not None), "")
+    if isinstance(value, str):
+        return value
+    try:
+        texts = [part.text for part in read_parts(value) if part.kind is PartKind.TEXT]
+    except UnfitError:
+        texts = []
+    return "\n".join(texts) if texts else _as_json(value)
+
+
+def _id(fields: Mapping[str, Any]) -> str | None:
+    return next((fields[key] for key in _IDS if isinstance(fields.get(key), str)), None)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

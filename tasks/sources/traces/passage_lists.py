@@ -1,0 +1,87 @@
+"""Find passages in what retrievers and rerankers recorded as their outputs."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tasks.sources.message_parts import is_part
+from tasks.sources.messages import is_message
+from tasks.sources.passage_objects import Passage, as_passage
+from tasks.sources.traces.values import is_unread_object, load
+
+PASSAGES_KEYS = (
+    *("documents", "docs", "source_documents", "context", "contexts", "passages", "nodes", "source_nodes"),
+    *("retrievalResults", "matches", "points"),
+)
+_OUTPUT_KEYS = ("output", "outputs", "results")
+_DOCUMENT_KEYS = frozenset({"page_content", "pageContent", "metadata", "meta", "document", "node", "document.content"})
+_ITEM_KEYS = frozenset({"id", "id_", "score", "document.id", *_DOCUMENT_KEYS})
+_REPLY_KEYS = frozenset({"role", "finish_reason", "stop_reason", "logprobs", "generation_info", "model", "usage"})
+"""Keys of what a model generated, which also has an id and a text."""
+
+
+def find_passages(value: Any) -> list[Passage] | None:
+    """Return the passages in an output of a retriever; None if there are none to recognize.
+
+    >>> find_passages({"documents": [{"page_content": "Rain.", "metadata": {"source": "a.md"}}]})
+    [Passage(text='Rain.', id='a.md', score=None)]
+    >>> find_passages([{"document.id": "a", "document.score": 0.5}]), find_passages("Rain.") is None
+    ([Passage(text=None, id='a', score=0.5)], True)
+    """
+    loaded = load(value)
+    if isinstance(loaded, Mapping):
+        for key in (*PASSAGES_KEYS, *_OUTPUT_KEYS):
+            if key in loaded and (found := find_passages(loaded[key])) is not None:
+                return found
+        return None
+    if not isinstance(loaded, list | tuple):
+        return None
+    if any(isinstance(item, str) and is_unread_object(item) for item in loaded):
+        return None
+    passages = [as_passage(_with_metadata(_scored(item))) for item in loaded]
+    return [passage for passage in passages if passage is not None] if all(passages) else None
+
+
+def are_documents(value: Any, *, or_texts: bool = False) -> bool:
+    """Return whether an output is nothing but documents: objects that each have a text and something beside it.
+
+    Args:
+        value: Output of a step.
+        or_texts: True if texts count as documents, too.
+
+    >>> are_documents([{"page_content": "Rain.", "metadata": {}}]), are_documents([{"type": "text", "text": "So."}])
+    (True, False)
+    >>> are_documents({"documents": [{"content": "Rain.", "score": 0.5}]}), are_documents(["Rain."])
+    (True, False)
+    """
+    loaded = load(value)
+    if isinstance(loaded, Mapping) and len(loaded) == 1:
+        ((key, inner),) = loaded.items()
+        return key in (*PASSAGES_KEYS, *_OUTPUT_KEYS) and are_documents(inner, or_texts=or_texts)
+    if not isinstance(loaded, list | tuple) or not loaded:
+        return False
+    return all((or_texts and isinstance(item, str)) or is_document(_scored(item), _ITEM_KEYS) for item in loaded)
+
+
+def is_document(item: Any, keys: Collection[str] = _DOCUMENT_KEYS) -> bool:
+    """Return whether an object is a passage: it has a text, and one of these keys beside it."""
+    if not isinstance(item, Mapping) or is_part(item) or is_message(item):
+        return False
+    fields = item["kwargs"] if "lc" in item and isinstance(item.get("kwargs"), Mapping) else item
+    if _REPLY_KEYS & fields.keys() or not fields.keys() & keys:
+        return False
+    passage = as_passage(_with_metadata(item))
+    return passage is not None and passage.text is not None
+
+
+def _scored(item: Any) -> Any:
+    """Return a passage of a pair of passage and score as LangChain returns it."""
+    if isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], Mapping):
+        return {**item[0], "score": item[1]}
+    return item
+
+
+def _with_metadata(item: Any) -> Any:
+    """Return a passage with its metadata as an object; OpenInference writes them as JSON."""
+    if not isinstance(item, Mapping):
+        return item
+    return {key: load(value) if key in ("metadata", "document.metadata") else value for key, value in item.items()}

@@ -1,0 +1,72 @@
+"""Read single values of spans: times, counts, names, and JSON in texts."""
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from tasks.sources.bad_rows import UnfitError
+from tasks.sources.text_cells import parse_cell
+
+_OBJECT = re.compile(r"<[\w.]+( object\b.*|\(.*\))>", re.DOTALL)
+
+
+def load(value: Any) -> Any:
+    """Return what a text with JSON or a Python literal holds; any other value unchanged.
+
+    >>> load('{"question": "Why?"}'), load("Why?")
+    ({'question': 'Why?'}, 'Why?')
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_cell(value)
+    except UnfitError:
+        return value
+
+
+def is_unread_object(text: str) -> bool:
+    """Return whether a text is what Python shows of an object whose content an instrumentor did not record.
+
+    >>> is_unread_object("<generator object>"), is_unread_object("<NodeWithScore(node=TextNode(id_=a), score=1.0)>")
+    (True, True)
+    >>> is_unread_object("<b>At nine.</b>")
+    False
+    """
+    return _OBJECT.fullmatch(text) is not None
+
+
+def as_seconds(value: Any) -> float | None:
+    """Return a time as seconds since 1970: from ISO 8601, of UTC without an offset, or a date and time.
+
+    >>> as_seconds("2024-05-29 13:46:19.963000") == as_seconds("2024-05-29T13:46:19.963Z")
+    True
+    """
+    if isinstance(value, str) and value:
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, datetime):
+        return None
+    return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
+
+
+def as_count(value: Any) -> int | None:
+    """Return a number of tokens, which some exports write as text or with a fraction.
+
+    >>> as_count("12"), as_count(12.0), as_count("many") is None
+    (12, 12, True)
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if math.isfinite(number) and not isinstance(value, bool) else None
+
+
+def as_name(value: Any) -> str | None:
+    """Return an id or a name as text; None for a missing or empty one."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return None if value is None or value == "" else str(value)

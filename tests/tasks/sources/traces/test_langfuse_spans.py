@@ -1,0 +1,102 @@
+"""Observations of Langfuse without their traces, and those whose type does not say what they are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tasks.sources.traces.builders import Recorder, otlp_json, read_traces, write_json_lines
+from tests.tasks.sources.traces.test_products import (
+    ANSWER,
+    DOCUMENTS,
+    LANGFUSE_OBSERVATIONS,
+    LANGFUSE_TRACE,
+    PROMPT,
+    QUESTION,
+    TEXTS,
+    check,
+    observation,
+    snake,
+)
+
+
+def test_observations_of_langfuse_without_a_type_are_known_by_their_fields(tmp_path: Path) -> None:
+    records = [{**each, "type": ""} for each in LANGFUSE_OBSERVATIONS if each["type"] != "TOOL"]
+    reader, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [LANGFUSE_TRACE, *records]))
+    assert (row["user_input"], row["response"], row["retrieved_contexts"]) == (QUESTION, ANSWER, TEXTS)
+    assert (row["extras"]["model"], row["extras"]["prompt_tokens"]) == ("small-1", 20)
+    for record in records:
+        del record["type"]
+    assert read_traces(write_json_lines(tmp_path / "b.jsonl", [LANGFUSE_TRACE, *records]))[1] == [row]
+    assert reader.warnings == []
+
+
+@pytest.mark.parametrize("found", [TEXTS, {"documents": TEXTS}, TEXTS[:1], {"documents": DOCUMENTS}, DOCUMENTS[:1]])
+@pytest.mark.parametrize("level", ["DEFAULT", "ERROR"])
+@pytest.mark.parametrize("with_trace", [None, {**LANGFUSE_TRACE, "output": None}])
+def test_what_a_span_of_langfuse_retrieves_is_no_answer(
+    with_trace: Any, level: str, found: Any, tmp_path: Path
+) -> None:
+    root = observation(0, "SPAN", name="ask", input=QUESTION, output=None, level=level)
+    search = observation(1, "SPAN", name="retrieve", input=QUESTION, output=found, parentObservationId="obs-0")
+    model = {**LANGFUSE_OBSERVATIONS[2], "parentObservationId": "obs-0"}
+    other = {**LANGFUSE_TRACE, "id": "trace-2", "input": "Why?", "output": "So."}
+    records = [root, search, model, other, *([] if with_trace is None else [with_trace])]
+    reader, rows = read_traces(write_json_lines(tmp_path / "a.jsonl", records))
+    answered = (
+        []
+        if level == "ERROR"
+        else [(QUESTION, ANSWER, TEXTS if len(found) == 2 or isinstance(found, dict) else TEXTS[:1])]
+    )
+    assert [tuple(row[n] for n in ("user_input", "response", "retrieved_contexts")) for row in rows] == [
+        *answered,
+        ("Why?", "So.", None),
+    ]
+    assert reader.bad_row_count == (level == "ERROR")
+
+
+def test_spans_that_langfuse_sends_by_otlp(tmp_path: Path) -> None:
+    recorder = Recorder()
+    with recorder.tracer.start_as_current_span("ask") as span:
+        span.set_attributes({"langfuse.observation.type": "span", "langfuse.observation.input": QUESTION})
+        span.set_attributes(
+            {"langfuse.observation.output": json.dumps({"answer": ANSWER}), "langfuse.session.id": "s1"}
+        )
+        with recorder.tracer.start_as_current_span("search") as search:
+            search.set_attributes({"langfuse.observation.type": "retriever", "langfuse.observation.input": QUESTION})
+            search.set_attribute("langfuse.observation.output", json.dumps(DOCUMENTS))
+        with recorder.tracer.start_as_current_span("chat") as chat:
+            chat.set_attributes(
+                {"langfuse.observation.type": "generation", "langfuse.observation.input": json.dumps(PROMPT)}
+            )
+            chat.set_attributes({"langfuse.observation.output": ANSWER, "langfuse.observation.model.name": "small-1"})
+    _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [otlp_json(recorder.spans)]))
+    assert (row["user_input"], row["response"], row["session_id"]) == (QUESTION, ANSWER, "s1")
+    assert (row["retrieved_contexts"], row["extras"]["model"]) == (TEXTS, "small-1")
+
+
+def test_enriched_observations_of_langfuse_need_no_traces(tmp_path: Path) -> None:
+    context = {"session_id": "s1", "user_id": "u1", "trace_name": "ask", "environment": "production"}
+    root = observation(0, "CHAIN", input={"question": QUESTION}, output=ANSWER, metadata={"customer": "acme"})
+    records = [snake({**LANGFUSE_OBSERVATIONS[0], "parentObservationId": "obs-0"})]
+    records += [{**snake({**each, "parentObservationId": "obs-0"}), **context} for each in LANGFUSE_OBSERVATIONS[1:]]
+    records.append({**snake(root), **context, "parent_observation_id": "", "start_time": "2026-05-01 10:00:00.000000"})
+    _, [row] = read_traces(write_json_lines(tmp_path / "observations_v2.jsonl", records))
+    check(row, "trace-1", "s1")
+    assert row["extras"]["span_id"] == "obs-0"
+
+
+def test_earlier_sdks_of_langfuse_record_retrievers_as_spans(tmp_path: Path) -> None:
+    records = [LANGFUSE_TRACE, {**LANGFUSE_OBSERVATIONS[0], "type": "SPAN", "name": "VectorStoreRetriever"}]
+    reranked = observation(2, "SPAN", name="rerank", input=DOCUMENTS, output=[{**DOCUMENTS[1], "score": 0.9}])
+    _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", records))
+    assert row["retrieved_contexts"] == TEXTS
+    _, [row] = read_traces(write_json_lines(tmp_path / "b.jsonl", [*records, reranked]))
+    assert (row["retrieved_contexts"], row["retrieved_context_scores"]) == (TEXTS[1:], [0.9])
+
+
+def test_usage_with_keys_that_are_no_names_is_not_counted(tmp_path: Path) -> None:
+    model = {**LANGFUSE_OBSERVATIONS[2], "usageDetails": "{1: 2}"}
+    _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [LANGFUSE_TRACE, model]))
+    assert row["extras"]["output_tokens"] == 3  # as the trace has it
