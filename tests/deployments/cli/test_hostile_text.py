@@ -28,7 +28,7 @@ NAME = HOSTILE.replace("\x00", "")
 """The same as a name of a file or an argument, which hold no NUL."""
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 COLORS = re.compile("\x1b\\[[0-9;]*m|\r(?=\n)")
-"""What the command line itself writes to a terminal: colors, and the line ends of the terminal's driver."""
+"""Colors of the command line, and line ends of the terminal's driver."""
 
 
 def write_run(folder: Path, level: float) -> Path:
