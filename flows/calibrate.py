@@ -36,7 +36,7 @@ from tasks.calibration.bias_correction import (
 )
 from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
-from tasks.calibration.run_labels import write_labels
+from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
 from tasks.models.run_models import models_for
 from tasks.options.metric_options import is_packaged_metric
 from tasks.prefect_support.budget_stop import stop_at_budget
@@ -113,13 +113,10 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     calibration = measured.calibration
     folder = RunFolder(Path(evaluation.folder))
     calibration_files.save(calibration, folder.path / CALIBRATION)
-    kept = calibration_files.save_latest(calibration) if request.keep else None
     corrected, needed = _write_to_run(folder, calibration, measured.rows, _entry(calibration))
-    create_markdown_artifact(
-        calibration_markdown(calibration),
-        key=ARTIFACT,
-        description=f"{calibration.metric} compared with {calibration.label}",
-    )
+    description = f"{calibration.metric} compared with {calibration.label}"
+    create_markdown_artifact(calibration_markdown(calibration), key=ARTIFACT, description=description)
+    kept = calibration_files.save_latest(calibration, request.replace) if request.keep else None
     return CalibrationResult(
         folder=evaluation.folder,
         calibration=calibration,
@@ -150,6 +147,8 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
     identity = (entry.get("identities") or {}).get(metric.key, "")
     measured = _measure(request, run, metric, data, (identity, name))
     calibration = measured.calibration
+    if not request.replace:
+        refuse_fewer_labels(run.folder, metric.key, measured.rows.of_run)
     folder = RunFolder(run.folder)
     known = (entry.get("metrics") or {}).get(metric.key)
     if request.audit:
@@ -163,8 +162,8 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
                 f"{run.folder} does not record what determines the scores of {metric.key}, so that its calibration "
                 "cannot be saved for later runs: an older rag-assay made it. Evaluate it again, or use --no-keep."
             )
+        kept = calibration_files.save_latest(calibration, request.replace) if request.keep else None
         calibration_files.save(calibration, folder.path / CALIBRATION)
-        kept = calibration_files.save_latest(calibration) if request.keep else None
         facts = _entry(calibration)
     corrected, needed = _write_to_run(folder, calibration, measured.rows, facts)
     return CalibrationResult(

@@ -129,7 +129,8 @@ def compare_candidates(
     """Calibrate each judge on the same labels, and compare them.
 
     If the configuration names a judge, the candidates give only the verdicts or the ratings of the metric, and that
-    judge writes the claims, the same for all. Otherwise each candidate answers all questions.
+    judge writes the claims, the same for all. Otherwise each candidate answers all questions. No calibration is saved
+    for later runs.
 
     Args:
         request: Labels, metric and configuration.
@@ -146,7 +147,7 @@ def compare_candidates(
     for number, candidate in enumerate(candidates, start=1):
         on_next(candidate.name, number)
         config = _with_candidate(request.config, candidate, ready.metric, number)
-        result = calibrate(request.model_copy(update={"config": config}))
+        result = calibrate(request.model_copy(update={"config": config, "keep": False}))
         run = FinishedRun(result.folder)
         paired = pair_labels(run, ready.metric, ready.data, request.rules)
         if paired.of_run is None:

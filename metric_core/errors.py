@@ -21,9 +21,15 @@ Every message says what was received, what was expected and what to do.
 
 from collections.abc import Iterable
 
+from metric_core.parsing.control_characters import escape_controls
+
 
 class AssayError(Exception):
     """Base class of errors that the user can fix; shown without a traceback."""
+
+    def __str__(self) -> str:
+        """Return the message, which may quote data, with control characters as escapes."""
+        return escape_controls(super().__str__())
 
 
 class ConfigError(AssayError):

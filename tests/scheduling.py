@@ -17,6 +17,7 @@ SLOW = (
     "tests/deployments/local_server/test_start.py",
     "tests/deployments/cli/test_run.py",
     "tests/deployments/cli/test_compare.py",
+    "tests/deployments/cli/test_hostile_text.py",
     "tests/faults/test_tables.py",
     "tests/flows/test_evaluate.py",
     "tests/flows/test_index_rebuilt.py",

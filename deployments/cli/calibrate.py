@@ -96,12 +96,46 @@ Margin = Annotated[
     ),
 ]
 Seed = Annotated[int | None, seed_option("ASSAY_CALIBRATE_SEED")]
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace",
+        envvar="ASSAY_CALIBRATE_REPLACE",
+        help="Replace a saved calibration, or labels of --run, even by one with fewer labels.",
+    ),
+]
 Keep = Annotated[
     bool,
     typer.Option(
         "--keep/--no-keep",
         envvar="ASSAY_CALIBRATE_KEEP",
         help="Save the calibration in ASSAY_HOME, so that later runs of this judge report its agreement with people.",
+    ),
+]
+
+
+def _list_saved(wanted: bool) -> None:
+    """Print the saved calibrations, and end the command."""
+    if not wanted:
+        return
+    from tasks.calibration.calibration_files import load_saved  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.calibration.calibration_text import saved_line  # noqa: PLC0415
+
+    saved = load_saved()
+    for found in saved:
+        stdout.print(saved_line(found), markup=False, soft_wrap=True)
+    if not saved:
+        stdout.print("no calibration is saved")
+    raise typer.Exit
+
+
+ListSaved = Annotated[
+    bool,
+    typer.Option(
+        "--list",
+        callback=_list_saved,
+        is_eager=True,
+        help="Show the saved calibrations, newest first, with those that later ones have replaced, and exit.",
     ),
 ]
 
@@ -120,16 +154,20 @@ def calibrate(
     margin: Margin = 0.02,
     seed: Seed = None,
     keep: Keep = True,
+    replace: Replace = False,
+    _list: ListSaved = False,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Measure the agreement of a judge with human labels."""
     options: dict[str, Any] = {"label": label, "metric": metric, "positive": positive, "keep": keep}
-    options |= {"span": _span(span), "sampling": sampling, "run": run, "audit": audit}
+    options |= {"span": _span(span), "sampling": sampling, "run": run, "audit": audit, "replace": replace}
     options |= {} if seed is None else {"seed": seed}
     if judges is not None:
-        if run is not None or audit:
-            raise ConfigError("--judges asks judges about the labelled rows; leave --run and --audit out")
+        if run is not None or audit or replace:
+            raise ConfigError(
+                "--judges asks judges about the labelled rows and saves nothing; leave --run, --audit and --replace out"
+            )
         _compare(config, options, judges, margin, verbose, as_json)
         return
     if run is None:

@@ -1,8 +1,10 @@
 """`assay export`: write the scores of a run for other programs."""
 
 import sys
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -105,8 +107,7 @@ def _write_figures(run: Path, out: str) -> None:
 
     figures = describe_figures(run)
     if out == _STDOUT:
-        sys.stdout.buffer.write(figures)
-        sys.stdout.buffer.flush()
+        _print(lambda file: file.write(figures))
         return
     write_output(Path(out), figures.decode(), "the figures")
     stderr.print(f"wrote {out}", markup=False, soft_wrap=True)
@@ -121,15 +122,16 @@ def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> No
         raise ConfigError(f"the format {_TREC} holds relevance judgments; write --shape {_QRELS}, got {shape!r}")
     extension = Path(out).suffix.removeprefix(".").lower()
     table = read_qrels_of_run(run)
-    if file_format == _TREC or (file_format is None and extension not in set(Format)):
-        write_qrels(table, sys.stdout.buffer if out == _STDOUT else Path(out))
+    is_trec = file_format == _TREC or (file_format is None and extension not in set(Format))
+    if out == _STDOUT and is_trec:
+        _print(lambda file: write_qrels(table, file))
     elif out == _STDOUT:
         _print_export(table, parse_format(file_format or extension))
+    elif is_trec:
+        write_qrels(table, Path(out))
     else:
         write_export(table, Path(out), parse_format(file_format or extension))
-    if out == _STDOUT:
-        sys.stdout.buffer.flush()
-    else:
+    if out != _STDOUT:
         stderr.print(f"wrote {table.num_rows} judgments to {out}", markup=False, soft_wrap=True)
 
 
@@ -138,5 +140,15 @@ def _print_export(table: object, chosen_format: "Format") -> None:
 
     if chosen_format is Format.PARQUET and sys.stdout.isatty():
         raise ConfigError("cannot print Parquet to a terminal; name a file with --out, or redirect the output")
-    write_export(table, sys.stdout.buffer, chosen_format)
-    sys.stdout.buffer.flush()
+    _print(lambda file: write_export(table, file, chosen_format))
+
+
+def _print(write: Callable[[BinaryIO], object]) -> None:
+    """Write an export to stdout: to other programs as it is, to a terminal with control characters as escapes."""
+    if not sys.stdout.isatty():
+        write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    written = BytesIO()
+    write(written)
+    sys.stdout.write(written.getvalue().decode(errors="replace"))

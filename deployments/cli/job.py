@@ -1,6 +1,5 @@
 """`assay job`: run a job of eval-hub, and print its results in eval-hub's format."""
 
-import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -52,7 +51,7 @@ def job(
         bool | None,
         typer.Option(
             "--callback/--no-callback",
-            help="Report events to the job's callback_url. Default: only if EVALHUB_MODE is k8s.",
+            help="Report events to the job's callback_url. Default: if eval-hub runs the job, which sets EVALHUB_MODE.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
@@ -60,6 +59,7 @@ def job(
     """Run a job of eval-hub: JobSpec in, JobResults out."""
     from deployments.eval_hub.hub_callback import HubCallback  # noqa: PLC0415
     from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.eval_hub.job_keys import mode  # noqa: PLC0415
     from deployments.eval_hub.job_results import build_results  # noqa: PLC0415
     from deployments.eval_hub.job_spec import JobSpec  # noqa: PLC0415
 
@@ -70,10 +70,13 @@ def job(
         check_file(results, "the results", RunFolderError)
     options = JobOptions(out, api_key, DataFolders(test_data or default.test, data or default.data))
     _warn(f"the job's field {field} is not used" for field in spec.unused)
-    reports = os.environ.get("EVALHUB_MODE") == "k8s" if callback is None else callback
+    reports = bool(mode()) if callback is None else callback
     reporter = HubCallback(spec if reports else spec.model_copy(update={"callback_url": None}))
     with _show_problems(reporter), reporter.running():
-        evaluation = _evaluate(build_config(spec, options), quiet)
+        config = build_config(spec, options)
+        if spec.primary_score is not None and spec.primary_score.metric not in spec.metrics:
+            _warn([f"the job has no overall score: it does not compute its primary score {spec.primary_score.metric}"])
+        evaluation = _evaluate(config, quiet)
         _warn(evaluation.warnings)
         folder = Path(evaluation.folder)
         job_results = build_results(spec, folder, time.monotonic() - started)

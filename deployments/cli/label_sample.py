@@ -8,6 +8,7 @@ import typer
 from deployments.cli._support.console import stderr
 from deployments.cli._support.options import seed_option
 from deployments.cli.report import RunFolder
+from metric_core.errors import ConfigError
 from metric_core.statistics.resampling import SEED
 
 
@@ -43,6 +44,8 @@ def label_sample(
     from tasks.exports.score_tables import guess_format, write_export  # noqa: PLC0415
 
     file_format = guess_format(out)
+    if out.exists():
+        raise ConfigError(f"{out} already exists, and may hold labels. Name another file with --out, or remove it.")
     options = SampleOptions(
         rows=rows, label=label, metric=metric, by=by, strata=strata, seed=SEED if seed is None else seed
     )

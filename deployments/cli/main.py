@@ -37,7 +37,7 @@ from deployments.cli import (
     undeploy,
 )
 from deployments.cli._support.cli_errors import Verbs, describe_error, describe_server_error
-from deployments.cli._support.console import spare_encoding_errors, stderr, use_log_format
+from deployments.cli._support.console import stderr, use_log_format
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import (
     AssayError,
@@ -52,6 +52,7 @@ from metric_core.errors import (
 )
 from tasks.runtime.proxies import exempt_loopback
 from tasks.runtime.telemetry import disable_telemetry
+from tasks.runtime.terminal_text import guard_streams
 
 EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
     (SourceError, 3),
@@ -155,7 +156,7 @@ def root(
 def main() -> None:
     """Run the command line; print errors that the user can correct as messages, without a traceback."""
     _collect_garbage_less_often()
-    spare_encoding_errors()
+    guard_streams()
     use_log_format(os.environ.get("ASSAY_LOG_FORMAT", "text"))  # also for errors before the configuration is loaded
     disable_telemetry()
     try:

@@ -1,15 +1,17 @@
 """Convert a job of eval-hub to a configuration, and find its data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from deployments.eval_hub.job_keys import locate_keys
 from deployments.eval_hub.job_spec import JobSpec, problem_line
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError, SourceError
-from metric_core.stages import PRODUCTS, Product, Stage, closure
+from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.metric_options import MetricChoice
 
@@ -76,25 +78,28 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
     """Return the configuration of a job.
 
     Raises:
-        ConfigError: A metric, a column or a URL cannot be used, or the location of the API key is missing.
+        ConfigError: A metric, a column, a URL or a secret cannot be used.
         SourceError: There is no data.
     """
     parameters = job.parameters
-    if job.model.auth.secret_ref and options.api_key is None:
-        raise ConfigError(
-            f"the job's model requires the secret {job.model.auth.secret_ref!r}; put its key into an environment "
-            "variable and name it with --api-key env:NAME"
-        )
     choices = [MetricChoice(metric=name, key=name.strip()) for name in dict.fromkeys(job.metrics)]
     products = closure(product for choice in choices for product in choice.request().products)
+    is_judged, is_embedded = any_judged(products), _needs_server_of_vectors(job, products)
+    if (is_judged and not job.judge_endpoint) or (is_embedded and not job.embedding_endpoint):
+        raise ConfigError(
+            f"the job {job.id} has metrics that need a server, and names none; set model.url, or parameters.judge_url "
+            "and parameters.embedding_url"
+        )
+    keys = locate_keys(job, [job.judge_endpoint, *([job.embedding_endpoint] if is_embedded else [])], options.api_key)
     server = {
-        "urls": [_v1(job.model.url)],
-        "model": job.model.name,
-        "api_key": options.api_key,
+        "urls": [job.judge_endpoint],
+        "model": parameters.judge_model or job.model.name,
+        "api_key": keys.get(job.judge_endpoint),
         "concurrency": parameters.max_workers,
         "max_output_tokens": parameters.max_tokens,
         "temperature": parameters.temperature,
     }
+    judge = {"judge": {"backend": "server", "server": _given_options(server)}} if job.judge_endpoint else {}
     try:
         return RunConfig.model_validate(
             {
@@ -103,9 +108,9 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
                 "column_map": parameters.column_map or {},
                 "limit": job.num_examples or None,
                 "on_bad_row": "skip",
-                "judge": {"backend": "server", "server": _given_options(server)},
-                "embedder": _embedder(job, products, options.api_key),
+                "embedder": _embedder(job, keys) if is_embedded else EmbedderSettings(),
                 "out": options.out,
+                **judge,
             }
         )
     except ValidationError as error:
@@ -113,24 +118,20 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
         raise ConfigError(f"the job {job.id} cannot be run:\n" + "\n".join(lines)) from None
 
 
-def _embedder(job: JobSpec, products: frozenset[Product], api_key: str | None) -> Any:
-    """Return the embedder of a job: a server only if a metric compares vectors, since few judge servers embed."""
+def _needs_server_of_vectors(job: JobSpec, products: frozenset[Product]) -> bool:
+    """Return whether a server embeds texts: only if a metric compares vectors, since few judge servers embed."""
     parameters = job.parameters
-    is_needed = any(PRODUCTS[product].stage is Stage.SIMILARITY for product in products)
-    if not is_needed or (parameters.embedding_model == PACKAGED_EMBEDDER and parameters.embedding_url is None):
-        return EmbedderSettings()
-    url = parameters.embedding_url or job.model.url
-    is_judge_server = _v1(url) == _v1(job.model.url)
+    is_packaged = parameters.embedding_model == PACKAGED_EMBEDDER and parameters.embedding_url is None
+    return not is_packaged and any(PRODUCTS[product].stage is Stage.SIMILARITY for product in products)
+
+
+def _embedder(job: JobSpec, keys: Mapping[str, str]) -> dict[str, Any]:
     server = {
-        "urls": [_v1(url)],
-        "model": parameters.embedding_model or job.model.name,
-        "api_key": api_key if is_judge_server else None,
+        "urls": [job.embedding_endpoint],
+        "model": job.parameters.embedding_model or job.model.name,
+        "api_key": keys.get(job.embedding_endpoint),
     }
     return {"backend": "server", "server": _given_options(server)}
-
-
-def _v1(url: str) -> str:
-    return url.rstrip("/") if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
 
 
 def _given_options(options: dict[str, Any]) -> dict[str, Any]:

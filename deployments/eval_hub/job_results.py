@@ -12,7 +12,7 @@ from metric_core.records import Direction
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
 
 PRIMARY, THRESHOLD = "faithfulness", 0.5
-"""The metric by which eval-hub's provider passes a benchmark, and the lowest passing value."""
+"""Metric by which eval-hub's provider passes a benchmark if the job names none, and the lowest passing value."""
 
 
 class MetricResult(BaseModel):
@@ -66,6 +66,8 @@ def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
     bounds = {entry["key"]: entry["bounds"] for entry in manifest["metrics"]}
     scored = [metric for metric in metrics if metric["distribution"] is not None]
     counted = [metric for metric in scored if _is_in_overall_score(metric, bounds[metric["metric"]])]
+    primary = _primary(job, scored)
+    means = [_goodness(metric) for metric in counted]
     metadata = {
         "framework": "rag-assay",
         "framework_version": manifest["versions"]["rag-assay"],
@@ -75,7 +77,7 @@ def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
         "embedder": manifest["embedder"],
         "not_scored": {metric["metric"]: metric["reasons"] for metric in metrics if metric["distribution"] is None},
         "overall_score_of": {metric["metric"]: metric["direction"] for metric in counted},
-        "primary_score": _primary(scored),
+        "primary_score": primary,
         "bad_rows": manifest["bad_row_count"],
         "warnings": manifest["warnings"],
         "unused_fields": list(job.unused),
@@ -86,7 +88,7 @@ def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
         benchmark_index=job.benchmark_index,
         model_name=job.model.name,
         results=[_result(metric) for metric in scored],
-        overall_score=fmean(_goodness(metric) for metric in counted) if counted else None,
+        overall_score=_overall_score(job, primary, means),
         num_examples_evaluated=summary["rows"],
         duration_seconds=round(seconds, 3),
         completed_at=datetime.now(UTC),
@@ -125,9 +127,20 @@ def _goodness(metric: dict[str, Any]) -> float:
     return 1 - mean if metric["direction"] == Direction.LOWER else mean
 
 
-def _primary(scored: list[dict[str, Any]]) -> dict[str, Any] | None:
-    for metric in scored:
-        if metric["metric"] == PRIMARY:
-            value = metric["distribution"]["mean"]
-            return {"metric": PRIMARY, "value": value, "threshold": THRESHOLD, "passed": value >= THRESHOLD}
-    return None
+def _primary(job: JobSpec, scored: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the value of the primary metric; if the job names none, with the threshold of eval-hub's provider."""
+    named = job.primary_score
+    wanted = PRIMARY if named is None else named.metric
+    value = next((metric["distribution"]["mean"] for metric in scored if metric["metric"] == wanted), None)
+    if value is None:
+        return None
+    if named is not None:
+        return {"metric": wanted, "value": value, "lower_is_better": named.lower_is_better}
+    return {"metric": wanted, "value": value, "threshold": THRESHOLD, "passed": value >= THRESHOLD}
+
+
+def _overall_score(job: JobSpec, primary: dict[str, Any] | None, means: list[float]) -> float | None:
+    """Return the value of the metric that the job names as primary; without one, the mean over the metrics."""
+    if job.primary_score is not None:
+        return None if primary is None else float(primary["value"])
+    return fmean(means) if means else None

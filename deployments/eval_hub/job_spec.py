@@ -3,7 +3,17 @@
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from flows.config.config_files import read_options
 from metric_core.errors import ConfigError
@@ -30,6 +40,11 @@ def _rename_fields(content: Any, old: str, new: str) -> Any:
     return {new: content[old], **{name: value for name, value in content.items() if name != old}}
 
 
+def _v1(url: str) -> str:
+    plain = url.strip().rstrip("/")
+    return plain if plain.endswith("/v1") or not plain else f"{plain}/v1"
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
@@ -38,24 +53,41 @@ class ModelAuth(_Part):
     """The authentication at the model's endpoint.
 
     Args:
-        secret_ref: Name of the Kubernetes secret with the API key.
+        secret_ref: Name of the Kubernetes secret with the API key; in local mode, the file URL of its folder.
     """
 
-    secret_ref: str | None = None
+    secret_ref: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class JobModel(_Part):
-    """The model of the judge.
+    """The model under test, which is also the judge and the embedder unless the parameters name others.
 
     Args:
-        url: URL of its OpenAI-compatible endpoint; `/v1` is appended.
+        url: URL of its OpenAI-compatible endpoint; `/v1` is appended. Empty if the job needs no endpoint of the model.
         name: Name of the model at the endpoint.
-        auth: Authentication at the endpoint.
+        auth: Authentication at the endpoint; None for none.
     """
 
-    url: str = Field(min_length=1)
+    url: str = ""
     name: str = Field(min_length=1)
-    auth: ModelAuth = ModelAuth()
+    auth: ModelAuth | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the endpoint with `/v1`; empty if there is none."""
+        return _v1(self.url)
+
+
+class PrimaryScore(_Part):
+    """The metric by which eval-hub judges the benchmark.
+
+    Args:
+        metric: Name of the metric.
+        lower_is_better: True if lower values are better.
+    """
+
+    metric: str
+    lower_is_better: bool = False
 
 
 class JobParameters(_Part):
@@ -63,8 +95,11 @@ class JobParameters(_Part):
 
     Args:
         metrics: Metrics to compute; default: the metrics of the benchmark.
-        embedding_model: Name of the embedding model; default: the name of the judge; `minilm` is the packaged model.
-        embedding_url: URL of the embedding server; default: the URL of the judge.
+        embedding_model: Name of the embedding model; default: the job's model; `minilm` is the packaged model.
+        embedding_url: URL of the embedding server; default: the URL of the job's model.
+        judge_model: Name of the judge; default: the job's model.
+        judge_url: URL of the judge's server; default: the URL of the job's model.
+        judge_api_key: API key of the judge. Whoever can read the job can read it: a secret is better.
         max_tokens: Maximum number of tokens of a reply of the judge.
         temperature: Sampling temperature of the judge, from 0 to 2.
         column_map: Mapping from column of the data to column of a sample.
@@ -77,6 +112,9 @@ class JobParameters(_Part):
     metrics: tuple[str, ...] | None = None
     embedding_model: str | None = None
     embedding_url: str | None = None
+    judge_model: str | None = None
+    judge_url: str | None = None
+    judge_api_key: SecretStr | None = Field(None, min_length=1)
     max_tokens: int | None = Field(None, ge=16)
     temperature: float | None = Field(None, ge=0, le=2)
     column_map: dict[str, str] | None = None
@@ -112,6 +150,7 @@ class JobSpec(_Part):
     parameters: JobParameters = JobParameters()
     num_examples: int | None = Field(None, ge=0)
     callback_url: Annotated[str, AfterValidator(refuse_secrets)] | None = None
+    primary_score: PrimaryScore | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -149,8 +188,18 @@ class JobSpec(_Part):
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The fields that have no effect."""
-        return tuple(sorted(self.model_extra or ()))
+        """The fields that say something and have no effect."""
+        return tuple(sorted(name for name, value in (self.model_extra or {}).items() if value))
+
+    @property
+    def judge_endpoint(self) -> str:
+        """The URL of the judge's server with `/v1`; empty if there is none."""
+        return _v1(self.parameters.judge_url or self.model.url)
+
+    @property
+    def embedding_endpoint(self) -> str:
+        """The URL of the embedding server with `/v1`; empty if there is none."""
+        return _v1(self.parameters.embedding_url or self.model.url)
 
     @property
     def metrics(self) -> tuple[str, ...]:

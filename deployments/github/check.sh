@@ -18,7 +18,10 @@ if [ -n "$GATE" ]; then command+=(--gate "$GATE" --junit "$FILES/gate.xml"); fi
 code=0
 outcome=compared
 if [ -n "$baseline$GATE" ]; then
+    stop=$("$VENV/bin/python" -c 'import secrets; print(secrets.token_hex())')
+    echo "::stop-commands::$stop"  # the output quotes data, which could begin a line with a command of the workflow
     "${command[@]}" --markdown "$FILES/comparison.md" 2>&1 | tee "$FILES/error.txt" || code=${PIPESTATUS[0]}
+    printf '\n::%s::\n' "$stop"
     case $code in
         0) if [ -n "$GATE" ]; then outcome=passed; fi ;;
         10) outcome=failed ;;

@@ -31,6 +31,7 @@ class CalibrationRequest(Settings):
     )
     seed: int = Field(SEED, ge=0, description="Seed of the resampling.")
     keep: bool = Field(True, description="Save the calibration in ASSAY_HOME, for later runs of this judge.")
+    replace: bool = Field(False, description="Replace a calibration, or labels of a run, by one with fewer labels.")
 
     @property
     def rules(self) -> LabelRules:

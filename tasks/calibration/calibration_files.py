@@ -1,15 +1,19 @@
 """Calibrations as files: how far a judge agreed with people on labelled rows, and which runs a calibration covers.
 
 A calibration covers runs with the same fingerprint: the digest of the judge's model, its prompts and everything else
-that determines its answers. The latest calibration per metric and fingerprint is in ASSAY_HOME/calibrations.
+that determines its answers. The latest calibration per metric and fingerprint is in ASSAY_HOME/calibrations, in the
+folder of its judge; those that it replaced are in a folder of its name beside it, named by their times.
 """
 
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -225,9 +229,53 @@ def load(path: Path) -> Calibration:
     return calibration
 
 
-def save_latest(calibration: Calibration) -> Path:
-    """Save a calibration for later runs on this machine; it replaces one of the same metric and fingerprint."""
-    return save(calibration, _path(calibration.judge, calibration.metric, calibration.identity))
+@dataclass(frozen=True, slots=True)
+class SavedCalibration:
+    """A calibration in ASSAY_HOME.
+
+    Args:
+        path: Path of its file.
+        calibration: Content of the file.
+        is_latest: True if runs use it; False if a later one has replaced it.
+    """
+
+    path: Path
+    calibration: Calibration
+    is_latest: bool
+
+
+def save_latest(calibration: Calibration, replace: bool = False) -> Path:
+    """Save a calibration for later runs on this machine; one of the same metric and fingerprint becomes an earlier one.
+
+    Args:
+        calibration: Calibration to save.
+        replace: True if it may replace one that rests on more labelled rows.
+
+    Raises:
+        ConfigError: The saved one rests on more labelled rows.
+        RunFolderError: The file cannot be written.
+    """
+    path = _latest_path(calibration)
+    if not replace:
+        _refuse_fewer_labels(path, calibration)
+    with translate_write_errors(f"the calibration {path}", RunFolderError):
+        if path.exists():
+            shutil.copy2(path, _earlier_path(path))
+    return save(calibration, path)
+
+
+def _refuse_fewer_labels(path: Path, calibration: Calibration) -> None:
+    try:
+        saved = load(path)
+    except ConfigError:  # there is none, or none that can be used
+        return
+    if saved.counts.compared > calibration.counts.compared:
+        raise ConfigError(
+            f"the calibration of {calibration.metric} was not saved: it rests on {calibration.counts.compared} "
+            f"labelled rows of {calibration.source}, and would replace one of the same judge that rests on "
+            f"{saved.counts.compared} rows of {saved.source} ({path}). Use --replace to replace it, --no-keep to "
+            "measure without saving, or calibrate on the labels of both"
+        )
 
 
 def save_audit(metric: str, created: str, audit: Audit) -> Path | None:
@@ -238,21 +286,26 @@ def save_audit(metric: str, created: str, audit: Audit) -> Path | None:
         created: Time at which the calibration was made.
         audit: Audit to add.
     """
-    for calibration in load_latest():
-        if (calibration.metric, calibration.created) == (metric, created):
-            return save_latest(calibration.model_copy(update={"audits": (*calibration.audits, audit)}))
+    for found in load_saved():
+        calibration = found.calibration
+        if found.is_latest and (calibration.metric, calibration.created) == (metric, created):
+            return save(calibration.model_copy(update={"audits": (*calibration.audits, audit)}), found.path)
     return None
 
 
 def load_latest() -> list[Calibration]:
-    """Return all readable calibrations of this machine, newest first."""
-    calibrations = []
-    for path in (assay_home() / FOLDER).glob("*/*.json"):
-        try:
-            calibrations.append(load(path))
-        except ConfigError:
-            continue
-    return sorted(calibrations, key=lambda calibration: calibration.created, reverse=True)
+    """Return the calibrations of this machine that runs use, newest first."""
+    return [found.calibration for found in load_saved() if found.is_latest]
+
+
+def load_saved() -> list[SavedCalibration]:
+    """Return all readable calibrations of this machine, newest first, with those that later ones have replaced."""
+    found = []
+    for pattern, is_latest in (("*/*.json", True), ("*/*/*.json", False)):
+        for path in (assay_home() / FOLDER).glob(pattern):
+            with suppress(ConfigError):
+                found.append(SavedCalibration(path, load(path), is_latest))
+    return sorted(found, key=lambda each: (each.calibration.created, each.is_latest), reverse=True)
 
 
 def describe_mismatch(calibration: Calibration, judge: JudgeName) -> str | None:
@@ -281,7 +334,17 @@ def format_day(created: str) -> str:
     return datetime.fromisoformat(created).date().isoformat()
 
 
-def _path(judge: JudgeName, metric: str, identity: str) -> Path:
+def _latest_path(calibration: Calibration) -> Path:
+    judge = calibration.judge
     folder = re.sub(r"[^\w.]+", "-", f"{judge.backend}-{judge.model}").strip("-")
-    name = re.sub(r"[^\w.]+", "-", metric).strip("-")
-    return assay_home() / FOLDER / folder[:80] / f"{name[:80]}-{identity[:16]}.json"
+    name = re.sub(r"[^\w.]+", "-", calibration.metric).strip("-")
+    return assay_home() / FOLDER / folder[:80] / f"{name[:80]}-{calibration.identity[:16]}.json"
+
+
+def _earlier_path(path: Path) -> Path:
+    """Return a free path for a calibration that is to be replaced, named by its time."""
+    folder = path.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    time = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H-%M-%S")
+    names = chain([time], (f"{time}-{number}" for number in count(2)))
+    return next(free for name in names if not (free := folder / f"{name}.json").exists())

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metric_core.calibration.sampled_labels import SampledLabels
-from metric_core.errors import RunFolderError
+from metric_core.errors import ConfigError, RunFolderError
 from tasks.runs.run_folder import LABELS
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
@@ -57,6 +57,29 @@ class RunLabels:
             probabilities=probabilities,
             groups=self.groups,
             strata=self.strata,
+        )
+
+
+def refuse_fewer_labels(folder: Path, metric: str, labels: RunLabels | None) -> None:
+    """Raise an error if the labels would replace a larger number of labels that a run has.
+
+    Args:
+        folder: Run folder.
+        metric: Key of the metric.
+        labels: Labels to write; None if none are written.
+
+    Raises:
+        ConfigError: They would replace more.
+        RunFolderError: The file cannot be read.
+    """
+    before = read_labels(folder, metric)
+    if before is None or labels is None:
+        return
+    had, got = (sum(label is not None for label in each.labels) for each in (before, labels))
+    if had > got:
+        raise ConfigError(
+            f"the run {folder} has {had} labels of {metric}, and {got} would replace them. Use --replace to replace "
+            "them, or name a file with all labels of the run"
         )
 
 

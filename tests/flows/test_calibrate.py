@@ -19,7 +19,7 @@ from flows.evaluate import run_evaluation
 from flows.execution.gated_comparison import CompareOptions, apply_gate
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
-from tasks.calibration.calibration_files import load
+from tasks.calibration.calibration_files import load, load_saved
 from tasks.reports.calibration.calibration_text import agreement_lines
 from tests.tasks.builders import fails, says, script
 
@@ -71,6 +71,11 @@ def home(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def check_labels_of_a_run(tmp_path: Path, folder: str, earlier: CalibrationResult) -> None:
     """Audit a run with labels of its own, then estimate its mean label from them. No server and no judge is asked."""
     own = CalibrationRequest(config=config_of(tmp_path), label="faithful", run=folder, sampling="random")
+    fewer = own.model_copy(update={"config": own.config.model_copy(update={"limit": 4})})
+    with pytest.raises(ConfigError, match=r"4 labelled rows .* rests on 10 rows .*--replace"):
+        calibrate_run(fewer)
+    assert load(Path(str(earlier.kept))) == earlier.calibration
+    assert not (Path(folder) / "labels.parquet").exists()
     audited = calibrate_run(own.model_copy(update={"audit": True}))
     assert audited.audit is not None
     assert (audited.audit.holds, audited.audit.labelled) == (True, 10)
@@ -82,6 +87,8 @@ def check_labels_of_a_run(tmp_path: Path, folder: str, earlier: CalibrationResul
     assert labelled.corrected is not None
     assert (labelled.corrected["value"], labelled.corrected["method"]) == (0.5, "labels alone")
     assert labelled.corrected["reason"] == "fewer than 50 rows are labelled"
+    with pytest.raises(ConfigError, match=r"has 10 labels of faithfulness, and 4 would replace them\. Use --replace"):
+        calibrate_run(fewer.model_copy(update={"keep": False}))
     summary = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
     assert summary["bias_corrected"]["faithfulness"] == json.loads(json.dumps(labelled.corrected))
     assert "by 10 labels alone, drawn at random from 11" in (Path(folder) / "report.html").read_text("utf-8")
@@ -149,6 +156,21 @@ def test_calibration_is_applied_by_later_runs(home: Path, tmp_path: Path) -> Non
     named = {"verdict": "probability", "calibration": f"{result.folder}/calibration.json"}
     with pytest.raises(ConfigError, match="does not hold for this run: it is of revision"):
         run_evaluation(config.model_copy(update=named))
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_a_trial_on_a_few_labels_leaves_the_saved_calibration(home: Path, tmp_path: Path) -> None:
+    saved = calibrate_by(tmp_path)
+    config = config_of(tmp_path, out=str(tmp_path / "trial"), limit=4)
+    trial = CalibrationRequest(config=config, label="faithful")
+    with pytest.raises(ConfigError, match=r"not saved: it rests on 4 labelled rows .* rests on 10 rows"):
+        calibrate(trial)
+    assert load(tmp_path / "trial" / "calibration.json").counts.compared == 4
+    assert load(Path(str(saved.kept))) == saved.calibration
+    replaced = calibrate(trial.model_copy(update={"replace": True}))
+    assert [each.calibration.counts.compared for each in load_saved()] == [4, 10]
+    assert Path(str(replaced.kept)).is_relative_to(home)
 
 
 @pytest.mark.prefect
@@ -236,8 +258,7 @@ def test_calibration_option_is_a_word_or_a_relative_path(tmp_path: Path) -> None
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("home")
-def test_judges_are_compared_on_the_same_labels_and_claims(tmp_path: Path) -> None:
+def test_judges_are_compared_on_the_same_labels_and_claims(home: Path, tmp_path: Path) -> None:
     right = [says("verdict", f"It is in hall {n}.", answer="yes" if FAITHFUL[n] else "no") for n in range(10)]
     for name, answers in (("good", right), ("rough", ANSWERS[12:22])):
         (tmp_path / name).mkdir()
@@ -246,10 +267,11 @@ def test_judges_are_compared_on_the_same_labels_and_claims(tmp_path: Path) -> No
     words = f"{tmp_path / 'rough.toml'},{tmp_path / 'good.toml'}"
     config = config_of(tmp_path, out=str(tmp_path / "compared"), limit=10)
     told: list[str] = []
-    request = CalibrationRequest(config=config, label="faithful", keep=False)
+    request = CalibrationRequest(config=config, label="faithful")
     candidates = parse_candidates(words, config.prices)
     result = compare_candidates(request, candidates, 0.5, lambda name, _number: told.append(Path(name).stem))
     assert told == ["rough", "good"]
+    assert not (home / "calibrations").exists()
     best, other = result.comparison.judges
     assert (Path(best.name).stem, best.agreement, best.errors) == ("good", 1.0, 0)
     assert (Path(other.name).stem, other.errors) == ("rough", 3)

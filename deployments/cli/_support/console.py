@@ -4,14 +4,17 @@ import json
 import os
 import sys
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import IO, Any
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
+from metric_core.parsing.control_characters import escape_controls
 from tasks.runtime.log_format import set_log_format
 
 WIDE = 160
@@ -28,7 +31,27 @@ _GAP = 2
 _piped = not sys.stdout.isatty() and not os.environ.get("COLUMNS")
 
 
-class Output(Console):
+class _GuardedConsole(Console):
+    """A console that shows control characters of texts as escapes, and writes its own colors and movements itself."""
+
+    @property
+    def file(self) -> IO[str]:
+        """The stream to write to, past its guard, which would show colors as escapes too."""
+        stream = super().file
+        unguarded: IO[str] = getattr(stream, "unguarded", stream)
+        return unguarded
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        self._file = new_file
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of an object."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else escape_controls(text), style, control)
+
+
+class Output(_GuardedConsole):
     """A console that prints JSON with only those characters that the stream can encode."""
 
     def print_json(self, json: str | None = None, **options: Any) -> None:
@@ -36,7 +59,7 @@ class Output(Console):
         super().print_json(json, **{"ensure_ascii": not self.encoding.startswith("utf"), **options})
 
 
-class Messages(Console):
+class Messages(_GuardedConsole):
     """The console of messages on stderr: readable text, or a JSON object per line with the names of Prefect's logs."""
 
     is_json: bool = False
@@ -61,7 +84,7 @@ class Messages(Console):
             "msg": rest if severity else text,
             "created": time.time(),
         }
-        self.file.write(json.dumps(record) + "\n")
+        self.file.write(escape_controls(json.dumps(record)) + "\n")
         self.file.flush()
 
 
@@ -77,13 +100,7 @@ def use_log_format(log_format: str) -> None:
     """
     stderr.is_json = log_format == "json"
     set_log_format(log_format)
-
-
-def spare_encoding_errors() -> None:
-    """Write characters that a stream cannot encode as escapes, so that printing never fails a finished run."""
-    for stream in (sys.stdout, sys.stderr):
-        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
-            reconfigure(errors="backslashreplace")
+    os.environ["PREFECT_LOGGING_COLORS"] = "false"  # the guarded stream would show Prefect's colors as escapes
 
 
 def print_table(console: Console, table: Table) -> None:

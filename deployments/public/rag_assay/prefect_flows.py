@@ -18,6 +18,7 @@ from flows.prune import PruneReport, PruneSettings, prune  # noqa: E402
 from flows.refuse_event import refuse_event  # noqa: E402
 from flows.rerun_stage import rerun_stage  # noqa: E402
 from flows.resume_crashed import rerun_crashed  # noqa: E402
+from tasks.runtime.terminal_text import guard_logs  # noqa: E402
 
 __all__ = [
     "CalibrationRequest",
@@ -38,3 +39,5 @@ __all__ = [
     "rerun_stage",
     "run_evaluation",
 ]
+
+guard_logs()

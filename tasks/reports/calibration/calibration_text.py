@@ -7,7 +7,7 @@ from typing import Any
 from metric_core.calibration.calibrate import FIGURES, Figure
 from metric_core.calibration.label_needs import LabelsNeeded, rows_to_reach
 from tasks.calibration.bias_correction import Method
-from tasks.calibration.calibration_files import Audit, Calibration, format_day, parse_figure
+from tasks.calibration.calibration_files import Audit, Calibration, SavedCalibration, format_day, parse_figure
 from tasks.calibration.human_agreement import read_agreements
 from tasks.judges.protocol import NO_JUDGE
 from tasks.reports.calibration.correction_text import CorrectionText
@@ -42,6 +42,14 @@ def agreement_lines(manifest: Mapping[str, Any]) -> list[str]:
     if known and others:
         lines.append(f"not calibrated: {', '.join(others) if len(others) <= _MOST_NAMES else f'{len(others)} others'}")
     return [*(lines or [NOT_CALIBRATED]), *entry.get("not_covered", ())]
+
+
+def saved_line(saved: SavedCalibration) -> str:
+    """Return a line about a saved calibration: metric, judge, agreement and file."""
+    calibration = saved.calibration
+    sentence = _sentence(calibration.manifest_entry(calibration.verdict, applied=False), calibration.verdict)
+    replaced = "" if saved.is_latest else ", replaced by a later one"
+    return f"{calibration.metric} by {calibration.judge}: {sentence}{replaced}: {saved.path}"
 
 
 def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:

@@ -1,12 +1,14 @@
 """Write a comparison as Markdown, for a pull request or an artifact.
 
-Text of the data and of settings is in code spans, where no markup, link or mention works, or has its HTML escaped.
+Text of the data and of settings is in code spans, where no markup, link or mention works.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from metric_core.gates.rules import Check, GateResult, Outcome
+from metric_core.parsing.control_characters import escape_controls
 from metric_core.statistics.comparison import ChangeOutcome
 from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.comparison.run_comparison import RunComparison, Side
@@ -43,6 +45,7 @@ OUTCOMES = {Outcome.PASSED: "✅ passed", Outcome.FAILED: "❌ failed", Outcome.
 
 _LONGEST = 200
 _MOST_SLICES = 100
+_BEFORE_A_BAR = re.compile(r"\\(?=\\*\|)")
 
 
 def comparison_markdown(comparison: RunComparison) -> str:
@@ -55,8 +58,14 @@ def code(text: str) -> str:
 
     >>> code("a|b`<img>\n@all")
     "`a\\|b'<img> @all`"
+
+    A backslash before a bar would escape the one that escapes the bar:
+
+    >>> print(code(r"a\|b"))
+    `a\ \|b`
     """
-    plain = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+    plain = escape_controls(" ".join(text.split())).replace("`", "'")
+    plain = _BEFORE_A_BAR.sub(r"\\ ", plain).replace("|", "\\|")
     shown = plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}…"
     return f"`{shown}`" if shown else "-"
 
@@ -75,7 +84,7 @@ def _lines(comparison: RunComparison) -> Iterator[str]:
         yield f"**{headline(comparison.metrics)}**"
         yield ""
     yield from (f"- **{name}** {_side(side)}" for name, side in (("A", comparison.a), ("B", comparison.b)) if side)
-    yield from (f"- {escape(sentence)}" for sentence in row_sentences(comparison))
+    yield from (f"- {code(sentence)}" for sentence in row_sentences(comparison))
     yield ""
     if comparison.metrics:
         yield from _metrics(comparison)
@@ -162,7 +171,7 @@ def _slices(slices: Sequence[SliceComparison]) -> Iterator[str]:
     ordered = worst_slices_first(slices)
     out = [part for part in ordered if part.stands_out]
     others = [part for part in ordered if not part.stands_out and part.comparison.difference is not None]
-    yield f"**{escape(headline_of_slices(slices))}**"
+    yield code(headline_of_slices(slices))
     yield ""
     if out:
         yield from _slice_rows(out)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from metric_core.parsing.control_characters import escape_controls
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -52,7 +54,7 @@ class RunTable:
         return iter(self.to_pylist())
 
     def __repr__(self) -> str:
-        return f"RunTable({len(self)} rows: {', '.join(self.columns)})"
+        return escape_controls(f"RunTable({len(self)} rows: {', '.join(self.columns)})")
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)

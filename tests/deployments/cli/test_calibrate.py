@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tasks.calibration.calibration_files import save_latest
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_run import assay as called
+from tests.tasks import compared
+from tests.tasks.calibration.test_calibration_files import make_calibration
 
 Assay = Callable[..., Outcome]
 LABELS = Path(__file__).parents[3] / "examples" / "handbook_labels.jsonl"
@@ -53,3 +56,24 @@ def test_unusable_labels_end_with_one_message(server_home: Path, tmp_path: Path)
     done = called(server_home, "calibrate", str(LABELS), "--label", "fathful", "--out", str(tmp_path / "run"))
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == "error: the data has no column 'fathful'. Did you mean 'faithful'?\n"
+
+
+def test_a_sample_never_replaces_a_file_that_people_may_have_filled_in(assay: Assay, tmp_path: Path) -> None:
+    run, file = compared.write_run(tmp_path / "run", 0.5), tmp_path / "to_label.csv"
+    options = ("label-sample", str(run), "--rows", "5", "--out", str(file))
+    assert assay(*options).code == 0
+    filled = file.read_text(encoding="utf-8").replace("\n", "\n1", 1)
+    file.write_text(filled, encoding="utf-8")
+    again = assay(*options)
+    assert (again.code, "already exists, and may hold labels" in again.err) == (2, True)
+    assert file.read_text(encoding="utf-8") == filled
+
+
+def test_saved_calibrations_are_listed_without_naming_labels(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
+    assert assay("calibrate", "--list").out == "no calibration is saved\n"
+    path = save_latest(make_calibration())
+    done = assay("calibrate", "--list")
+    assert (done.code, done.out.splitlines()[0].endswith(str(path))) == (0, True)

@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 
 from deployments.cli._support.cli_errors import describe_error
-from deployments.cli._support.console import Output, print_table, spare_encoding_errors, use_log_format
+from deployments.cli._support.console import Output, print_table, use_log_format
 from deployments.cli._support.summary_table import summary_table
+from tasks.runtime.terminal_text import guard_streams
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks import compared
 
@@ -71,7 +72,7 @@ def test_a_narrow_terminal_shows_every_number_of_a_comparison(
 def test_characters_that_a_stream_lacks_are_escaped(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
-    spare_encoding_errors()
+    guard_streams()
     console = Output(width=80)
     console.print("less is better: ↓")
     console.print_json(json.dumps({"text": "é ↓ 東"}))

@@ -211,7 +211,7 @@ def test_unreadable_job_is_refused(content: Any, message: str) -> None:
         (
             minimal() | {"model": {"url": "http://h", "name": "m", "auth": {"secret_ref": "judge-key"}}},
             ConfigError,
-            "requires the secret 'judge-key'; .* --api-key env:NAME",
+            "requires the secret 'judge-key', which is in a pod.* --api-key env:NAME",
         ),
     ],
 )
@@ -243,7 +243,7 @@ def test_hub_receives_the_progress_of_a_job(tmp_path: Path) -> None:
     hub = HTTPServer(("127.0.0.1", 0), Hub)
     Thread(target=hub.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{hub.server_port}/"
-    reporter = HubCallback(JobSpec.from_content(minimal() | {"callback_url": url}), tmp_path / "token")
+    reporter = HubCallback(JobSpec.from_content(minimal() | {"callback_url": url}), tmp_path)
     with pytest.raises(SourceError), reporter.running():
         raise SourceError("no data")
     done = {"benchmark_id": "b", "benchmark_index": 0, "model_name": "m", "num_examples_evaluated": 1}
@@ -257,8 +257,8 @@ def test_hub_receives_the_progress_of_a_job(tmp_path: Path) -> None:
     paths, tokens, events = zip(*Hub.told, strict=True)
     assert {*paths} == {"/api/v1/evaluations/jobs/1/events"}
     assert {*tokens} == {"Bearer pod-token"}
-    assert [event["state"] for event in events] == ["running", "failed", "completed"]
-    assert events[2]["metrics"] == {"faithfulness": 0.5}
+    assert [event["status"] for event in events] == ["running", "failed", "completed"]
+    assert (events[2]["metrics"], events[2]["overall_score"]) == ({"faithfulness": 0.5}, 0.5)
     assert events[1]["error_message"]["message"] == "no data"
     assert reporter.problems == []
 
@@ -291,8 +291,8 @@ def test_hub_receives_the_error_of_a_job_that_cannot_start(
     file.write_text(json.dumps(minimal(data_path="none.jsonl") | {"callback_url": "http://hub"}), encoding="utf-8")
     told: list[str] = []
 
-    def tell(_: HubCallback, state: str, *__: Any, **___: Any) -> None:
-        told.append(state)
+    def tell(_: HubCallback, status: str, **__: Any) -> None:
+        told.append(status)
 
     monkeypatch.setattr(HubCallback, "_post", tell)
     monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(tmp_path), "--callback"])
@@ -314,8 +314,8 @@ def test_hub_receives_a_failure_with_the_partial_results_written(
     run = write_run(tmp_path / "run", cells, {Stage.SAMPLES: []}, dict.fromkeys(cells["a"], bounds), counts)
     failure = "faithfulness: 2 of 2 cells failed"
     monkeypatch.setattr(job, "_evaluate", lambda *_: Evaluation(str(run), 2, 0, (), (failure,)))
-    told: list[tuple[str, str]] = []
-    monkeypatch.setattr(HubCallback, "_post", lambda _, *words, **__: told.append(words))
+    told: list[tuple[str, Any]] = []
+    monkeypatch.setattr(HubCallback, "_post", lambda _, status, **more: told.append((status, more)))
     file = tmp_path / "job.json"
     file.write_text(json.dumps(minimal(metrics=["faithfulness"]) | {"callback_url": "http://hub"}), encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["assay", "job", str(file), "--data", str(data), "--callback"])
@@ -323,7 +323,7 @@ def test_hub_receives_a_failure_with_the_partial_results_written(
         main()
     assert ended.value.code == 8
     assert [state for state, _ in told] == ["running", "failed"]
-    assert failure in told[1][1]
+    assert failure in told[1][1]["error_message"]["message"]
     results = JobResults.model_validate_json((run / "job_results.json").read_text(encoding="utf-8"))
     assert [result.metric_name for result in results.results] == ["answer_similarity"]
     assert JobResults.model_validate_json(capsys.readouterr().out) == results

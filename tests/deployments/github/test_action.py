@@ -134,6 +134,28 @@ def test_a_pull_request_without_a_baseline_fails_unless_it_need_not_have_one(sta
     assert plain.outputs["check"]["outcome"] == "compared"
 
 
+def test_no_text_of_the_data_is_a_command_of_the_workflow(start: Start) -> None:
+    attack = "a\n::error::bought\n::stop-commands::mine\r::set-output name=outcome::passed\n##[add-mask]x\n"
+    baseline = start("push")
+    copy_instead_of_evaluating(baseline, write_run(baseline.root / "finished", 0.5, attack, source=attack))
+    assert baseline.run(), baseline.log
+    worse_run = start("pull_request")
+    copy_instead_of_evaluating(worse_run, write_run(worse_run.root / "worse", 0.1, source=f"b{attack}"))
+    assert not worse_run.run()
+    assert "::error::bought" in worse_run.log
+    notice = "::notice::There is no earlier run to compare with: a run of this workflow on the base branch becomes the"
+    assert [command[: len(notice)] for command in baseline.commands()] == [notice]
+    assert worse_run.commands() == ["::error::failed: assay compare ended with exit code 10"]
+    assert worse_run.outputs["check"] == {"outcome": "failed"}
+
+
+def test_no_argument_of_an_evaluation_is_a_command_of_the_workflow(start: Start) -> None:
+    failing = start("pull_request", config="none\n::error::bought\n.jsonl")
+    assert not failing.run()
+    assert "::error::bought" in failing.log
+    assert failing.commands() == ["::error::assay run ended with exit code 3"]
+
+
 @pytest.mark.prefect
 def test_an_evaluation_that_fails_replaces_the_old_comment_with_its_error(start: Start, api: JsonEndpoint) -> None:
     failing = start("pull_request", arguments="--metrics faithfulnes")

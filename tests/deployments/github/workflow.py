@@ -56,6 +56,20 @@ class Workflow:
             succeeded = succeeded and code == 0
         return succeeded
 
+    def commands(self) -> list[str]:
+        """Return the commands in the log that the runner follows; a stopped runner waits for its token."""
+        followed, token = [], None
+        for line in re.split(r"\r\n|\r|\n", self.log):
+            command = line.strip()
+            if token is not None:
+                token = None if command == f"::{token}::" else token
+            elif command.startswith("::stop-commands::"):
+                token = command.removeprefix("::stop-commands::")
+            elif command.startswith("::") or "##[" in command:
+                followed.append(command)
+        assert token is None
+        return followed
+
     def fill(self, text: str) -> str:
         """Return a text with its expressions evaluated."""
         return _EXPRESSION.sub(lambda found: str(self.evaluate(found[1])), str(text))

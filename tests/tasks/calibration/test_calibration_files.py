@@ -10,7 +10,12 @@ import pytest
 from metric_core.errors import ConfigError
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
-from tasks.reports.calibration.calibration_text import agreement_lines, calibration_markdown, count_line
+from tasks.reports.calibration.calibration_text import (
+    agreement_lines,
+    calibration_markdown,
+    count_line,
+    saved_line,
+)
 
 JUDGE = JudgeName(backend="server", model="org/judge 7B", revision="r1")
 
@@ -74,6 +79,46 @@ def test_a_newer_one_of_the_same_judge_replaces_it_and_another_judge_s_stays() -
     calibration_files.save_latest(make_calibration(created="2026-11-22T16:04:00+00:00"))
     calibration_files.save_latest(make_calibration(identity="ef" * 32, created="2026-11-20T16:04:00+00:00"))
     assert [found.created[:10] for found in calibration_files.load_latest()] == ["2026-11-22", "2026-11-20"]
+
+
+def make_counts(compared: int) -> dict[str, int]:
+    return {"rows": compared, "unlabelled": 0, "undefined": 0, "failed": 0, "compared": compared, "positive": 1}
+
+
+def test_one_of_fewer_labels_replaces_another_only_if_that_is_asked_for() -> None:
+    many, few = (make_calibration(counts=make_counts(compared)) for compared in (66, 29))
+    calibration_files.save_latest(many)
+    calibration_files.save_latest(many)
+    with pytest.raises(ConfigError, match=r"rests on 29 .*replace one .* rests on 66 rows .*--replace .*--no-keep"):
+        calibration_files.save_latest(few)
+    assert calibration_files.load_latest() == [many]
+    calibration_files.save_latest(few, replace=True)
+    assert calibration_files.load_latest() == [few]
+    calibration_files.save_latest(make_calibration(metric="faithfulness", counts=make_counts(3)))
+
+
+def test_a_replaced_calibration_stays_readable() -> None:
+    numbers = (5, 6, 6, 7)
+    for number in numbers:
+        calibration_files.save_latest(make_calibration(counts=make_counts(number)))
+    saved = calibration_files.load_saved()
+    assert [(each.calibration.counts.compared, each.is_latest) for each in saved if each.is_latest] == [(7, True)]
+    assert sorted(each.calibration.counts.compared for each in saved) == sorted(numbers)
+    earlier = next(each for each in saved if not each.is_latest)
+    assert calibration_files.load(earlier.path) == earlier.calibration
+    assert saved_line(saved[0]).endswith(
+        f"kappa 0.500 (0.250 to 0.750), 7 rows of labels.jsonl, 2026-11-21: {saved[0].path}"
+    )
+    assert "2026-11-21, replaced by a later one: " in saved_line(earlier)
+
+
+def test_an_audit_is_no_later_calibration() -> None:
+    saved = make_calibration()
+    path = calibration_files.save_latest(saved)
+    audit = calibration_files.Audit(created=saved.created, run="r", labelled=3, p=1, holds=True)
+    assert calibration_files.save_audit(saved.metric, saved.created, audit) == path
+    [found] = calibration_files.load_saved()
+    assert found.calibration.audits == (audit,)
 
 
 def test_damaged_calibration_is_skipped_unless_it_is_named() -> None:

@@ -1,14 +1,19 @@
 """A comparison as Markdown, and a gate as JUnit XML."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from markdown_it import MarkdownIt
 
 from flows.config.gate_file import GateSettings
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind
+from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.comparison.junit import gate_junit_xml
@@ -28,7 +33,7 @@ def test_the_markdown_says_what_differs_then_the_gate_then_the_scores(tmp_path: 
     lines = text_of(tmp_path, 0.2).splitlines()
     assert lines[:3] == ["## Comparison of two runs", "", "**Gate: ❌ failed**"]
     assert "**2 metrics worse, 1 not compared**" in lines
-    assert "- 40 rows in both (what differs: response in 40)" in lines
+    assert "- `40 rows in both (what differs: response in 40)`" in lines
     faithfulness = "0.849 | 0.249 | -0.600 | -0.617 to -0.509 | <0.001 | - | 40 | 🔴 worse |"
     assert any(line.startswith("| `faithfulness` |") and line.endswith(faithfulness) for line in lines)
     noise = "0.051 | 0.651 | +0.600 | +0.510 to +0.617 | <0.001 | - | 40 | 🔴 worse |"
@@ -51,6 +56,26 @@ def test_hostile_data_stays_in_code_spans(tmp_path: Path) -> None:
     assert "<img" not in outside
     assert "<script" not in outside
     assert text.count("`") % 2 == 0
+
+
+def test_names_of_columns_and_values_are_no_markup(tmp_path: Path) -> None:
+    attack = r"\|[x](https://evil.example) ![x](https://evil.example/x) @all \\| <b>" + "\x1b"
+    runs: list[Path] = []
+    for name, level in (("a", 0.8), ("b", 0.2)):
+        run = compared.write_run(tmp_path / name, level)
+        table = pq.read_table(run / "stages/samples.parquet")
+        extras = pa.array([json.dumps({attack: f"{attack} {i % 2}", "row": i}) for i in range(table.num_rows)])
+        position = table.column_names.index("extras")
+        pq.write_table(table.set_column(position, table.schema.field("extras"), extras), run / "stages/samples.parquet")
+        runs.append(run)
+    text = comparison_markdown(
+        compare_runs(runs[0], runs[1], CompareOptions(matching=Matching(by=attack, slices=(attack,))))
+    )
+    tokens = [each for block in MarkdownIt("commonmark").enable("table").parse(text) for each in block.children or ()]
+    assert not {token.type for token in tokens} & {"link_open", "image", "html_inline"}
+    assert "@all" not in "".join(token.content for token in tokens if token.type != "code_inline")
+    assert sum("@all" in token.content for token in tokens) > 5
+    assert "\x1b" not in text
 
 
 def test_a_command_of_a_reason_stays_in_a_code_span(tmp_path: Path) -> None:
