@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from tests.browser.foreign_pages import ORIGINS, Attack, Recorder, serving
 from tests.prefect_servers import clean_environment
 from tests.sharing import copy_migrated_database
 from tests.tasks.judges.openai.fake_server import free_port
+from tests.waiting import DEAD_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -30,7 +30,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 ASSAY = Path(sys.executable).with_name("assay")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "handbook.jsonl"
-START_SECONDS = 120.0
 PLANTED = "planted"
 """A word in everything that a page tries to store."""
 
@@ -94,16 +93,17 @@ def running(folder: Path, home: Path, expected: str, *arguments: str) -> Iterato
     with log.open("wb") as file:
         process = subprocess.Popen([ASSAY, *arguments], cwd=folder, env=environment, stdout=file, stderr=file)
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while (found := re.search(expected, log.read_text(encoding="utf-8"))) is None:
-            assert process.poll() is None, log.read_text(encoding="utf-8")
-            assert time.monotonic() < deadline, log.read_text(encoding="utf-8")
-            time.sleep(0.1)
-        yield found[1]
+
+        def find() -> re.Match[str] | None:
+            said = log.read_text(encoding="utf-8")
+            assert process.poll() is None, said
+            return re.search(expected, said)
+
+        yield wait_until(find, f"what {arguments[0]} says at its start")[1]
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(60)
+            process.wait(DEAD_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -216,7 +216,4 @@ def test_a_program_with_the_password_can_store_all_of_it(ground: Ground) -> None
     with ground.client() as client:
         for path, body in attack.bodies:
             client.post(path.removeprefix("/api"), json=body).raise_for_status()
-    deadline = time.monotonic() + 60
-    while ground.find_planted() != set(LISTINGS):
-        assert time.monotonic() < deadline, ground.find_planted()
-        time.sleep(0.2)
+    wait_until(lambda: ground.find_planted() == set(LISTINGS), "what the program stored")

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from threading import Thread
 
 from deployments.http_server import HttpServer
+from tests.waiting import DEAD_SECONDS
 
 
 @contextmanager
@@ -16,5 +17,5 @@ def serve_here(server: HttpServer) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.port}"
     finally:
         server.stop()
-        thread.join(60)
+        thread.join(DEAD_SECONDS)
         assert not thread.is_alive()

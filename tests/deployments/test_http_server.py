@@ -15,7 +15,7 @@ from deployments.http_guard import Message, Receive, Send
 from deployments.http_server import HttpServer, bounded_protocol, open_server
 from metric_core.errors import ConfigError
 from tests.deployments.serving import serve_here
-from tests.tasks.cache.helpers import wait_until
+from tests.waiting import wait_until
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n"
 WHOLE = HEAD + b"\r\n"
@@ -164,7 +164,7 @@ def test_a_websocket_takes_no_place_and_stays_open() -> None:
         await send({"type": "websocket.accept"})
         await send({"type": "websocket.send", "text": (await receive())["text"]})
 
-    config = uvicorn.Config(echo, http=bounded_protocol(1, 0.3), ws="auto", lifespan="off", log_level="error")  # type: ignore[arg-type]
+    config = uvicorn.Config(echo, http=bounded_protocol(1, 0.3), ws="auto", lifespan="off", log_level="error")
     with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as ends:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

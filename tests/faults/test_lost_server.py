@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from deployments.local_server.server_record import ServerFolder, ServerRecord
-from tests.faults.conftest import Run, Server, environment
+from tests.faults.conftest import Run, Server
 from tests.faults.test_killed import ASSAY, configuration, wait_for_requests
+from tests.prefect_servers import clean_environment
 from tests.sharing import copy_migrated_database
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -26,10 +27,9 @@ def test_run_ends_with_its_summary_and_code_after_its_server_was_killed(
     config = {**configuration(tmp_path, judge), "metrics": ["faithfulness"], "out": str(tmp_path / "run")}
     (tmp_path / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
     copy_migrated_database(tmp_path_factory, tmp_path / "home" / "prefect")
-    variables = {name: value for name, value in environment(tmp_path, "").items() if name != "PREFECT_API_URL"}
     process = subprocess.Popen(
         [str(ASSAY), "run", str(tmp_path / "config.yaml")],
-        env=variables,
+        env=clean_environment() | {"ASSAY_HOME": str(tmp_path / "home"), "COLUMNS": "120"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

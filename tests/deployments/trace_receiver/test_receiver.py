@@ -22,8 +22,8 @@ from deployments.trace_receiver.trace_files import JSON, PROTOBUF
 from tasks.runtime.atomic_files import append_whole
 from tests.deployments.trace_receiver.serving import serve_receiver
 from tests.full_disk import fill, full_after, small_disk
-from tests.tasks.cache.helpers import wait_until
 from tests.tasks.sources.traces.builders import Recorder, otlp, otlp_json, read_traces
+from tests.waiting import wait_until
 
 IN_JSON = {"Content-Type": JSON}
 IN_PROTOBUF = {"Content-Type": PROTOBUF}
