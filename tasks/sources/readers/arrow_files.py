@@ -17,6 +17,7 @@ class ArrowFileSource(RowSource):
     """An Arrow or Feather file."""
 
     has_schema = True
+    fills_keys = True
 
     def __init__(self, file: DataFile) -> None:
         super().__init__(file.name)

@@ -19,6 +19,7 @@ class DatasetSource(RowSource):
     """A `datasets.Dataset` with any format and selection of rows."""
 
     has_schema = True
+    fills_keys = True
 
     def __init__(self, dataset: Any, name: str) -> None:
         super().__init__(name)

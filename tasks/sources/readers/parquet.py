@@ -13,6 +13,7 @@ class ParquetSource(RowSource):
     """A Parquet file."""
 
     has_schema = True
+    fills_keys = True
 
     def __init__(self, file: DataFile) -> None:
         super().__init__(file.name)
