@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from metric_core.errors import SourceError
-from tasks.sources.read_limits import BoundedStream, ReadLimits
+from tasks.sources.read_limits import BoundedStream, Expansion, ReadLimits
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 _BUFFER_BYTES = 1 << 20
@@ -60,6 +60,10 @@ class DataFile:
         size = self.filesystem.size(self.path)
         return None if size is None else int(size)
 
+    def expansion(self, limits: ReadLimits) -> Expansion:
+        """Return a count of the bytes that the file expands to."""
+        return Expansion(limits, self.size, self.name)
+
     @contextmanager
     def open(self, limits: ReadLimits | None = None) -> Iterator[BinaryIO]:
         """Open the file for reading its decompressed bytes.
@@ -77,7 +81,7 @@ class DataFile:
             else:
                 stream = stack.enter_context(self.filesystem.open(self.path, "rb", compression=self.compression))
             if self.compression is not None:
-                stream = BoundedStream(stream, limits or ReadLimits(), self.size, self.name)
+                stream = BoundedStream(stream, self.expansion(limits or ReadLimits()))
             yield cast("BinaryIO", stack.enter_context(io.BufferedReader(stream, _BUFFER_BYTES)))
 
 
@@ -90,7 +94,7 @@ def translate_read_errors(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+    except (OSError, EOFError, MemoryError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
         reason = str(error) or type(error).__name__
         raise SourceError(f"{name} cannot be read: {reason}") from error
 
