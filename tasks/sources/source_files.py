@@ -6,13 +6,15 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
 from metric_core.errors import SourceError
+from metric_core.parsing.regular_files import regular
 from tasks.sources.read_limits import BoundedStream, Expansion, ReadLimits
+from tasks.tables.table_files import is_local
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 _BUFFER_BYTES = 1 << 20
@@ -60,6 +62,11 @@ class DataFile:
         size = self.filesystem.size(self.path)
         return None if size is None else int(size)
 
+    @property
+    def is_regular(self) -> bool:
+        """Whether the file is a regular one, or a link to one: others may have no end."""
+        return not is_local(self.filesystem) or Path(self.path).is_file()
+
     def expansion(self, limits: ReadLimits) -> Expansion:
         """Return a count of the bytes that the file expands to."""
         return Expansion(limits, self.size, self.name)
@@ -75,6 +82,8 @@ class DataFile:
             SourceError: The file cannot be opened, read or decompressed, or expands too much.
         """
         with translate_read_errors(self.name), ExitStack() as stack:
+            if is_local(self.filesystem):
+                regular(Path(self.path))
             if self.compression == "zstd":
                 compressed = stack.enter_context(self.filesystem.open(self.path, "rb"))
                 stream = stack.enter_context(pa.CompressedInputStream(pa.PythonFile(compressed, "r"), "zstd"))

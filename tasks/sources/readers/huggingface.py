@@ -6,9 +6,11 @@ The library is imported only where it is needed, because the import is slow.
 import os
 import sys
 from collections.abc import Generator, Iterable
+from pathlib import Path
 from typing import Any
 
 from metric_core.errors import SourceError
+from metric_core.parsing.regular_files import check_folder
 from tasks.runtime.telemetry import disable_telemetry
 from tasks.runtime.wording import quote_names, suggest_nearest
 from tasks.sources.read_limits import Expansion
@@ -66,6 +68,7 @@ def open_folder(path: str, split: str | None, name: str) -> RowSource:
 
     try:
         with translate_read_errors(name):
+            check_folder(Path(path))
             loaded = datasets.load_from_disk(path)
     except (ValueError, TypeError, KeyError) as error:
         raise SourceError(f"{name} cannot be read as a data set: {error}") from error

@@ -63,7 +63,8 @@ class ParquetSource(RowSource):
 
 def _width(column: pq.ColumnSchema) -> int:
     length: int = column.length
-    return length if length > 0 else _WIDTHS.get(column.physical_type, 8)
+    width: int = length if length > 0 else _WIDTHS.get(column.physical_type, 8)
+    return width
 
 
 def _rows_at_once(group: Sequence[_Chunk], batch_rows: int) -> int:
