@@ -62,9 +62,8 @@ class ParquetSource(RowSource):
 
 
 def _width(column: pq.ColumnSchema) -> int:
-    length: int = column.length
-    width: int = length if length > 0 else _WIDTHS.get(column.physical_type, 8)
-    return width
+    length, kind = int(column.length), str(column.physical_type)
+    return length if length > 0 else _WIDTHS.get(kind, 8)
 
 
 def _rows_at_once(group: Sequence[_Chunk], batch_rows: int) -> int:
