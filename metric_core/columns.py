@@ -72,6 +72,13 @@ COLUMN_ALIASES: dict[str, str] = {
 }
 """Alias -> column, for names used by older data sets. A column under its own name takes precedence over an alias."""
 
+PARALLEL_COLUMNS: dict[str, tuple[str, ...]] = {
+    RETRIEVED_CONTEXT_IDS: (RETRIEVED_CONTEXTS,),
+    RETRIEVED_CONTEXT_SCORES: (RETRIEVED_CONTEXTS, RETRIEVED_CONTEXT_IDS),
+    REFERENCE_CONTEXT_IDS: (REFERENCE_CONTEXTS,),
+}
+"""Column of lists -> the columns whose lists have the same items in the same order, if a row has them."""
+
 CONVERSATION_COLUMNS = (CONVERSATION, EARLIER_TURNS, EARLIER_CONTEXTS, TOOL_RESULTS, EARLIER_ANSWERS)
 """Columns that are made from the messages of a conversation; data can also have them."""
 

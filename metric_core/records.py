@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -257,7 +258,7 @@ class Rating:
     unable: bool = False
 
 
-def finite_number(value: str | float | None) -> float | None:
+def finite_number(value: str | float | Decimal | None) -> float | None:
     """Return a value, or a text that spells a number, as a finite number; None otherwise.
 
     >>> finite_number("0.5"), finite_number(2), finite_number("nan"), finite_number("two"), finite_number(10**400)

@@ -165,7 +165,7 @@ def _duration(seconds: float) -> str:
 
 
 def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_json: bool) -> None:
-    from tasks.comparison.rows_needed import find_rows_needed  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.comparison.rows_needed import LEAST_OBSERVED, find_rows_needed  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runs.finished_run import FinishedRun  # noqa: PLC0415
 
     if not detect or not runs:
@@ -181,7 +181,10 @@ def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_
     for heading in ("rows to see it", "rows to pass", f"rows of {'these runs' if len(runs) > 1 else 'this run'}"):
         table.add_column(heading, justify="right", no_wrap=True)
     for metric in found:
-        table.add_row(metric.metric, _rows(metric.needed.to_see), _rows(metric.needed.to_pass), f"{metric.rows:,}")
+        needed = metric.needed
+        numbers = ("-", "-") if needed is None else (_rows(needed.to_see), _rows(needed.to_pass))
+        groups = "" if metric.groups is None else f" in {metric.groups:,} groups"
+        table.add_row(metric.metric, *numbers, f"{metric.rows:,}{groups}")
     stdout.print(f"Rows of a comparison with a difference of {detect:g}, in 80 of 100 cases:")
     print_table(stdout, table)
     stdout.print(
@@ -190,6 +193,12 @@ def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_
         style="dim",
         soft_wrap=True,
     )
+    if any(metric.needed is None for metric in found):
+        stdout.print(
+            f"-: fewer than {LEAST_OBSERVED} scored rows, or groups of rows, do not tell how much rows vary",
+            style="dim",
+            soft_wrap=True,
+        )
     if len(runs) == 1:
         stdout.print(
             "One run does not tell how alike two runs are: the rows are taken to vary independently, which needs more "

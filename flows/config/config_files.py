@@ -10,6 +10,7 @@ import yaml
 
 from flows.config.loading_options import LoadingOptions
 from metric_core.errors import ConfigError
+from metric_core.parsing.regular_files import regular
 from metric_core.parsing.strict_json import parse_json
 from tasks.options.option import variable_name
 
@@ -33,7 +34,7 @@ def read_options(path: Path, what: str, form: Form) -> Any:
     """
     limit = _limit()
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             content = file.read(limit + 1)
         if len(content) > limit:
             raise ConfigError(f"{what} {path} has more than {limit:,} bytes; {_ADVICE}")

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from metric_core.errors import ConfigError, SourceError
+from metric_core.records import finite_number
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MOST_EXAMPLES = 6
@@ -95,18 +96,12 @@ def _is_blank(cell: Any) -> bool:
 def _parse_label(cell: Any, rules: LabelRules) -> float:
     if rules.positive is not None:
         return float(_is_positive(cell, rules.positive))
-    if isinstance(cell, bool | int | float) and math.isfinite(cell):
+    if isinstance(cell, bool):
         return float(cell)
-    if isinstance(cell, str):
-        word = cell.strip().casefold()
-        if word in _WORDS:
-            return _WORDS[word]
-        try:
-            number = float(word)
-        except ValueError:
-            number = math.nan
-        if math.isfinite(number):
-            return number
+    if isinstance(cell, str) and (word := cell.strip().casefold()) in _WORDS:
+        return _WORDS[word]
+    if isinstance(cell, int | float | str) and (number := finite_number(cell)) is not None:
+        return number
     raise SourceError(
         f"the label {str(cell)[:60]!r} in {rules.column!r} is neither a number nor yes, no, true or false; "
         "use --positive LABEL to set the label that means yes"
@@ -122,5 +117,5 @@ def _is_positive(cell: Any, positive: str) -> bool:
     try:
         number = float(word) if number is None else number
         return not isinstance(cell, str) and float(cell) == number
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from metric_core.errors import ConfigError
 from metric_core.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind, QuestionKind
+from metric_core.parsing.regular_files import regular
 from metric_core.prompts import layout
 from metric_core.prompts.outline import outline
 from metric_core.prompts.templates import Piece, Places, check_template, fill_template
@@ -139,7 +140,8 @@ def _folder(language_or_folder: str | Path) -> Traversable:
 def _read(folder: Traversable, name: str, places: Places | None) -> str:
     origin = str(folder.joinpath(name))
     try:
-        wording = folder.joinpath(name).read_text(encoding="utf-8").strip("\n")
+        file = folder.joinpath(name)
+        wording = (regular(file) if isinstance(file, Path) else file).read_text(encoding="utf-8").strip("\n")
     except FileNotFoundError as error:
         raise ConfigError(f"the prompt file {origin} is missing; copy it from the packaged language `en`") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -25,6 +25,7 @@ from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.calibration.transfer import ClassChange
 from metric_core.errors import ConfigError, RunFolderError
+from metric_core.parsing.regular_files import regular
 from tasks.runtime.atomic_files import translate_write_errors, write_json
 from tasks.runtime.home import assay_home
 
@@ -218,7 +219,7 @@ def load(path: Path) -> Calibration:
         ConfigError: The file is missing, damaged, or of another format.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(regular(path).read_text(encoding="utf-8"))
         calibration = Calibration.model_validate(content)
     except FileNotFoundError as error:
         raise ConfigError(f"there is no calibration {path}. `assay calibrate` makes one.") from error

@@ -14,6 +14,13 @@ from metric_core.statistics.sample_size import Moments, RowsNeeded, rows_for_dif
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.runs.finished_run import FinishedRun
 
+LEAST_OBSERVED = 20
+"""Fewest rows, or groups of rows, that tell how much rows vary.
+
+One row has no variance, and few rows may be alike by chance. From 20 normal values, the standard error of the variance,
+and so of the number of rows, is 32 %.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class MetricRows:
@@ -22,12 +29,14 @@ class MetricRows:
     Args:
         metric: Key of the metric, with the scale if rows have different scales.
         rows: Number of scored rows that the numbers come from.
-        needed: Numbers of rows.
+        needed: Numbers of rows; None if there are too few rows or groups to learn from.
+        groups: Number of groups of these rows; None if they are not grouped.
     """
 
     metric: str
     rows: int
-    needed: RowsNeeded
+    needed: RowsNeeded | None
+    groups: int | None = None
 
 
 def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | None = None) -> list[MetricRows]:
@@ -42,7 +51,7 @@ def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | N
         by: Column by which rows are grouped; by default that of the last run's configuration.
 
     Raises:
-        ConfigError: There are not one or two runs, or no metric has bounds and values.
+        ConfigError: There are not one or two runs, no metric has bounds and values, or all have too few rows.
     """
     if len(runs) not in {1, 2}:
         raise ConfigError(f"numbers of rows come from one run or from two, got {len(runs)}")
@@ -55,6 +64,14 @@ def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | N
     ]
     if not found:
         raise ConfigError(f"{last.folder} has no metric whose values have bounds, so no numbers of rows can be found")
+    if all(each.needed is None for each in found):
+        most = max(found, key=lambda each: each.rows if each.groups is None else each.groups)
+        got = f"{most.rows} scored row{'s' * (most.rows != 1)}"
+        got = got if most.groups is None else f"{got} of {most.groups} groups"
+        wanted = f"at least {LEAST_OBSERVED} {'rows' if most.groups is None else 'groups'}"
+        raise ConfigError(
+            f"{last.folder} has {got}, wanted {wanted} to tell how much rows vary: evaluate more rows, then plan again"
+        )
     return found
 
 
@@ -63,9 +80,12 @@ def _of_two(column: ScoreColumns, difference: float) -> list[MetricRows]:
     for pairs in pair_scores(column).pairs:
         if pairs.difference_bounds is None:
             continue
-        moments = Moments.from_units(Units.from_values(pairs.differences, pairs.groups))
-        needed = rows_for_difference(moments, difference, pairs.difference_bounds)
-        found.append(MetricRows(_label(column, pairs.scale), len(pairs.rows), needed))
+        units = Units.from_values(pairs.differences, pairs.groups)
+        needed = None
+        if len(units) >= LEAST_OBSERVED:
+            needed = rows_for_difference(Moments.from_units(units), difference, pairs.difference_bounds)
+        groups = None if pairs.groups is None else len(units)
+        found.append(MetricRows(_label(column, pairs.scale), len(pairs.rows), needed, groups))
     return found
 
 
@@ -78,12 +98,15 @@ def _of_one(column: ScoreColumns, difference: float) -> list[MetricRows]:
             continue
         cells: dict[str, Score] = {row: cell for row, cell in sorted(column.b.items()) if cell.label == scale}
         values = {row: cell.value for row, cell in cells.items() if cell.value is not None}
-        units = Units.from_values(np.array(list(values.values())), column.groups_of(list(values)))
-        one = Moments.from_units(units)
-        both = Moments(0.0, 2 * one.variance, 0.0, one.size)  # the third moments of two equal systems cancel out
-        found.append(
-            MetricRows(_label(column, scale), len(values), rows_for_difference(both, difference, bounds.of_differences))
-        )
+        names = column.groups_of(list(values))
+        units = Units.from_values(np.array(list(values.values())), names)
+        needed = None
+        if len(units) >= LEAST_OBSERVED:
+            one = Moments.from_units(units)
+            both = Moments(0.0, 2 * one.variance, 0.0, one.size)  # the third moments of two equal systems cancel out
+            needed = rows_for_difference(both, difference, bounds.of_differences)
+        groups = None if names is None else len(units)
+        found.append(MetricRows(_label(column, scale), len(values), needed, groups))
     return found
 
 

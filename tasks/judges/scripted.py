@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from metric_core.errors import ConfigError
 from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, QuestionKind
+from metric_core.parsing.regular_files import regular
 from metric_core.parsing.strict_json import parse_json
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import (
@@ -81,7 +82,7 @@ class ScriptedJudge:
             ConfigError: The file cannot be read or is not such a list.
         """
         try:
-            entries = parse_json(Path(path).read_text(encoding="utf-8"))
+            entries = parse_json(regular(Path(path)).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(f"the script {path} cannot be read: {error}. Give a JSON file.") from error
         if not isinstance(entries, list):

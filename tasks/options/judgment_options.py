@@ -14,15 +14,15 @@ class JudgmentOptions(OptionGroup):
     qrels: Annotated[
         Annotated[str, AfterValidator(refuse_secrets)] | None,
         Option(
-            "File of relevance judgments, as TREC qrels (QUERY 0 PASSAGE GRADE) or the table of BEIR. They become the "
-            "column relevance_judgments of the rows.",
+            "File of relevance judgments: TREC qrels (QUERY 0 PASSAGE GRADE), the table of BEIR, or qrels that were "
+            "exported. They become the column relevance_judgments of the rows.",
             path=True,
             may_hold_secret=True,
             affects_scores=True,
             cli=Flag(
                 long="--qrels",
                 metavar="PATH",
-                help="File of relevance judgments: TREC qrels, or the table of BEIR.",
+                help="File of relevance judgments: TREC qrels, the table of BEIR, or exported qrels.",
             ),
             examples=["judgments/qrels.txt"],
         ),

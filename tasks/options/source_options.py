@@ -167,7 +167,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
     max_expansion: Annotated[
         int,
         Option(
-            "Maximum number of times its size that a compressed or Parquet file may expand to, beyond 64 MiB.",
+            "Maximum number of times its size that a compressed, Parquet or Arrow file may expand to, beyond 64 MiB.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from metric_core.errors import ConfigError
+from metric_core.parsing.regular_files import regular
 from tasks.profiles.profile import Profile
 
 FOLDER = Path(__file__).parent / "packaged"
@@ -59,7 +60,7 @@ def _packaged(name: str) -> Profile:
 
 def _read(path: Path) -> Profile:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(regular(path).read_text(encoding="utf-8"))
         return Profile.model_validate(content)
     except OSError as error:
         raise ConfigError(f"the profile {path} cannot be read: {error.strerror}. Check its path") from error

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, Field, ValidationError
 
 from metric_core.errors import RunFolderError
+from metric_core.parsing.regular_files import regular
 from tasks.runs.run_folder import OUTCOME, RunFolder
 
 Trigger: TypeAlias = Literal["schedule", "event", "hand"]
@@ -189,7 +190,7 @@ def read_outcome(folder: Path) -> Outcome | None:
     """
     path = folder / OUTCOME
     try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        content: Any = json.loads(regular(path).read_text(encoding="utf-8"))
         if isinstance(content, Mapping) and (found := content.get("format")) != FORMAT:
             raise RunFolderError(
                 f"the outcome {path} has the format {found!r}, this rag-assay reads {FORMAT}. Read it with the release "

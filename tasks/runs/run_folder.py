@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.metric import MetricRequest
+from metric_core.parsing.regular_files import check_folder, regular
 from metric_core.records import Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.summary import CellCounts, MetricSummary
@@ -270,7 +271,9 @@ class RunFolder:
             RunFolderError: The folder lacks the file, or the file is damaged.
         """
         try:
-            content = json.loads((self.path / name).read_text(encoding="utf-8"))
+            if name == MANIFEST:  # it is read before the others
+                check_folder(self.path)
+            content = json.loads(regular(self.path / name).read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise RunFolderError(f"{self.path} is not a run folder: it has no {name}") from error
         except (OSError, ValueError, RecursionError) as error:

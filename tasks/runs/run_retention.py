@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from fsspec.core import url_to_fs
 
 from metric_core.errors import AssayError
+from metric_core.parsing.regular_files import regular
 from tasks.runs.run_folder import LOCK, MANIFEST
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.home import assay_home
@@ -146,7 +147,7 @@ def _stored_runs(root: Path) -> Iterator[StoredRun]:
     for manifest in sorted(root.glob(f"*/{MANIFEST}")):
         content: Any = None
         with suppress(OSError, ValueError):
-            content = json.loads(manifest.read_text(encoding="utf-8"))
+            content = json.loads(regular(manifest).read_text(encoding="utf-8"))
         if not isinstance(content, dict) or "run_id" not in content or "format" not in content:
             continue
         try:

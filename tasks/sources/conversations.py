@@ -16,7 +16,7 @@ from metric_core.errors import SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.column_mapping import check_mapped, find_id_column, resolve
-from tasks.sources.converters import as_id
+from tasks.sources.ids import as_id
 from tasks.sources.messages import count_messages
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.redaction import Redaction
@@ -94,7 +94,7 @@ class ConversationRows(RowSource):
 
     def __init__(self, source: RowSource, column: str, options: SourceOptions, id_column: str | None) -> None:
         super().__init__(source.name)
-        self.unit, self.text_cells = source.unit, source.text_cells
+        self.unit, self.text_cells, self.fills_keys = source.unit, source.text_cells, source.fills_keys
         self._source = source
         self._column = column
         self._map = {name: target for name, target in options.column_map.items() if target != c.MESSAGES}

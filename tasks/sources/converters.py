@@ -7,8 +7,10 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from metric_core.columns import ColumnType
+from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
+from tasks.sources.ids import as_id, storable
 from tasks.sources.judgments.judgment_values import as_judgments
 from tasks.sources.messages import count_messages
 
@@ -30,7 +32,7 @@ def as_text(value: Any) -> str:
         raise UnfitError(f"got a conversation of {messages} messages, wanted a text", hint=_CONVERSATION_HINT)
     if not isinstance(value, str):
         raise UnfitError(f"got {describe_value(value)}, wanted a text")
-    return _storable(value)
+    return storable(value)
 
 
 def as_texts(value: Any) -> list[str]:
@@ -46,7 +48,7 @@ def as_texts(value: Any) -> list[str]:
     for number, item in enumerate(_items(value, 'a list of texts, as ["one", "two"]'), start=1):
         if not isinstance(item, str):
             raise UnfitError(f"item {number} is {describe_value(item)}, wanted a list of texts")
-        _storable(item)
+        storable(item)
     return list(value)
 
 
@@ -60,17 +62,6 @@ def as_ids(value: Any) -> list[str]:
         as_id(item, f"item {number} is", "a list of ids (texts or whole numbers)")
         for number, item in enumerate(_items(value, "a list of ids (texts or whole numbers)"), start=1)
     ]
-
-
-def as_id(value: Any, place: str = "got", wanted: str = "an id (a text or a whole number)") -> str:
-    """Return an id as text; whole numbers stored as floating-point numbers are accepted."""
-    if isinstance(value, str):
-        return _storable(value)
-    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise UnfitError(f"{place} {describe_value(value)}, wanted {wanted}")
 
 
 def as_rubrics(value: Any) -> list[dict[str, str]]:
@@ -92,7 +83,7 @@ def as_rubrics(value: Any) -> list[dict[str, str]]:
             raise UnfitError(f"{describe_value(wrong)} in the rubrics, wanted a mapping of text to text")
         if key in rubrics:
             raise UnfitError(f"the key {key!r} twice, wanted a mapping of text to text")
-        rubrics[_storable(key)] = _storable(description)
+        rubrics[storable(key)] = storable(description)
     return [{"key": key, "description": description} for key, description in rubrics.items()]
 
 
@@ -103,7 +94,7 @@ def as_joined_text(value: Any) -> str:
     'Paris.\nIt is Paris.'
     """
     if isinstance(value, str):
-        return _storable(value)
+        return storable(value)
     if not isinstance(value, list | tuple):
         raise UnfitError(f"got {describe_value(value)}, wanted a text or a list of texts")
     return "\n".join(as_texts(value))
@@ -129,7 +120,7 @@ def as_results(value: Any) -> list[str]:
     ['12 C', '{"rain": false}']
     """
     return [
-        _storable(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, default=str))
+        storable(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, default=str))
         for item in _items(value, "a list of results of tools")
     ]
 
@@ -137,9 +128,10 @@ def as_results(value: Any) -> list[str]:
 def _as_number(item: Any, number: int) -> float | None:
     if item is None or (isinstance(item, float) and math.isnan(item)):
         return None
-    if isinstance(item, bool) or not isinstance(item, int | float | Decimal) or not math.isfinite(item):
+    found = finite_number(item) if isinstance(item, int | float | Decimal) else None
+    if found is None:
         raise UnfitError(f"item {number} is {describe_value(item)}, wanted a list of finite numbers")
-    return float(item)
+    return found
 
 
 CONVERTERS: dict[ColumnType, Converter] = {
@@ -168,15 +160,3 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
     ):
         return [(item["key"], item["description"]) for item in value]
     raise UnfitError(f"got {describe_value(value)}, wanted a mapping of text to text")
-
-
-def _storable(text: str) -> str:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise UnfitError(
-                f"character {error.start + 1} of a text is half of a surrogate pair ({text[error.start]!r}), "
-                "wanted a text that can be stored as UTF-8"
-            ) from None
-    return text

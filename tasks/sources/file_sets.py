@@ -48,14 +48,14 @@ def find_files(filesystem: Any, path: str, name: str, extensions: Collection[str
     filesystem.invalidate_cache()  # files are added while this process runs, and some file systems cache listings
     found = filesystem.find(path, detail=True)
     root = name if name.endswith("/") else f"{name}/"
-    files, others = _select_files(filesystem, found, path, root, extensions)
+    files, left_out = _select_files(filesystem, found, path, root, extensions)
     if not files:
         inside = sorted(PurePosixPath(entry).name for entry in filesystem.ls(path, detail=False))
         raise SourceError(
             f"{name} is a folder without a readable file, and was not written by datasets.save_to_disk; it "
             f"has: {quote_names(inside, most=_MOST_NAMES)}; {_supported(extensions)}"
         )
-    return files, name, root, _warn_about(others, name)
+    return files, name, root, _warn_about(left_out, name)
 
 
 def open_pattern(filesystem: Any, path: str, name: str) -> RowSource:
@@ -79,27 +79,34 @@ def find_pattern(filesystem: Any, path: str, name: str, extensions: Collection[s
     except ValueError as error:
         raise SourceError(f"{name} cannot be used as a pattern: {error}") from error
     folder, root = _folder_of(path), _folder_of(name)
-    files, others = _select_files(filesystem, found, folder, root, extensions)
+    files, left_out = _select_files(filesystem, found, folder, root, extensions)
     if not files:
         instead = _suggest_instead(filesystem, found, folder, root, extensions)
         raise SourceError(f"{name} matches no readable file: {instead}")
-    return files, name, root, _warn_about(others, name)
+    return files, name, root, _warn_about(left_out, name)
 
 
 def _select_files(
     filesystem: Any, found: Mapping[str, Mapping[str, Any]], folder: str, root: str, extensions: Collection[str]
-) -> tuple[list[DataFile], list[str]]:
-    """Return the files with rows, in the order of their names, and the names of files with an unknown format."""
+) -> tuple[list[DataFile], dict[str, list[str]]]:
+    """Return the files with rows, in the order of their names, and the names of the others by their kind."""
     paths = {_inside(path, folder): path for path, info in found.items() if info["type"] != "directory"}
     names = sorted((name for name in paths if not _is_hidden(name)), key=_natural)
-    every = {name: DataFile(filesystem, paths[name], f"{root}{name}") for name in names}
-    files = [file for file in every.values() if file.extension in extensions]
-    return files, [name for name, file in every.items() if file.extension not in extensions]
+    files: list[DataFile] = []
+    left_out: dict[str, list[str]] = {}
+    for name in names:
+        file = DataFile(filesystem, paths[name], f"{root}{name}")
+        if not file.is_regular:
+            left_out.setdefault("FIFOs, sockets, devices and broken links", []).append(name)
+        elif file.extension not in extensions:
+            left_out.setdefault("files of unknown formats", []).append(name)
+        else:
+            files.append(file)
+    return files, left_out
 
 
-def _warn_about(others: Sequence[str], name: str) -> tuple[str, ...]:
-    left_out = f"{name}: files of unknown formats are not read: {quote_names(others, most=5)}"
-    return (left_out,) if others else ()
+def _warn_about(left_out: Mapping[str, Sequence[str]], name: str) -> tuple[str, ...]:
+    return tuple(f"{name}: {kind} are not read: {quote_names(names, most=5)}" for kind, names in left_out.items())
 
 
 def _supported(extensions: Collection[str]) -> str:

@@ -30,6 +30,7 @@ class NestedColumns(RowSource):
         self.unit = source.unit
         self.text_cells = source.text_cells
         self.has_schema = source.has_schema
+        self.fills_keys = source.fills_keys
 
     def configure(self, options: SourceOptions) -> None:
         """Configure the source of the rows."""

@@ -1,6 +1,5 @@
 """Read passages that are objects of a retrieval framework: texts with ids and scores."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from metric_core.columns import (
     RETRIEVED_CONTEXT_SCORES,
     RETRIEVED_CONTEXTS,
 )
+from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.text_cells import parse_cell
@@ -142,5 +142,4 @@ def _first_object(fields: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str
 
 
 def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_number else None
+    return finite_number(value) if isinstance(value, int | float) else None

@@ -48,6 +48,31 @@ class ReadLimits:
             )
 
 
+class Expansion:
+    """A count of the bytes that a file has expanded to so far, which refuses to expand too much.
+
+    Args:
+        limits: Bounds on what is read.
+        size: Size of the file; None if it is not known.
+        name: Name of the file in messages.
+    """
+
+    def __init__(self, limits: ReadLimits, size: int | None, name: str) -> None:
+        self._limits = limits
+        self._size = size
+        self._name = name
+        self._count = 0
+
+    def add(self, count: int) -> None:
+        """Count further bytes.
+
+        Raises:
+            SourceError: The file expands too much.
+        """
+        self._count += count
+        self._limits.refuse_expansion(self._count, self._size, self._name)
+
+
 ROW_HINT = "--max-row-bytes N accepts larger rows"
 
 
@@ -56,17 +81,12 @@ class BoundedStream(io.RawIOBase):
 
     Args:
         stream: Stream of decompressed bytes.
-        limits: Bounds on what is read.
-        size: Size of the file; None if it is not known.
-        name: Name of the file in messages.
+        expansion: Count of the bytes.
     """
 
-    def __init__(self, stream: Any, limits: ReadLimits, size: int | None, name: str) -> None:
+    def __init__(self, stream: Any, expansion: Expansion) -> None:
         self._stream = stream
-        self._limits = limits
-        self._size = size
-        self._name = name
-        self._count = 0
+        self._expansion = expansion
 
     def readable(self) -> bool:
         """Return True."""
@@ -76,8 +96,7 @@ class BoundedStream(io.RawIOBase):
         """Read into a buffer and return the number of bytes."""
         content = self._stream.read(len(buffer))
         buffer[: len(content)] = content
-        self._count += len(content)
-        self._limits.refuse_expansion(self._count, self._size, self._name)
+        self._expansion.add(len(content))
         return len(content)
 
 

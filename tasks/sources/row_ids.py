@@ -7,7 +7,7 @@ from typing import Any
 
 from metric_core.columns import RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
 from tasks.sources.bad_rows import DUPLICATE_HINT, UnfitError
-from tasks.sources.converters import as_id
+from tasks.sources.ids import as_id
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _DIGITS = 16

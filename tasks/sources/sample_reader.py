@@ -85,7 +85,9 @@ class SampleReader:
         self._options = options
         self._redaction = Redaction(options.redact) if options.redact is not None else None
         redact = None if self._redaction is None else self._redaction.text
-        self._qrels = None if options.qrels is None else QrelsFile(options.qrels, options.query_id_column, redact)
+        self._qrels = None
+        if options.qrels is not None:
+            self._qrels = QrelsFile(options.qrels, options.query_id_column, redact, source.limits)
         self._needed_by = required_by(required)
         self._first_names = self._first_columns()
         self._id_column: str | None = None
@@ -288,6 +290,7 @@ class SampleReader:
             empty_text=self._options.empty_text,
             missing_texts=frozenset(self._options.missing_texts),
             text_cells=self._source.text_cells,
+            fills_keys=self._source.fills_keys,
         )
         return RowConverter(rules, self._missing)
 

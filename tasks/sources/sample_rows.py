@@ -6,17 +6,18 @@ from typing import Any
 
 from metric_core.columns import (
     COLUMNS,
+    PARALLEL_COLUMNS,
     REFERENCE,
-    RETRIEVED_CONTEXT_SCORES,
-    RETRIEVED_CONTEXTS,
+    RELEVANCE_JUDGMENTS,
     SESSION_ID,
     TOOL_RESULTS,
     ColumnType,
 )
 from tasks.sources.bad_rows import EMPTY_TEXT_HINT, UnfitError
 from tasks.sources.column_mapping import Resolution
-from tasks.sources.converters import Converter, as_id, as_joined_text, as_results
+from tasks.sources.converters import Converter, as_joined_text, as_results
 from tasks.sources.extra_columns import encode_extras
+from tasks.sources.ids import as_id
 from tasks.sources.missing_values import MissingValues
 from tasks.sources.passage_objects import COMPANIONS, companions, read_passages
 from tasks.sources.text_cells import join_text_cell, make_cell_converter, parse_cell
@@ -45,6 +46,7 @@ class RowRules:
         missing_texts: Texts that stand for a missing value.
         text_cells: If true, values are cells of text, which cannot be null: an empty cell is null, or with
             `empty_text = "keep"` an empty text where a metric needs a text.
+        fills_keys: See `RowSource`.
     """
 
     resolution: Resolution
@@ -53,6 +55,7 @@ class RowRules:
     empty_text: str
     missing_texts: frozenset[str]
     text_cells: bool
+    fills_keys: bool = False
 
     def converter_of(self, column: str, source: str) -> Converter:
         """Return the converter from a source column to a sample column."""
@@ -62,7 +65,10 @@ class RowRules:
             return lambda cell: as_results(parse_cell(cell) if isinstance(cell, str) else cell)
         if column == REFERENCE and source.casefold() == _SEVERAL_REFERENCES:
             return join_text_cell if self.text_cells else as_joined_text
-        return make_cell_converter(COLUMNS[column])
+        convert = make_cell_converter(COLUMNS[column])
+        if column == RELEVANCE_JUDGMENTS and self.fills_keys:
+            return lambda value: convert(_without_nulls(value) if isinstance(value, Mapping) else value)
+        return convert
 
 
 class RowConverter:
@@ -106,11 +112,11 @@ class RowConverter:
                 raise UnfitError(unfit.problem, column, unfit.hint) from None
             is_blank = isinstance(converted, str) and not converted.strip()
             values[column] = None if is_blank and self._empty_text == "missing" else converted
-        values |= {column: value for column, value in brought.items() if values.get(column) is None}
+        values |= {column: value for column, value in brought.items() if not values.get(column)}
         if not any(values.values()) and not any(value not in (None, "") for value in raw.values()):
             raise UnfitError("the row is empty")
+        _align_lists(values)
         self._check_needed(values)
-        _check_scores(values)
         return SampleRow(values, self._extras(raw))
 
     def _is_null(self, value: Any, column: str) -> bool:
@@ -149,6 +155,10 @@ class RowConverter:
         )
 
 
+def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: each for key, each in value.items() if each is not None}
+
+
 def _unpack_passages(column: str, value: Any) -> tuple[Any, dict[str, Any]]:
     """Return the texts of passages that are objects, and their ids and scores by column."""
     parsed = parse_cell(value) if isinstance(value, str) else value
@@ -158,12 +168,20 @@ def _unpack_passages(column: str, value: Any) -> tuple[Any, dict[str, Any]]:
     return [passage.text for passage in passages], companions(column, passages)
 
 
-def _check_scores(values: Mapping[str, Any]) -> None:
-    """Refuse scores that do not belong to the passages one by one.
+def _align_lists(values: dict[str, Any]) -> None:
+    """Check that lists that describe the same passages belong together item by item.
+
+    An empty list beside passages is none: some programs write it for a value that they do not have.
 
     Raises:
-        UnfitError: There are more or fewer scores than passages.
+        UnfitError: A list has more or fewer items than there are passages.
     """
-    scores, texts = values.get(RETRIEVED_CONTEXT_SCORES), values.get(RETRIEVED_CONTEXTS)
-    if scores is not None and texts is not None and len(scores) != len(texts):
-        raise UnfitError(f"{len(scores)} scores, wanted {len(texts)}: one per context", RETRIEVED_CONTEXT_SCORES)
+    for column, others in PARALLEL_COLUMNS.items():
+        items = values.get(column)
+        other = next((name for name in others if values.get(name) is not None), None)
+        if items is None or other is None or len(items) == len(values[other]):
+            continue
+        if items:
+            problem = f"got a list of {len(items)}, wanted {len(values[other])}: one for each item of {other}, or null"
+            raise UnfitError(problem, column)
+        values[column] = None

@@ -6,13 +6,15 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
 from metric_core.errors import SourceError
-from tasks.sources.read_limits import BoundedStream, ReadLimits
+from metric_core.parsing.regular_files import regular
+from tasks.sources.read_limits import BoundedStream, Expansion, ReadLimits
+from tasks.tables.table_files import is_local
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 _BUFFER_BYTES = 1 << 20
@@ -60,6 +62,15 @@ class DataFile:
         size = self.filesystem.size(self.path)
         return None if size is None else int(size)
 
+    @property
+    def is_regular(self) -> bool:
+        """Whether the file is a regular one, or a link to one: others may have no end."""
+        return not is_local(self.filesystem) or Path(self.path).is_file()
+
+    def expansion(self, limits: ReadLimits) -> Expansion:
+        """Return a count of the bytes that the file expands to."""
+        return Expansion(limits, self.size, self.name)
+
     @contextmanager
     def open(self, limits: ReadLimits | None = None) -> Iterator[BinaryIO]:
         """Open the file for reading its decompressed bytes.
@@ -71,13 +82,15 @@ class DataFile:
             SourceError: The file cannot be opened, read or decompressed, or expands too much.
         """
         with translate_read_errors(self.name), ExitStack() as stack:
+            if is_local(self.filesystem):
+                regular(Path(self.path))
             if self.compression == "zstd":
                 compressed = stack.enter_context(self.filesystem.open(self.path, "rb"))
                 stream = stack.enter_context(pa.CompressedInputStream(pa.PythonFile(compressed, "r"), "zstd"))
             else:
                 stream = stack.enter_context(self.filesystem.open(self.path, "rb", compression=self.compression))
             if self.compression is not None:
-                stream = BoundedStream(stream, limits or ReadLimits(), self.size, self.name)
+                stream = BoundedStream(stream, self.expansion(limits or ReadLimits()))
             yield cast("BinaryIO", stack.enter_context(io.BufferedReader(stream, _BUFFER_BYTES)))
 
 
@@ -90,7 +103,7 @@ def translate_read_errors(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+    except (OSError, EOFError, MemoryError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
         reason = str(error) or type(error).__name__
         raise SourceError(f"{name} cannot be read: {reason}") from error
 

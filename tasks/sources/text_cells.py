@@ -55,11 +55,11 @@ def parse_cell(cell: str) -> Any:
 
 
 def _python_literal(text: str, cell: str) -> Any:
-    if _WHOLE_NUMBERS.fullmatch(text):
-        return [int(number) for number in text[1:-1].split()]
-    if _NUMBERS.fullmatch(text):
-        return [float(number) for number in re.split(r"[\s,]+", text[1:-1].strip())]
     try:
+        if _WHOLE_NUMBERS.fullmatch(text):
+            return [int(number) for number in text[1:-1].split()]
+        if _NUMBERS.fullmatch(text):
+            return [float(number) for number in re.split(r"[\s,]+", text[1:-1].strip())]
         value = _evaluate(text)
         _refuse_repeated_keys(text)
         return _split_joined_texts(value, text) if isinstance(value, list | tuple) else value

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-VERSION = 1
-"""Increase it whenever the same tokens would give other probabilities."""
+VERSION = 2
+"""Increase it whenever the same tokens would give other probabilities, or another label."""
 
 NEGLIGIBLE = 0.01
 """Maximum share of the labels' total probability that a label missing from the top tokens may have had."""
@@ -80,6 +80,24 @@ def label_probabilities(
     if total <= 0 or unknown > NEGLIGIBLE * total:
         return None
     return {label: probability / total for label, probability in matcher.mass.items()}
+
+
+def decide_label(written: str, probabilities: Mapping[str, float] | None) -> str:
+    """Return the label of a reply: the most probable one, or the written one if no other is more probable.
+
+    The written label is one spelling, chosen by its own probability or at random, while a label has the probability of
+    all its spellings: a reply "yes" of 0.39 may stand against "No" and "no", which have 0.61 together.
+
+    >>> decide_label("yes", {"yes": 0.39, "no": 0.61}), decide_label("yes", {"yes": 0.5, "no": 0.5})
+    ('no', 'yes')
+    >>> decide_label("yes", None)
+    'yes'
+
+    Args:
+        written: Label in the reply.
+        probabilities: Label -> probability; None if the probabilities are unknown.
+    """
+    return written if probabilities is None else max((written, *probabilities), key=lambda label: probabilities[label])
 
 
 @dataclass(frozen=True, slots=True)

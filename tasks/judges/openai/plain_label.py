@@ -12,7 +12,7 @@ from typing import Any
 from metric_core.prompts.reasoning import split_thought
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.completion import check_distribution
-from tasks.judges.openai.label_probabilities import single_token_probabilities
+from tasks.judges.openai.label_probabilities import decide_label, single_token_probabilities
 from tasks.judges.openai.server_features import ChoiceConstraint, ServerFeatures
 from tasks.judges.openai.token_usage import usage_of
 from tasks.judges.protocol import ChoiceAnswer
@@ -43,7 +43,11 @@ def parse_plain_label(reply: Reply, labels: Sequence[str], features: ServerFeatu
             return None
         probabilities = found.by_label
     return ChoiceAnswer(
-        AnswerStatus.ANSWERED, (text,), probabilities, reply=text, usage=usage_of(reply, features.cached_tokens)
+        AnswerStatus.ANSWERED,
+        (decide_label(text, probabilities),),
+        probabilities,
+        reply=text,
+        usage=usage_of(reply, features.cached_tokens),
     )
 
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from metric_core.prompts.replies import parse_json_reply
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.completion import Completion, read_completions
-from tasks.judges.openai.label_probabilities import label_probabilities
+from tasks.judges.openai.label_probabilities import decide_label, label_probabilities
 from tasks.judges.openai.plain_label import parse_plain_label
 from tasks.judges.openai.request_body import ANSWER, ANSWER_FRAME, serialize_labels
 from tasks.judges.openai.server_features import ChoiceConstraint, ServerFeatures
@@ -57,10 +57,13 @@ def parse_choice_answer(
         return ChoiceAnswer(AnswerStatus.FAILED, reason=reason, reply=reply, usage=usage, cut_off=cut_off)
     padded = (*parsed, *[None] * (votes - len(parsed)))
     impossible = next((completion.impossible for completion in completions if completion.impossible), None)
+    probabilities = None if impossible else _mean(_probabilities(completions, labels, features))
+    # Several votes are samples, of which some fall on a less probable label.
+    votes_given = (decide_label(padded[0], probabilities),) if votes == 1 and padded[0] is not None else padded
     return ChoiceAnswer(
         AnswerStatus.ANSWERED,
-        padded,
-        None if impossible else _mean(_probabilities(completions, labels, features)),
+        votes_given,
+        probabilities,
         reply=reply,
         usage=usage,
         warning=impossible and describe_impossible(impossible),

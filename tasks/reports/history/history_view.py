@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from metric_core.parsing.regular_files import regular
 from tasks.history import recorded_run as keys
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, find_version_changes
@@ -58,7 +59,7 @@ def holds_run(folder: Path, run_id: str) -> bool:
         run_id: Id of the run.
     """
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads(regular(folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(manifest, dict) and manifest.get("run_id") == run_id

@@ -1,41 +1,63 @@
 """Convert the relevance judgments of a row to the form of the samples table."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
 from tasks.sources.bad_rows import UnfitError
+from tasks.sources.ids import as_id
 
-_ID_KEYS = ("id", "passage_id", "doc_id", "docid", "document_id", "chunk_id", "corpus_id", "corpus-id")
-_GRADE_KEYS = ("grade", "relevance", "rel", "score", "label")
+PASSAGE_KEYS = ("passage_id", "doc_id", "docid", "document_id", "chunk_id", "corpus_id", "corpus-id")
+GRADE_KEYS = ("grade", "relevance", "rel", "score", "label")
 WANTED = 'a mapping of passage id to grade, as {"guide-7": 2}'
 
 
 def as_judgments(value: Any) -> list[dict[str, Any]]:
     """Return judgments in the form of the samples table: ids with their grades, which are finite numbers.
 
-    Accepted are a mapping of id to grade, a list of pairs, and a list of objects with an id and a grade. An id without
-    a grade is unjudged: Arrow formats have every key of the whole table in every row.
+    Accepted are a mapping of id to grade, a list of pairs, and a list of objects with an id and a grade.
 
-    >>> as_judgments({"a": 2, "b": None, "c": True})
-    [{'id': 'a', 'grade': 2.0}, {'id': 'c', 'grade': 1.0}]
+    >>> as_judgments({"a": 2, "b": "0.5", "c": True})
+    [{'id': 'a', 'grade': 2.0}, {'id': 'b', 'grade': 0.5}, {'id': 'c', 'grade': 1.0}]
     >>> as_judgments([["a", 2], [7, 0]]) == as_judgments([{"doc_id": "a", "rel": 2}, {"doc_id": 7, "rel": 0}])
     True
 
     Raises:
-        UnfitError: The value has another form, a grade is no finite number, or an id has two grades.
+        UnfitError: The value has another form, a grade is not one (see `parse_grade`), or an id has two grades.
     """
     grades: dict[str, float] = {}
     for number, (name, given) in enumerate(_pairs(value), start=1):
-        if given is None or (isinstance(given, float) and math.isnan(given)):
-            continue
-        passage, grade = _as_name(name, number), _as_grade(given, number)
+        passage = as_id(name, f"the id of judgment {number} is", "a text or a whole number")
+        try:
+            grade = parse_grade(given)
+        except UnfitError as unfit:
+            raise UnfitError(f"judgment {number} ({passage!r}): {unfit.problem}") from None
         if grades.setdefault(passage, grade) != grade:
             problem = f"the passage {passage!r} has the grades {grades[passage]:g} and {grade:g}, wanted one grade each"
             raise UnfitError(problem)
     return table_form(grades)
+
+
+def parse_grade(value: Any) -> float:
+    """Return a grade of relevance as a number.
+
+    A grade is any number that is finite as a 64-bit float, also a negative one or a fraction; true is 1 and false is 0.
+    A text may spell it.
+
+    >>> parse_grade(2), parse_grade(-1.5), parse_grade("2"), parse_grade(True)
+    (2.0, -1.5, 2.0, 1.0)
+
+    Raises:
+        UnfitError: The value is null, infinite, not a number, or an integer that is too large for a float.
+    """
+    number = float(value) if isinstance(value, bool) else None
+    if number is None and isinstance(value, int | float | Decimal | str):
+        number = finite_number(value)
+    if number is None:
+        raise UnfitError(f"the grade is {describe_value(value)}, wanted a finite number")
+    return number
 
 
 def table_form(grades: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -54,8 +76,8 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
 def _listed(value: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     for number, item in enumerate(value, start=1):
         if isinstance(item, Mapping):
-            names = [key for key in _ID_KEYS if item.get(key) is not None]
-            grades = [key for key in _GRADE_KEYS if key in item]
+            names = [key for key in ("id", *PASSAGE_KEYS) if item.get(key) is not None]
+            grades = sorted((key for key in GRADE_KEYS if key in item), key=lambda key: item[key] is None)
             if names and grades:
                 yield item[names[0]], item[grades[0]]
                 continue
@@ -63,17 +85,3 @@ def _listed(value: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
             yield item[0], item[1]
             continue
         raise UnfitError(f"item {number} is {describe_value(item)}, wanted an id with a grade, or {WANTED}")
-
-
-def _as_name(name: Any, number: int) -> str:
-    if isinstance(name, str):
-        return name
-    if isinstance(name, int | float) and not isinstance(name, bool) and math.isfinite(name) and name == int(name):
-        return str(int(name))
-    raise UnfitError(f"the id of judgment {number} is {describe_value(name)}, wanted a text or a whole number")
-
-
-def _as_grade(grade: Any, number: int) -> float:
-    if isinstance(grade, int | float | Decimal) and math.isfinite(grade):
-        return float(grade)
-    raise UnfitError(f"the grade of judgment {number} is {describe_value(grade)}, wanted a finite number")

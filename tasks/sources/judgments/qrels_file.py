@@ -1,39 +1,58 @@
-"""Read a file of relevance judgments: TREC qrels, or the table of BEIR with a header."""
+"""Read a file of relevance judgments: TREC qrels, or a table with columns for the query, the passage and the grade."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from contextlib import closing
+from typing import Any, BinaryIO, TypeAlias
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.converters import as_id
-from tasks.sources.judgments.judgment_values import table_form
+from tasks.sources.bad_rows import BadRow, UnfitError
+from tasks.sources.formats import OPENERS, find_opener
+from tasks.sources.ids import as_id
+from tasks.sources.judgments.judgment_values import GRADE_KEYS, PASSAGE_KEYS, parse_grade, table_form
 from tasks.sources.location import open_file
-from tasks.sources.source_files import refuse_other_content, refuse_utf16
+from tasks.sources.read_limits import ROW_HINT, ReadLimits, bounded_lines
+from tasks.sources.readers.delimited import DelimitedSource
+from tasks.sources.readers.protocol import RowSource, Unreadable
+from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
 
 QUERY_ID_COLUMNS = ("query_id", "query-id", "qid")
 """Columns that hold the id of the query of a row, in order of precedence, unless the configuration names one."""
-_TREC_FIELDS, _BEIR_FIELDS = 4, 3
-_WANTED = "'QUERY 0 PASSAGE GRADE', or QUERY, PASSAGE and GRADE below a header 'query-id corpus-id score'"
+_COLUMNS = (QUERY_ID_COLUMNS, PASSAGE_KEYS, GRADE_KEYS)
+_TREC_FIELDS = 4
+_WANTED = (
+    "lines with 'QUERY 0 PASSAGE GRADE', or a table with the columns query_id, passage_id and grade (or query-id, "
+    "corpus-id and score, as BEIR has)"
+)
 _NAMED = 3
+_ROWS_AT_ONCE = 1000
+
+_Judgment: TypeAlias = tuple[str, Any, Any, Any]
+"""The place of a judgment in the file, its query, passage and grade."""
 
 
 class QrelsFile:
     r"""The judgments in a file, by query.
 
     Args:
-        address: Path or URL of a file; it may be compressed. Its lines are `QUERY 0 PASSAGE GRADE`, separated by
-            white space (TREC), or `QUERY PASSAGE GRADE` below a header that begins with `query-id` (BEIR).
+        address: Path or URL of a file: a table in any format of a source, with a column for each of query, passage
+            and grade, as `assay export --shape qrels` writes it; a file with any other extension, whose lines are
+            `QUERY 0 PASSAGE GRADE`, separated by white space (TREC); or either of both in a .tsv file, such as the
+            table of BEIR.
         query_id_column: Column of the data with the id of the query; None for `query_id` or `qid`, else the row id.
         redact: Function that redacts the ids, as those of the rows are.
+        limits: Bounds on what is read.
 
     Raises:
         SourceError: The file does not exist, a line has another form, or a passage has two grades for a query.
     """
 
     def __init__(
-        self, address: str, query_id_column: str | None = None, redact: Callable[[str], str] | None = None
+        self,
+        address: str,
+        query_id_column: str | None = None,
+        redact: Callable[[str], str] | None = None,
+        limits: ReadLimits | None = None,
     ) -> None:
         file = open_file(address)
         self.name = file.name
@@ -41,11 +60,7 @@ class QrelsFile:
         self._met: set[str] = set()
         self._rows_without = 0
         self._queries_of_rows: dict[str, None] = {}
-        with file.open() as stream:
-            first = stream.peek(4)[:4]  # type: ignore[attr-defined]
-            refuse_utf16(first, self.name)
-            refuse_other_content(first, self.name)
-            self._queries = read_qrels(_decode(stream, self.name), self.name)
+        self._queries = read_qrels(file, limits or ReadLimits())
         if redact is not None:
             self._queries = _redact_ids(self._queries, redact, self.name)
 
@@ -118,46 +133,74 @@ class QrelsFile:
         return [f"{rows} no judgments in {self.name}"]
 
 
-def read_qrels(lines: Iterable[str], name: str) -> dict[str, dict[str, float]]:
+def read_qrels(file: DataFile, limits: ReadLimits) -> dict[str, dict[str, float]]:
     """Return the grades by query and passage.
 
-    >>> read_qrels(["q1 0 d1 2", "q1 0 d2 0", "", "q2 0 d1 1"], "qrels.txt")
-    {'q1': {'d1': 2.0, 'd2': 0.0}, 'q2': {'d1': 1.0}}
-
     Args:
-        lines: Lines of the file.
-        name: Name of the file in messages.
+        file: File in one of the forms that `QrelsFile` lists.
+        limits: Bounds on what is read.
 
     Raises:
-        SourceError: A line has another form, or there is none; the message names the line.
+        SourceError: A line or row has another form, or there is none; the message names it.
     """
+    is_table = file.extension in OPENERS and file.extension != ".tsv"
+    rows = _table_rows(find_opener(file)(file), limits) if is_table else _text_rows(file, limits)
     queries: dict[str, dict[str, float]] = {}
-    has_header = False
-    for number, line in enumerate(lines, start=1):
-        fields = line.split()
-        if not fields:
-            continue
-        if not queries and not has_header and fields[0].casefold() in QUERY_ID_COLUMNS:
-            has_header = True
-            continue
-        if len(fields) != (_BEIR_FIELDS if has_header else _TREC_FIELDS):
-            raise SourceError(f"{name}, line {number}: {len(fields)} fields, wanted {_WANTED}")
-        query, passage, grade = fields[0], fields[-2], _grade(fields[-1])
-        if grade is None:
-            raise SourceError(f"{name}, line {number}: the grade is {fields[-1]!r}, wanted a number")
+    for place, query_id, passage_id, given in rows:
+        try:
+            query, passage = as_id(query_id, "the id of the query is"), as_id(passage_id, "the id of the passage is")
+            grade = parse_grade(given)
+        except UnfitError as unfit:
+            raise SourceError(f"{file.name}, {place}: {unfit.problem}") from None
         if queries.setdefault(query, {}).setdefault(passage, grade) != grade:
-            raise SourceError(f"{name}, line {number}: a second grade of {passage!r} for the query {query!r}")
+            raise SourceError(f"{file.name}, {place}: a second grade of {passage!r} for the query {query!r}")
     if not queries:
-        raise SourceError(f"{name} has no judgments, wanted lines with {_WANTED}")
+        raise SourceError(f"{file.name} has no judgments, wanted {_WANTED}")
     return queries
 
 
-def _grade(text: str) -> float | None:
-    try:
-        grade = float(text)
-    except ValueError:
-        return None
-    return grade if math.isfinite(grade) else None
+def _text_rows(file: DataFile, limits: ReadLimits) -> Iterator[_Judgment]:
+    """Yield the judgments of a file without a format in its name: TREC qrels, or a table below a header with tabs."""
+    with file.open(limits) as stream:
+        first = stream.peek(4)[:4]  # type: ignore[attr-defined]
+        refuse_utf16(first, file.name)
+        refuse_other_content(first, file.name)
+        for number, line in enumerate(_decode(stream, file.name, limits), start=1):
+            if number == 1 and _find_columns(line.rstrip("\r\n").split("\t")) is not None:
+                yield from _table_rows(DelimitedSource(file), limits)
+                return
+            fields = line.split()
+            if fields and len(fields) != _TREC_FIELDS:
+                raise SourceError(f"{file.name}, line {number}: {len(fields)} fields, wanted {_WANTED}")
+            if fields:
+                yield f"line {number}", fields[0], fields[2], fields[3]
+
+
+def _table_rows(source: RowSource, limits: ReadLimits) -> Iterator[_Judgment]:
+    """Yield the judgments in the rows of a table."""
+    source.limits = limits
+    with closing(source.rows(_ROWS_AT_ONCE)) as rows:
+        for row in rows:
+            place = BadRow(row.number, None, "", source.unit, row.detail).place
+            if isinstance(row.content, Unreadable):
+                raise SourceError(f"{source.name}, {place}: {row.content.problem}")
+            columns = _find_columns(row.content)
+            if columns is None:
+                raise SourceError(f"{source.name}, {place}: the columns {quote_names(row.content)}, wanted {_WANTED}")
+            query, passage, grade = (row.content[name] for name in columns)
+            yield place, query, passage, grade
+
+
+def _find_columns(names: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the names of the columns of the query, the passage and the grade; None unless all are there.
+
+    >>> _find_columns(["Query-ID", "corpus-id", "iteration", "score"])
+    ('Query-ID', 'corpus-id', 'score')
+    """
+    by_name = {name.strip().casefold(): name for name in names}
+    found = [next((by_name[key] for key in keys if key in by_name), None) for keys in _COLUMNS]
+    columns = tuple(name for name in found if name is not None)
+    return columns if len(columns) == len(_COLUMNS) else None
 
 
 def _redact_ids(
@@ -172,8 +215,10 @@ def _redact_ids(
         raise SourceError(f"{name}: {unfit.problem}") from None
 
 
-def _decode(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(stream, start=1):
+def _decode(stream: BinaryIO, name: str, limits: ReadLimits) -> Iterator[str]:
+    for number, line in enumerate(bounded_lines(stream, limits.row_bytes), start=1):
+        if line is None:
+            raise SourceError(f"{name}, line {number}: {limits.row_problem}; {ROW_HINT}")
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:

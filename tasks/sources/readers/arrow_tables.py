@@ -6,54 +6,47 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
-from tasks.sources.read_limits import BATCH_BYTES, ROW_HINT, ReadLimits
+from tasks.sources.read_limits import BATCH_BYTES, ROW_HINT, Expansion, ReadLimits
 from tasks.sources.readers.protocol import Unreadable
+from tasks.sources.readers.value_sizes import row_sizes
+
+_SIZED_ROWS = 1 << 16
+"""Rows whose sizes are found at a time: a batch of empty rows may have any number of them."""
 
 
 def iter_rows(
-    batches: Iterable[pa.RecordBatch], batch_rows: int, limits: ReadLimits
+    batches: Iterable[pa.RecordBatch], batch_rows: int, limits: ReadLimits, expansion: Expansion
 ) -> Iterator[dict[str, Any] | Unreadable]:
-    """Yield the rows of batches of any size; convert a bounded number and size of them at a time to Python values."""
-    for batch in batches:
-        ends = np.concatenate(([0], np.cumsum(_row_bytes(batch))))
+    """Yield the rows of batches of any size; convert a bounded number and size of them at a time to Python values.
+
+    Args:
+        batches: Record batches.
+        batch_rows: Maximum number of rows that are converted at a time.
+        limits: Bounds on what is read.
+        expansion: Count of the bytes that the rows have as Python values.
+
+    Raises:
+        SourceError: The rows expand too much, or a column has a type that rows cannot have.
+    """
+    for batch in (each.slice(first, _SIZED_ROWS) for each in batches for first in range(0, len(each), _SIZED_ROWS)):
+        ends = np.concatenate(([0], np.cumsum(row_sizes(batch))))
         start = 0
         while start < batch.num_rows:
             fitting = int(np.searchsorted(ends, ends[start] + BATCH_BYTES, side="right")) - 1
             if ends[start + 1] - ends[start] > limits.row_bytes:
+                expansion.add(limits.row_bytes)
                 yield Unreadable(limits.row_problem, ROW_HINT)
                 start += 1
                 continue
             stop = min(max(fitting, start + 1), start + batch_rows)
             too_large = np.flatnonzero(np.diff(ends[start : stop + 1]) > limits.row_bytes)
             stop = start + int(too_large[0]) if len(too_large) else stop
+            expansion.add(int(ends[stop] - ends[start]))
             yield from _as_rows(batch.slice(start, stop - start))
             start = stop
-
-
-def _row_bytes(batch: pa.RecordBatch) -> Any:
-    """Return the approximate size of each row as Python values, without creating them."""
-    return sum((_value_bytes(column) for column in batch.columns), np.zeros(batch.num_rows))
-
-
-def _value_bytes(array: pa.Array) -> Any:
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        sizes = np.append(_value_bytes(array.dictionary), 0.0)
-        return sizes[array.indices.fill_null(len(sizes) - 1).to_numpy(zero_copy_only=False)]
-    if pa.types.is_struct(kind):
-        return sum((_value_bytes(array.field(i)) for i in range(kind.num_fields)), np.full(len(array), 8.0))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
-        pairs = [array.keys, array.items] if pa.types.is_map(kind) else [array.values]
-        ends = np.concatenate(([0.0], np.cumsum(sum(_value_bytes(values) + 8.0 for values in pairs))))
-        offsets = array.offsets.to_numpy()
-        return ends[offsets[1:]] - ends[offsets[:-1]] + 8.0
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
-        return pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False).astype(float) + 8.0
-    return np.full(len(array), 8.0)
 
 
 def require_unique(names: Iterable[str], source_name: str) -> list[str]:

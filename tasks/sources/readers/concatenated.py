@@ -39,6 +39,7 @@ class ConcatenatedSource(RowSource):
         first = opener(files[0])
         self.text_cells = first.text_cells
         self.has_schema = first.has_schema
+        self.fills_keys = first.fills_keys
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -3,13 +3,17 @@
 The library is imported only where it is needed, because the import is slow.
 """
 
+import os
 import sys
 from collections.abc import Generator, Iterable
+from pathlib import Path
 from typing import Any
 
 from metric_core.errors import SourceError
+from metric_core.parsing.regular_files import check_folder
 from tasks.runtime.telemetry import disable_telemetry
 from tasks.runtime.wording import quote_names, suggest_nearest
+from tasks.sources.read_limits import Expansion
 from tasks.sources.readers.arrow_tables import iter_rows, require_unique
 from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.source_files import translate_read_errors
@@ -19,6 +23,7 @@ class DatasetSource(RowSource):
     """A `datasets.Dataset` with any format and selection of rows."""
 
     has_schema = True
+    fills_keys = True
 
     def __init__(self, dataset: Any, name: str) -> None:
         super().__init__(name)
@@ -33,8 +38,15 @@ class DatasetSource(RowSource):
         with translate_read_errors(self.name):
             tables = self._dataset.with_format("arrow").iter(batch_size=batch_rows)
             batches = (batch for table in tables for batch in table.to_batches())
-            for number, content in enumerate(iter_rows(batches, batch_rows, self.limits), start=1):
+            expansion = Expansion(self.limits, self._size, self.name)
+            for number, content in enumerate(iter_rows(batches, batch_rows, self.limits, expansion), start=1):
                 yield RawRow(number, content)
+
+    @property
+    def _size(self) -> int | None:
+        """The size of the files of the data set; None if it is in memory."""
+        paths = [file["filename"] for file in self._dataset.cache_files]
+        return sum(map(os.path.getsize, paths)) if paths else None
 
 
 def open_object(source: Any) -> RowSource | None:
@@ -56,6 +68,7 @@ def open_folder(path: str, split: str | None, name: str) -> RowSource:
 
     try:
         with translate_read_errors(name):
+            check_folder(Path(path))
             loaded = datasets.load_from_disk(path)
     except (ValueError, TypeError, KeyError) as error:
         raise SourceError(f"{name} cannot be read as a data set: {error}") from error

@@ -51,6 +51,8 @@ class RowSource(ABC):
     """Whether all values are texts, with lists and mappings written as text."""
     has_schema = False
     """Whether the columns are known before the rows."""
+    fills_keys = False
+    """Whether a mapping has every key of the whole table, as structs of Arrow do, with null for those of other rows."""
     skips_bad_rows = False
     """Whether bad rows are always left out and counted, because they are usual in the source."""
     limits = ReadLimits()

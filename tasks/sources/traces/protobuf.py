@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from metric_core.errors import MissingDependencyError
 from tasks.sources.bad_rows import UnfitError
-from tasks.sources.read_limits import BoundedStream, ReadLimits
+from tasks.sources.read_limits import BoundedStream, Expansion, ReadLimits
 from tasks.sources.readers.protocol import Unreadable
 
 ZSTD_MARK = b"\x28\xb5\x2f\xfd"
@@ -140,4 +140,4 @@ def _decompress(message: bytes, limits: ReadLimits, name: str) -> bytes:
     if not message.startswith(ZSTD_MARK):
         return message
     with pa.CompressedInputStream(pa.BufferReader(message), "zstd") as stream:
-        return io.BufferedReader(BoundedStream(stream, limits, len(message), name)).read()
+        return io.BufferedReader(BoundedStream(stream, Expansion(limits, len(message), name))).read()

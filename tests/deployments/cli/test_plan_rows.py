@@ -31,6 +31,32 @@ def test_rows_are_found_from_one_run_and_from_two(assay: Assay, run: str, tmp_pa
     assert by_metric["faithfulness"]["needed"]["to_pass"] == by_metric["noise_sensitivity ↓"]["needed"]["to_pass"] == 59
 
 
+@pytest.mark.parametrize("rows", [1, 19])
+@pytest.mark.parametrize("pair", [False, True])
+def test_few_rows_are_not_projected_from(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, pair: bool
+) -> None:
+    monkeypatch.setattr(compared, "ROWS", rows)
+    runs = [str(compared.write_run(tmp_path / name, 0.8)) for name in ("run", "other")[: 1 + pair]]
+    done = assay("plan", "--detect", "0.05", *(part for run in runs for part in ("--from", run)))
+    assert done.code == 2
+    assert f"has {rows} scored row{'s' * (rows > 1)}, wanted at least 20 rows to tell how much rows vary" in " ".join(
+        done.err.split()
+    )
+
+
+def test_few_groups_are_not_projected_from(assay: Assay, run: str) -> None:
+    done = assay("plan", "--detect", "0.05", "--from", run, "--by", "topic")
+    assert done.code == 2
+    assert "has 40 scored rows of 10 groups, wanted at least 20 groups" in " ".join(done.err.split())
+
+
+def test_twenty_rows_are_enough(assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compared, "ROWS", 20)
+    done = assay("plan", "--detect", "0.05", "--from", str(compared.write_run(tmp_path / "run", 0.8)), "--json")
+    assert all(metric["needed"]["to_see"] > 2 for metric in json.loads(done.out)["metrics"])
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -142,7 +142,7 @@ def test_every_kind_of_bad_row_is_named(row: Any, where: str | None, problem: st
         GOOD | {"retrieved_contexts": [""]},
         GOOD | {"reference_contexts": None},
         GOOD | {"rubrics": {}},
-        GOOD | {"retrieved_context_ids": [1, "b", 3.0]},
+        GOOD | {"retrieved_contexts": ["a", "b", "c"], "retrieved_context_ids": [1, "b", 3.0]},
         GOOD | {"retrieved_contexts": ["a", "b"], "retrieved_context_scores": [1, None]},
         GOOD | {"response": "nul \x00 character"},
         GOOD | {"anything": [{"deep": [None, float("nan")]}], "": 1},

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -354,3 +355,26 @@ def test_one_document_is_in_memory_at_a_time(tmp_path: Path, monkeypatch: pytest
         _write(tmp_path / f"{number}.json", _rows(str(number)))
     reader = read_samples(tmp_path, SourceOptions(batch_rows=1), NEEDED)
     assert [len(alive) for _ in reader] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("address", ["", "/*.jsonl", "/**/*.jsonl"])
+def test_what_is_no_regular_file_is_left_out_and_named(address: str, tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", [{"response": "a"}])
+    (tmp_path / "b.jsonl").symlink_to("a.jsonl")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for name, target in (("link", "pipe.jsonl"), ("zero", "/dev/zero"), ("lost", "nowhere"), ("loop", "loop.jsonl")):
+        (tmp_path / f"{name}.jsonl").symlink_to(target)
+    reader, table = read(f"{tmp_path}{address}", {})
+    assert column(table, "response") == ["a", "a"]
+    [warning] = reader.warnings
+    names = "'link.jsonl', 'loop.jsonl', 'lost.jsonl', 'pipe.jsonl', 'zero.jsonl'"
+    assert warning.endswith(f"FIFOs, sockets, devices and broken links are not read: {names}")
+
+
+def test_a_folder_with_nothing_but_a_fifo_has_no_readable_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(SourceError, match="without a readable file"):
+        read(tmp_path, {})
+    (tmp_path / "log.jsonl").mkdir()
+    with pytest.raises(SourceError, match="without a readable file"):
+        read(tmp_path / "log.jsonl", {})

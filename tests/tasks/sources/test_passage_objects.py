@@ -21,7 +21,7 @@ ROW = {"user_input": "Why?", "response": "So."}
         ([0.5, "high"], "item 2 is the text 'high', wanted a list of finite numbers"),
         ([True, 0.5], "item 1 is true, wanted a list of finite numbers"),
         ([float("inf"), 0.5], "item 1 is the number inf, wanted a list of finite numbers"),
-        ([0.5], "1 scores, wanted 2: one per context"),
+        ([0.5], "got a list of 1, wanted 2: one for each item of retrieved_contexts, or null"),
         (0.5, "got the number 0.5, wanted a list of finite numbers"),
     ],
 )

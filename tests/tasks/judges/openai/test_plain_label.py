@@ -95,3 +95,78 @@ def test_the_usual_reply_is_read_quickly() -> None:
     assert (answer.status, answer.votes) == (AnswerStatus.ANSWERED, ("yes",))
     assert answer.probabilities == pytest.approx({"yes": 0.75, "no": 0.25})
     assert (answer.usage.requests, answer.usage.prompt_tokens, answer.usage.untold_tokens) == (1, 9, 9)
+
+
+def reply_of(written: str, top: dict[str, float], content: str | None = None, before: tuple[str, ...] = ()) -> Reply:
+    """Return a reply whose last token has these alternatives."""
+    ranked = [{"token": token, "logprob": math.log(p)} for token, p in top.items()]
+    steps = [{"token": token, "logprob": 0.0, "top_logprobs": [{"token": token, "logprob": 0.0}]} for token in before]
+    last = {"token": written, "logprob": math.log(top[written]), "top_logprobs": ranked}
+    choice = {"message": {"content": content or written}, "logprobs": {"content": [*steps, last]}}
+    return Reply(200, {"model": "judge", "choices": [choice], "usage": {}}, 0.5)
+
+
+SPELLINGS = {"yes": 0.39, "No": 0.31, "no": 0.3}
+SAMPLED = {"yes": 0.39, "no": 0.61}
+GRADES = {"2": 0.3, "1": 0.25, " 1": 0.25, "0": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("reply", "labels", "constraint", "label", "probability"),
+    [
+        (reply_of("yes", SPELLINGS), ("yes", "no"), ChoiceConstraint.STRUCTURED_OUTPUTS, "no", 0.61),
+        (reply_of("yes", SAMPLED), ("yes", "no"), ChoiceConstraint.GUIDED_CHOICE, "no", 0.61),
+        (reply_of("yes", SPELLINGS), ("yes", "no"), ChoiceConstraint.NONE, "no", 0.61),
+        (reply_of("yes", SPELLINGS, " yes"), ("yes", "no"), ChoiceConstraint.STRUCTURED_OUTPUTS, "no", 0.61),
+        (reply_of("2", GRADES), ("0", "1", "2"), ChoiceConstraint.STRUCTURED_OUTPUTS, "1", 0.5),
+        (
+            reply_of("2", {"2": 0.4, "1": 0.6}, "score2", ("score",)),
+            ("score1", "score2"),
+            ChoiceConstraint.STRUCTURED_OUTPUTS,
+            "score1",
+            0.6,
+        ),
+        (
+            reply_of("yes", SAMPLED, '{"answer": "yes"}', ('{"', "answer", '": "')),
+            ("yes", "no"),
+            ChoiceConstraint.JSON_SCHEMA,
+            "no",
+            0.61,
+        ),
+    ],
+)
+def test_the_label_is_the_most_probable_one(
+    reply: Reply, labels: tuple[str, ...], constraint: ChoiceConstraint, label: str, probability: float
+) -> None:
+    answer = parse_choice_answer([reply], labels, 1, replace(FEATURES, choice=constraint))
+    assert answer.votes == (label,)
+    assert answer.probabilities is not None
+    assert answer.probabilities[label] == pytest.approx(probability)
+    assert answer.reply == reply.content["choices"][0]["message"]["content"]  # type: ignore[index,call-overload]
+
+
+def test_the_written_label_counts_where_probabilities_are_unknown_or_no_other_is_more_probable() -> None:
+    cut = reply_of("yes", {"yes": 0.39, "The": 0.3})
+    tied = reply_of("yes", {"no": 0.5, "yes": 0.5})
+    thought = reply_of("yes", SAMPLED, "<think>Is it so?</think>yes")
+    for reply in (cut, tied, thought):
+        assert parse_choice_answer([reply], ("yes", "no"), 1, FEATURES).votes == ("yes",)
+
+
+def test_several_votes_are_samples() -> None:
+    replies = [reply_of("yes", SAMPLED), reply_of("no", SAMPLED)]
+    answer = parse_choice_answer(replies, ("yes", "no"), 2, FEATURES)
+    assert answer.votes == ("yes", "no")
+
+
+def test_no_single_vote_contradicts_its_probabilities() -> None:
+    random = Random(12)
+    compared = 0
+    for _ in range(3000):
+        labels = random.choice(LABELS)
+        features = replace(FEATURES, choice=random.choice(list(ChoiceConstraint)))
+        answer = parse_choice_answer([make_reply(random, labels)], labels, 1, features)
+        if answer.probabilities is not None and answer.label is not None:
+            compared += 1
+            assert answer.probabilities[answer.label] == max(answer.probabilities.values())
+    assert compared > 100

@@ -64,7 +64,16 @@ def test_maps_and_structs_of_arrow_are_judgments(tmp_path: Path) -> None:
     ("given", "problem"),
     [
         ("a:2", "got the text 'a:2', wanted a mapping of passage id to grade, as {\"guide-7\": 2}"),
-        ({"a": "high"}, "the grade of judgment 1 is the text 'high', wanted a finite number"),
+        ({"a": "high"}, "judgment 1 ('a'): the grade is the text 'high', wanted a finite number"),
+        ({"a": 1, "b": None}, "judgment 2 ('b'): the grade is null, wanted a finite number"),
+        ({"a": float("nan")}, "judgment 1 ('a'): the grade is the number nan, wanted a finite number"),
+        ({"a": float("inf")}, "judgment 1 ('a'): the grade is the number inf, wanted a finite number"),
+        ({"a": 10**400}, "judgment 1 ('a'): the grade is the number 1000"),
+        ({"a": "1e999"}, "judgment 1 ('a'): the grade is the text '1e999', wanted a finite number"),
+        ([["a", None]], "judgment 1 ('a'): the grade is null, wanted a finite number"),
+        ([{"id": "a", "rel": None}], "judgment 1 ('a'): the grade is null, wanted a finite number"),
+        ('{"a": null}', "judgment 1 ('a'): the grade is null, wanted a finite number"),
+        ([["\ud83d", 1]], "character 1 of a text is half of a surrogate pair"),
         ([["a", 1], ["a", 2]], "the passage 'a' has the grades 1 and 2, wanted one grade each"),
         ([{"id": "a"}], "item 1 is the object {'id': 'a'}, wanted an id with a grade"),
         ([["a", 1], "b"], "item 2 is the text 'b', wanted an id with a grade"),
@@ -77,6 +86,29 @@ def test_other_values_make_a_bad_row(given: Any, problem: str, tmp_path: Path) -
     [bad] = reader.bad_rows
     assert bad.column == "relevance_judgments"
     assert bad.problem.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("given", "grade"),
+    [(-1, -1.0), (1.5, 1.5), (True, 1.0), (False, 0.0), ("2", 2.0), ("-0.5", -0.5), (2**70, 2.0**70)],
+)
+def test_a_grade_is_any_finite_number_in_the_data_and_in_a_file(given: Any, grade: float, tmp_path: Path) -> None:
+    rows = write_lines(tmp_path / "log.jsonl", [ROWS[0] | {"qrels": {"a": given}}])
+    assert grades(read(rows, {})[1]) == [{"a": grade}]
+    bare = write_lines(tmp_path / "bare.jsonl", [ROWS[0]])
+    judged = write_lines(tmp_path / "qrels.jsonl", [{"query_id": "q1", "passage_id": "a", "grade": given}])
+    assert grades(read(bare, {}, qrels=str(judged))[1]) == [{"a": grade}]
+
+
+def test_a_null_is_no_grade_only_where_arrow_fills_keys(tmp_path: Path) -> None:
+    rows = [{"qrels": {"a": 2, "b": None}}, {"qrels": {"a": None, "b": 1}}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
+    assert grades(read(tmp_path / "log.parquet", {})[1]) == [{"a": 2.0}, {"b": 1.0}]
+    lists = [{"qrels": [{"id": "a", "grade": 2, "rel": None}]}, {"qrels": [{"id": "a", "grade": None, "rel": None}]}]
+    pq.write_table(pa.Table.from_pylist(lists), tmp_path / "lists.parquet")
+    reader, table = read(tmp_path / "lists.parquet", {}, on_bad_row="skip")
+    assert grades(table) == [{"a": 2.0}]
+    assert [bad.problem for bad in reader.bad_rows] == ["judgment 1 ('a'): the grade is null, wanted a finite number"]
 
 
 def test_judgments_do_not_change_the_ids_of_rows(tmp_path: Path) -> None:
@@ -111,8 +143,11 @@ def test_a_file_of_qrels_is_joined_by_a_column_of_query_ids(name: str, options: 
     ("text", "problem"),
     [
         ("", "has no judgments, wanted lines with 'QUERY 0 PASSAGE GRADE'"),
-        ("q1 a 2", "line 1: 3 fields, wanted 'QUERY 0 PASSAGE GRADE'"),
-        ("q1 0 a 2\nq1 0 b high", "line 2: the grade is 'high', wanted a number"),
+        ("q1 0 a 2\n" + "x" * 5000, "line 2: the row has more than 4,096 bytes; --max-row-bytes N accepts larger rows"),
+        ("q1 a 2", "line 1: 3 fields, wanted lines with 'QUERY 0 PASSAGE GRADE'"),
+        ("q1 0 a 2\nq1 0 b high", "line 2: the grade is the text 'high', wanted a finite number"),
+        ("q1 0 a nan", "line 1: the grade is the text 'nan', wanted a finite number"),
+        (f"q1 0 a {'9' * 400}", "line 1: the grade is the text '9999.*9999', wanted a finite number"),
         ("q1 0 a 2\nq1 0 a 1", "line 2: a second grade of 'a' for the query 'q1'"),
         (
             "x1 0 a 2",
@@ -123,7 +158,26 @@ def test_a_file_of_qrels_is_joined_by_a_column_of_query_ids(name: str, options: 
 def test_a_file_of_another_form_says_what_is_wanted(text: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text(text)
     with pytest.raises(SourceError, match=problem):
-        read(write_lines(tmp_path / "log.jsonl", ROWS), {}, qrels=str(tmp_path / "qrels.txt"))
+        read(write_lines(tmp_path / "log.jsonl", ROWS), {}, qrels=str(tmp_path / "qrels.txt"), max_row_bytes=4096)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"query_id": "q1", "passage_id": "b", "grade": None}, "line 2: the grade is null, wanted a finite number"),
+        ({"query_id": "q1", "passage_id": "b", "grade": float("nan")}, "line 2: the grade is the number nan"),
+        ({"query_id": "q1", "passage_id": "b", "grade": 10**400}, "line 2: the grade is the number 1000"),
+        ({"query_id": "q1", "passage_id": None, "grade": 1}, "line 2: the id of the passage is null, wanted an id"),
+        ({"query_id": "q1", "grade": 1}, "line 2: the columns 'query_id', 'grade', wanted lines with .* or a table"),
+        ({"query_id": "q1", "passage_id": "a", "grade": 1}, "line 2: a second grade of 'a' for the query 'q1'"),
+        ("[", "line 2: invalid JSON"),
+    ],
+)
+def test_a_table_of_another_form_says_what_is_wanted(row: Any, problem: str, tmp_path: Path) -> None:
+    first = {"query_id": "q1", "passage_id": "a", "grade": 2}
+    path = write_lines(tmp_path / "qrels.jsonl", [first, row])
+    with pytest.raises(SourceError, match=problem):
+        read(write_lines(tmp_path / "log.jsonl", ROWS), {}, qrels=str(path))
 
 
 def test_a_missing_file_or_column_says_what_there_is(tmp_path: Path) -> None:
