@@ -24,7 +24,7 @@ def receive(
     names: Annotated[
         list[str] | None,
         typer.Option(
-            "--name",
+            "--host-name",
             metavar="NAME",
             help="Further name by which clients reach it, such as that of its container; can be given several times.",
         ),

@@ -107,7 +107,8 @@ def output_file(path: Path, what: str, error_class: type[AssayError] = RunFolder
         AssayError: The file cannot be written.
     """
     with translate_write_errors(f"{what} {path}", error_class):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.exists():  # what is there and is no folder is named by the error of the writing
+            path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as temporary:
             yield temporary
             if path.is_file():

@@ -95,9 +95,10 @@ def running(folder: Path, home: Path, expected: str, *arguments: str) -> Iterato
     try:
 
         def find() -> re.Match[str] | None:
-            said = log.read_text(encoding="utf-8")
-            assert process.poll() is None, said
-            return re.search(expected, said)
+            ended, said = process.poll() is not None, log.read_text(encoding="utf-8")
+            found = re.search(expected, said)
+            assert found or not ended, said
+            return found
 
         yield wait_until(find, f"what {arguments[0]} says at its start")[1]
     finally:

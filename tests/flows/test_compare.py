@@ -99,7 +99,7 @@ def test_comparison_is_shown_in_a_notebook(runs: Sequence[Path], tmp_path: Path)
     assert found._repr_markdown_() == found.markdown()
     assert "Rows that changed most" in found.report(tmp_path / "page.html").read_text(encoding="utf-8")
     with pytest.raises(RunFolderError, match="cannot be written"):
-        found.report(tmp_path / "nowhere" / "page.html")
+        found.report(tmp_path / "page.html" / "page.html")
 
 
 def test_folder_without_a_run_is_refused(tmp_path: Path, runs: Sequence[Path]) -> None:

@@ -73,4 +73,4 @@ def _rows_at_once(group: Sequence[_Chunk], batch_rows: int) -> int:
     all that its column stores.
     """
     longest = sum(chunk.total_uncompressed_size for chunk in group if _DELTA in chunk.encodings)
-    return max(1, min(batch_rows, BATCH_BYTES // max(longest, 1)))
+    return int(max(1, min(batch_rows, BATCH_BYTES // max(longest, 1))))

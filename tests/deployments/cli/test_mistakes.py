@@ -60,9 +60,13 @@ def test_unknown_metric_gets_the_list(assay: Assay) -> None:
 
 
 def test_file_that_cannot_be_written_is_named(assay: Assay, tmp_path: Path) -> None:
-    outcome = assay("init", "--out", str(tmp_path / "absent" / "assay.toml"))
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    outcome = assay("init", "--out", str(tmp_path / "file" / "assay.toml"))
     assert outcome.code == 2
-    assert outcome.err == f"error: {tmp_path / 'absent' / 'assay.toml'}: No such file or directory\n"
+    assert (
+        outcome.err
+        == f"error: the configuration {tmp_path / 'file' / 'assay.toml'} cannot be written: Not a directory\n"
+    )
 
 
 def test_home_that_cannot_be_written_is_named(assay: Assay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

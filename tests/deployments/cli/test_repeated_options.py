@@ -18,7 +18,7 @@ from tests.deployments.cli.test_options import SOURCE, parse
 
 ADDS_UP = {
     *("--from", "--metrics", "--column-map", "--refresh", "--missing-texts", "--job-variable", "--extra-args"),
-    *("--slice", "--rebuild", "--where"),
+    *("--slice", "--rebuild", "--where", "--host-name"),
 }
 TABLES = {"--container"}
 """Flags of lists that stand for one thing: words of a command."""

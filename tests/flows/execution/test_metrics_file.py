@@ -85,4 +85,4 @@ def test_later_run_replaces_the_file(folder: RunFolder, tmp_path: Path) -> None:
 def test_file_that_cannot_be_written_is_a_warning(folder: RunFolder, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     (warning,) = write_metrics_file(str(tmp_path / "file" / "assay.prom"), folder, SUBJECT)
-    assert "assay.prom could not be written: " in warning
+    assert warning.endswith("assay.prom cannot be written: Not a directory")
