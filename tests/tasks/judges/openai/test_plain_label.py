@@ -142,7 +142,7 @@ def test_the_label_is_the_most_probable_one(
     assert answer.votes == (label,)
     assert answer.probabilities is not None
     assert answer.probabilities[label] == pytest.approx(probability)
-    assert answer.reply == reply.content["choices"][0]["message"]["content"]  # type: ignore[index,call-overload]
+    assert answer.reply == reply.content["choices"][0]["message"]["content"]
 
 
 def test_the_written_label_counts_where_probabilities_are_unknown_or_no_other_is_more_probable() -> None:
