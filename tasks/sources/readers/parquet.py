@@ -72,5 +72,5 @@ def _rows_at_once(group: Sequence[_Chunk], batch_rows: int) -> int:
     A text that shares its beginning with the one before may have nearly no size of its own, but no text is larger than
     all that its column stores.
     """
-    longest = sum(chunk.total_uncompressed_size for chunk in group if _DELTA in chunk.encodings)
-    return int(max(1, min(batch_rows, BATCH_BYTES // max(longest, 1))))
+    longest: int = sum(chunk.total_uncompressed_size for chunk in group if _DELTA in chunk.encodings)
+    return max(1, min(batch_rows, BATCH_BYTES // max(longest, 1)))
