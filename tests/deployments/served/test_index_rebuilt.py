@@ -203,8 +203,9 @@ def test_second_deployment_changes_nothing(story: Story) -> None:
 def test_burst_of_events_is_one_incremental_run_of_the_newest_version(story: Story) -> None:
     accepted, *others = sorted(state_of(run)[0] for run in story.burst)
     assert (accepted, set(others)) == ("Accepted", {"Superseded"})
+    assert len(others) == 8 or programs_for_prefect() is None  # on SQLite, a busy server loses some
     (run,) = (each for each in story.burst if state_of(each)[0] == "Accepted")
-    assert any(run.run_count == 0 for run in story.burst)  # ended without a process, but for late ones
+    assert sum(run.run_count == 0 for run in story.burst) >= 5  # ended without a process, but for late ones
     assert run.parameters["version"] == "v1.10"
     current = Baselines(str(story.ground.home / "baselines")).current("handbook")
     assert current is not None
