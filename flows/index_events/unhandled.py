@@ -80,17 +80,26 @@ def find_unhandled(
     events = [each for each in _read_events(client, now, resource) if each.received <= now - grace]
     if not events:
         return []
-    listeners, refusing = read_listeners(client), deployments_of(client, REFUSAL)
+    listeners = read_listeners(client)
     taken = {name: _read_taken(client, name, now) for name in listeners}
+    heard = {event.id: listening(listeners, event.resource) for event in events}
+    found = [
+        UnhandledEvent(FLOW, name, event)
+        for event in events
+        for name in heard[event.id]
+        if not is_handled(event, taken[name])
+    ]
+    found += _find_unrefused(client, [event for event in events if not heard[event.id]], now)
+    return sorted(found, key=lambda each: each.event.received)
+
+
+def _find_unrefused(client: SyncPrefectClient, unheard: list[ArrivedEvent], now: datetime) -> list[UnhandledEvent]:
+    """Return the events that no run has refused, of those that no deployment listens to."""
+    if not unheard or not (refusing := deployments_of(client, REFUSAL)):
+        return []
     refused = [event for each in refusing for event in _read_taken(client, each.name, now)]
-    found = []
-    for event in events:
-        heard = listening(listeners, event.resource)
-        found += [UnhandledEvent(FLOW, name, event) for name in heard if not is_handled(event, taken[name])]
-        if not heard and refusing and not is_handled(event, refused):
-            best = min(refusing, key=lambda each: (not has_worker(client, each), each.name))
-            found.append(UnhandledEvent(REFUSAL, best.name, event))
-    return found
+    best = min(refusing, key=lambda each: (not has_worker(client, each), each.name))
+    return [UnhandledEvent(REFUSAL, best.name, event) for event in unheard if not is_handled(event, refused)]
 
 
 def start_unhandled(client: SyncPrefectClient, now: datetime) -> list[UnhandledEvent]:
