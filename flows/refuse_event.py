@@ -12,11 +12,12 @@ from prefect.client.schemas import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.config.deploy_options import AlertSettings
+from flows.alerting.alert import Alert, show_value
+from flows.alerting.outbox import Outbox
+from flows.config.alert_options import AlertSettings
 from flows.execution.deployed_parameters import as_deployed
 from flows.index_events.index_event import EVENT, RESOURCE, ArrivedEvent
 from flows.index_events.listeners import describe_listeners, listening, read_listeners
-from flows.monitoring.alerts import Alert, send, show_value
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 
 
@@ -46,8 +47,8 @@ def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> 
         index=show_value(arrived.payload.get("index")),
         version=show_value(arrived.payload.get("version")),
         outcome="error",
-        worse=(reason,),
+        notes=(reason,),
         flow_run=str(flow_run.id),
     )
-    send(alert, alerts or AlertSettings())
+    Outbox(alerts or AlertSettings(), None, alert.name).send(alert)
     return Failed(message=reason, data={})

@@ -15,8 +15,8 @@ from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from flows.config.deploy_options import AlertSettings
-    from flows.monitoring.alerts import Delivery
+    from flows.alerting.outbox import Delivery
+    from flows.config.alert_options import AlertSettings
 
 
 def alert(
@@ -56,10 +56,10 @@ def _send(settings: "AlertSettings") -> "tuple[Delivery, ...]":
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     if settings.block is None and not any(each.startswith("block:") for each in settings.references):
-        from flows.monitoring.alerts import send_test  # noqa: PLC0415 loads Prefect
+        from flows.alerting.outbox import send_test  # noqa: PLC0415 loads Prefect
 
         return send_test(settings)
     with use_server(start_server(assay_home()).wait()):
-        from flows.monitoring.alerts import send_test  # noqa: PLC0415 Prefect reads its settings at import
+        from flows.alerting.outbox import send_test  # noqa: PLC0415 Prefect reads its settings at import
 
         return send_test(settings)

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.watch import Recipients
-from flows.config.deploy_options import AlertSettings, EmailSettings
+from flows.config.alert_options import AlertSettings, EmailSettings
 from metric_core.errors import AssayError
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.smtp import SmtpServer

@@ -22,9 +22,8 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
-from flows.config.deploy_options import AlertSettings
+from flows.config.alert_options import AlertSettings
 from flows.execution.run_subject import RunSubject
-from flows.monitoring.alerts import link_to
 from metric_core.stages import Stage
 from tasks.prefect_support.lost_server import give_up_server
 from tasks.reports.run.summary_rows import (
@@ -64,7 +63,7 @@ def publish(folder: RunFolder, subject: RunSubject, settings: AlertSettings) -> 
     metrics = [dict(zip(SUMMARY_HEADINGS, row, strict=True)) for row in summary_rows(summary)]
     places = f"- report: `{folder.report}`\n- run folder: `{folder.path}`"
     if settings.link is not None:
-        places = f"[Report]({link_to(folder.path, folder.report.name, settings)})"
+        places = f"[Report]({settings.link_to(folder.path, folder.report.name)})"
     writers: dict[str, tuple[Callable[..., object], Any, str]] = {
         USAGE: (create_table_artifact, usage, "Questions and cost of the stages"),
         SUMMARY: (create_table_artifact, metrics, _describe(summary["rows"], verdict_line(manifest))),

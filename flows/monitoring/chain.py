@@ -18,6 +18,8 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
+from flows.alerting.alert import Alert
+from flows.alerting.outbox import Outbox
 from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
@@ -25,9 +27,8 @@ from flows.config.run_config import RunConfig
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.history_record import record_in_history
 from flows.execution.run_subject import RunSubject
-from flows.monitoring.alerts import Alert, link_to, send
 from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
-from flows.monitoring.incidents import IncidentBook, change_incidents
+from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents
 from flows.monitoring.night_alarms import NightAlarms, find_alarms
 from flows.monitoring.night_checks import find_night_incidents
 from flows.monitoring.watched import Watched
@@ -134,7 +135,8 @@ class _Chain:
         seen = _Seen(judged, alarms, incidents)
         alert = self._alert(seen, verdict, before)
         must_tell = bool(incidents.opened or incidents.recovered or (self.watched.index and verdict in _BAD))
-        told = not must_tell or send(alert, self.config.deploy.alerts).is_received
+        outbox = Outbox(self.config.deploy.alerts, self.config.history, self.watched.name)
+        told = not must_tell or outbox.send(alert).is_received
         book.write(incidents, of_gate.replaced, run_id, told=told)
         message = alert.text if verdict in _BAD else self._praise(verdict, judged, before)
         outcome = Outcome(
@@ -218,33 +220,33 @@ class _Chain:
         subject = RunSubject.of_run(self.watched.index, self.watched.version if self.watched.index else "")
         text = comparison_markdown(comparison)
         if self.config.deploy.alerts.link is not None:
-            text = f"[Comparison page]({link_to(self.folder, COMPARISON, self.config.deploy.alerts)})\n\n{text}"
+            text = f"[Comparison page]({self.config.deploy.alerts.link_to(self.folder, COMPARISON)})\n\n{text}"
         about = subject.describe("Compared with its baseline")
         create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about)
 
     def _alert(self, seen: "_Seen", verdict: Verdict, before: Baseline | None) -> Alert:
         judged, incidents = seen.judged, seen.incidents
         page = COMPARISON if judged.is_compared else REPORT
-        worse = [incident.sentence for incident in incidents.opened]
+        told = [incident.sentence for incident in incidents.opened]
+        notes: list[str] = []
         if self.watched.index:
-            worse += (sentence for sentence in judged.refusals() if sentence not in worse)
+            notes += (sentence for sentence in judged.refusals() if sentence not in told)
         if self.watched.index or any(incident.kind == "gate" for incident in incidents.opened):
-            worse += judged.worse_metrics()
+            notes += judged.worse_metrics()
         if incidents.opened:
-            worse += seen.alarms.changes
-        if worse and judged.diagnosis is not None:
-            worse.append(judged.diagnosis)
+            notes += seen.alarms.changes
+        if (told or notes) and judged.diagnosis is not None:
+            notes.append(judged.diagnosis)
         return Alert(
             name=self.watched.name,
             index=self.watched.index,
             version=self.watched.version,
             outcome=_outcome_of_alert(verdict, incidents),
-            worse=tuple(worse),
-            recovered=tuple(incident.sentence for incident in incidents.recovered),
-            continuing=() if self.watched.index else tuple(map(_since, incidents.continuing)),
+            incidents=alert_incidents(self.watched.name, incidents, with_continuing=not self.watched.index),
+            notes=tuple(notes),
             baseline=None if before is None or verdict == "accepted" else before.version,
             folder=str(self.folder),
-            report=link_to(self.folder, page, self.config.deploy.alerts),
+            report=self.config.deploy.alerts.link_to(self.folder, page),
             flow_run=str(flow_run.id),
         )
 
@@ -342,7 +344,3 @@ def _outcome_of_alert(
     if verdict in ("failed", "inconclusive", "worse"):
         return verdict
     return "attention" if incidents.is_open or not incidents.recovered else "recovered"
-
-
-def _since(incident: OutcomeIncident) -> str:
-    return f"{incident.sentence} (since {incident.since:%Y-%m-%d %H:%M})"

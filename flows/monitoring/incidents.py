@@ -4,11 +4,12 @@ Open incidents are in the history. If it cannot be used, each run tells all that
 than none.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from prefect.logging import get_run_logger
 
+from flows.alerting.alert import AlertIncident, Severity
 from metric_core.errors import AssayError
 from tasks.history.incident import IncidentFinding
 from tasks.history.incident_log import IncidentLog
@@ -51,6 +52,39 @@ def change_incidents(
         opened=tuple(incident for key, incident in now.items() if key not in earlier),
         continuing=(*again, *(incident for incident in absent if not is_over(incident))),
         recovered=tuple(incident for incident in absent if is_over(incident)),
+    )
+
+
+_SEVERITIES: Mapping[str, Severity] = {"comparison": "warning"}
+"""Severities of kinds of incidents other than error."""
+
+
+def alert_incidents(
+    name: str, incidents: OutcomeIncidents, *, with_continuing: bool = True
+) -> tuple[AlertIncident, ...]:
+    """Return the incidents of an evaluation as an alert tells them.
+
+    Args:
+        name: Name of the evaluation.
+        incidents: The changes by a run.
+        with_continuing: Whether incidents that earlier alerts were about are repeated.
+    """
+    changes: dict[Any, tuple[OutcomeIncident, ...]] = {
+        "opened": incidents.opened,
+        "continuing": incidents.continuing if with_continuing else (),
+        "resolved": incidents.recovered,
+    }
+    return tuple(
+        AlertIncident(
+            key=f"{name}/{each.key}",
+            kind=each.kind,
+            severity=_SEVERITIES.get(each.kind, "error"),
+            change=change,
+            sentence=each.sentence,
+            since=each.since,
+        )
+        for change, found in changes.items()
+        for each in found
     )
 
 

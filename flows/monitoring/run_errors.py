@@ -9,13 +9,14 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
+from flows.alerting.alert import Alert, show_value
+from flows.alerting.outbox import Outbox, Sent
 from flows.config.run_config import RunConfig
-from flows.monitoring.alerts import Alert, link_to, send, show_value
-from flows.monitoring.incidents import IncidentBook, change_incidents
+from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents
 from flows.monitoring.watched import Watched
 from metric_core.errors import AssayError, FailedCellsError
 from tasks.prefect_support.patience import is_unavailable
-from tasks.runs.outcome import OutcomeIncident
+from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
 from tasks.runs.run_folder import REPORT
 
 
@@ -50,7 +51,7 @@ class RunErrors:
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
         folder = Path(error.folder) if isinstance(error, FailedCellsError) else None
         if self.watched is None:
-            send(self._alert(reason, folder), self.config.deploy.alerts)
+            self._send(self._alert(OutcomeIncidents(), folder, reason))
             return
         incident = OutcomeIncident(
             key=f"error:{type(error).__name__}",
@@ -64,19 +65,25 @@ class RunErrors:
         other = {each.key for each in known if each.kind == "error"} - {incident.key}
         incidents = change_incidents(known, [incident], lambda _open: False, other)
         must_tell = bool(incidents.opened or self.watched.index)
-        told = not must_tell or send(self._alert(reason, folder), self.config.deploy.alerts).is_received
+        notes = () if incidents.opened else (reason,)
+        told = not must_tell or self._send(self._alert(incidents, folder, *notes)).is_received
         book.write(incidents, other, incident.run_id, told=told)
 
-    def _alert(self, reason: str, folder: Path | None) -> Alert:
+    def _send(self, alert: Alert) -> Sent:
+        return Outbox(self.config.deploy.alerts, self.config.history, alert.name).send(alert)
+
+    def _alert(self, incidents: OutcomeIncidents, folder: Path | None, *notes: str) -> Alert:
         about = self.payload if self.watched is None else {"index": self.watched.index, "version": self.watched.version}
+        name = "" if self.watched is None else self.watched.name
         has_index = self.watched is None or bool(self.watched.index)
         return Alert(
-            name="" if self.watched is None else self.watched.name,
+            name=name,
             index=show_value(about.get("index")) if has_index else "",
             version=show_value(about.get("version")),
             outcome="error",
-            worse=(reason,),
+            incidents=alert_incidents(name, incidents, with_continuing=False),
+            notes=notes,
             folder=None if folder is None else str(folder),
-            report=None if folder is None else link_to(folder, REPORT, self.config.deploy.alerts),
+            report=None if folder is None else self.config.deploy.alerts.link_to(folder, REPORT),
             flow_run=str(flow_run.id),
         )

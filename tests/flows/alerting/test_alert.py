@@ -1,13 +1,15 @@
 """Texts of alerts, and their links to pages."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from flows.config.deploy_options import AlertSettings
-from flows.monitoring.alerts import Alert, link_to
+from flows.alerting.alert import Alert, AlertIncident
+from flows.config.alert_options import AlertSettings
 
+START = datetime(2026, 11, 17, 6, tzinfo=UTC)
 FOLDER = Path("/runs/räder #1")
 
 
@@ -20,16 +22,26 @@ FOLDER = Path("/runs/räder #1")
     ],
 )
 def test_link_works_for_any_folder_name(link: str | None, found: str) -> None:
-    assert link_to(FOLDER, "page.html", AlertSettings(link=link)) == found
+    assert AlertSettings(link=link).link_to(FOLDER, "page.html") == found
 
 
 def test_alert_about_no_index_names_the_evaluation_and_what_is_over() -> None:
     alert = Alert(
         name="support",
         outcome="worse",
-        worse=("faithfulness is worse",),
-        recovered=("the judge could not be reached",),
-        continuing=("no new rows",),
+        incidents=(
+            AlertIncident(
+                key="support/a", kind="alarm", change="opened", sentence="faithfulness is worse", since=START
+            ),
+            AlertIncident(
+                key="support/b",
+                kind="error",
+                change="resolved",
+                sentence="the judge could not be reached",
+                since=START,
+            ),
+            AlertIncident(key="support/c", kind="source", change="continuing", sentence="no new rows", since=START),
+        ),
         baseline="2026-11-17 06:00",
         flow_run="1",
     )
@@ -39,9 +51,10 @@ def test_alert_about_no_index_names_the_evaluation_and_what_is_over() -> None:
         "Over:",
         "- the judge could not be reached",
         "Still open:",
-        "- no new rows",
+        "- no new rows (since 2026-11-17 06:00)",
         "The baseline stays the run of 2026-11-17 06:00.",
     ]
+    assert (alert.status, alert.severity) == ("open", "error")
     assert json.loads(json.dumps(alert.content))["recovered"] == ["the judge could not be reached"]
 
 

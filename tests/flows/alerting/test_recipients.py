@@ -3,21 +3,22 @@
 import pytest
 from pydantic import ValidationError
 
-from flows.config.deploy_options import AlertSettings
-from flows.monitoring.alerts import Alert, deliver
+from flows.alerting.alert import Alert
+from flows.alerting.recipients import recipients_of
+from flows.config.alert_options import AlertSettings
 from tests.smtp_receiver import SmtpReceiver
 
 EMAIL = {"server": "env:MAIL", "to": ["team@example.com", "chef@example.com"], "sender": "assay@example.com"}
 ALERT = Alert(
-    name="support", outcome="worse", worse=("faithfulness fell",), report="https://reports.example/r.html", flow_run="1"
+    name="support", outcome="worse", notes=("faithfulness fell",), report="https://reports.example/r.html", flow_run="1"
 )
 
 
 def test_alert_arrives_by_mail(monkeypatch: pytest.MonkeyPatch) -> None:
     with SmtpReceiver() as mailbox:
         monkeypatch.setenv("MAIL", mailbox.url)
-        (delivery,) = deliver(ALERT, AlertSettings.model_validate({"email": EMAIL}))
-    assert delivery.is_sent, delivery.reply
+        (recipient,) = recipients_of(AlertSettings.model_validate({"email": EMAIL}))
+        recipient.send(ALERT)
     (mail,) = mailbox.received
     assert (mail.sender, mail.recipients) == ("assay@example.com", ["team@example.com", "chef@example.com"])
     assert mail.subject == "evaluation support is worse than the baseline"
@@ -28,10 +29,10 @@ def test_failed_mail_is_told_without_the_password(monkeypatch: pytest.MonkeyPatc
     with SmtpReceiver() as mailbox:
         port = mailbox.port
     monkeypatch.setenv("MAIL", f"smtp://me:hunter2@127.0.0.1:{port}")
-    (delivery,) = deliver(ALERT, AlertSettings.model_validate({"email": EMAIL}))
-    assert (delivery.is_sent, delivery.channel) == (False, "email")
-    assert "ConnectionRefusedError" in delivery.reply
-    assert "hunter2" not in delivery.reply
+    (recipient,) = recipients_of(AlertSettings.model_validate({"email": EMAIL}))
+    with pytest.raises(ConnectionRefusedError) as refused:
+        recipient.send(ALERT)
+    assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize("address", ["team", "a@b.example, c@d.example", "a@b.example\nBcc: all@b.example", "@", ""])

@@ -1,0 +1,1 @@
+"""Alerts: what they say, who receives them, and how they are delivered."""

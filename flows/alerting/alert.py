@@ -1,0 +1,167 @@
+"""An alert about evaluations that nobody watches: what opened, what is over, and where to look."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+Severity: TypeAlias = Literal["critical", "error", "warning", "info"]
+Status: TypeAlias = Literal["open", "resolved"]
+
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
+"""Severities, the least first."""
+
+_OF_INDEX = {
+    "failed": "was not accepted: the gate failed",
+    "inconclusive": "was not accepted: the gate is inconclusive",
+    "worse": "is worse than the baseline",
+    "error": "could not be evaluated",
+    "attention": "needs attention",
+    "recovered": "has recovered",
+}
+_OF_EVALUATION = {
+    **_OF_INDEX,
+    "failed": "has failed its gate",
+    "inconclusive": "has an inconclusive gate",
+    "error": "could not be finished",
+}
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertIncident:
+    """An incident as an alert tells it.
+
+    Args:
+        key: Key of the incident among those of all evaluations: the name of the evaluation, a slash, and the key of
+            the incident in it. It is the same in the message that opens the incident and in the one that ends it.
+        kind: Kind of the problem, as `OutcomeIncident.kind`.
+        severity: Severity of the problem.
+        change: What became of the incident in this run: it began, went on, or ended.
+        sentence: The problem in words.
+        since: Time at which it was found first.
+        cause: The part that has changed, such as the system or the judge; empty if that is not known.
+    """
+
+    key: str
+    kind: str
+    severity: Severity = "error"
+    change: Literal["opened", "continuing", "resolved"]
+    sentence: str
+    since: datetime
+    cause: str = ""
+
+    @property
+    def status(self) -> Status:
+        """Whether the incident is open after the run."""
+        return "resolved" if self.change == "resolved" else "open"
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The incident as JSON."""
+        return {**asdict(self), "status": self.status, "since": self.since.isoformat(timespec="seconds")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """An alert about an evaluation, which may be about a version of an index.
+
+    Args:
+        name: Name of the evaluation; empty if only the index is known.
+        index: Id of the index; empty if the evaluation is about none.
+        version: Version that did not become the baseline, or the time at which the run started.
+        outcome: Outcome of the gate, "failed" or "inconclusive"; "worse" for an alarm of the sequential tests; "error"
+            for a run that could not be finished; "attention" for anything else that is wrong; "recovered" if all that
+            was wrong is over; "test" for a message that tests the recipients.
+        incidents: Incidents that the run opened, found again and found over.
+        notes: Further sentences on what got worse and what has changed.
+        baseline: The version that stays the baseline.
+        folder: The run folder; None if there is none.
+        report: URL of the report, or of the comparison with the baseline.
+        flow_run: Id of the flow run.
+        time: Time at which the run found all this.
+    """
+
+    name: str = ""
+    index: str = ""
+    version: str = ""
+    outcome: Literal["failed", "inconclusive", "worse", "error", "attention", "recovered", "test"]
+    incidents: tuple[AlertIncident, ...] = ()
+    notes: tuple[str, ...] = ()
+    baseline: str | None = None
+    folder: str | None = None
+    report: str | None = None
+    flow_run: str
+    time: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+
+    @property
+    def status(self) -> Status:
+        """Whether anything is wrong after the run."""
+        is_open = any(incident.status == "open" for incident in self.incidents)
+        return "open" if is_open or self.outcome != "recovered" else "resolved"
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of the worst incident that is open."""
+        found = [incident.severity for incident in self.incidents if incident.status == "open"]
+        return max(found, key=SEVERITIES.index, default="info" if self.outcome in ("recovered", "test") else "error")
+
+    @property
+    def title(self) -> str:
+        """The alert in one line."""
+        if self.outcome == "test":
+            return "test of the alerts of rag-assay: nothing has happened"
+        if self.index:
+            return f"index {self.index}, version {self.version} {_OF_INDEX[self.outcome]}"
+        return f"evaluation {self.name} {_OF_EVALUATION[self.outcome]}"
+
+    @property
+    def text(self) -> str:
+        """The alert as plain text."""
+        lists = self._lists
+        lines = [self.title, *(f"- {sentence}" for sentence in lists["worse"])]
+        for heading, name in (("Over:", "recovered"), ("Still open:", "continuing")):
+            lines += [heading, *(f"- {sentence}" for sentence in lists[name])] if lists[name] else []
+        if self.baseline is not None:
+            what = "version" if self.index else "the run of"
+            lines.append(f"The baseline stays {what} {self.baseline}.")
+        if self.report is not None:
+            lines.append(f"Report: {self.report}")
+        return "\n".join(lines)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The alert as JSON; chat services show `text`."""
+        return {
+            "title": self.title,
+            "text": self.text,
+            "status": self.status,
+            "severity": self.severity,
+            **{name: value for name, value in asdict(self).items() if name != "notes"},
+            "time": self.time.isoformat(timespec="seconds"),
+            "incidents": [incident.content for incident in self.incidents],
+            **self._lists,
+        }
+
+    @property
+    def _lists(self) -> dict[str, list[str]]:
+        return {
+            "worse": [*self._sentences("opened"), *self.notes],
+            "recovered": [*self._sentences("resolved")],
+            "continuing": [*self._sentences("continuing")],
+        }
+
+    def _sentences(self, change: str) -> Iterator[str]:
+        for incident in self.incidents:
+            if incident.change == change:
+                since = f" (since {incident.since:%Y-%m-%d %H:%M})" if change == "continuing" else ""
+                yield f"{incident.sentence}{since}"
+
+
+def show_value(value: Any) -> str:
+    """Return an index or a version as an alert names it, even if it is missing or invalid.
+
+    >>> show_value("v1"), show_value(None), show_value(True)
+    ('v1', '?', 'True')
+    """
+    return "?" if value is None else str(value)[:_SHOWN] or "?"

@@ -1,0 +1,130 @@
+"""Declare the recipients of alerts."""
+
+import re
+from pathlib import Path
+from typing import Annotated, TypeAlias
+from urllib.parse import quote
+
+from pydantic import AfterValidator
+
+from tasks.options.option import Option, OptionGroup
+from tasks.runtime.credentials import check_reference, refuse_secrets
+
+_ADDRESS = re.compile(r"[^\s@,;:<>()\[\]\"\\]+@[^\s@,;:<>()\[\]\"\\]+")
+
+
+def _check_address(address: str) -> str:
+    """Return an e-mail address after checking its form, because it becomes a part of a message's header."""
+    if _ADDRESS.fullmatch(address) is None:
+        raise ValueError(f"an e-mail address must have the form name@host, got {address!r}")
+    return address
+
+
+Address: TypeAlias = Annotated[str, AfterValidator(_check_address)]
+
+
+class EmailSettings(OptionGroup):
+    """Mailbox that alerts are sent to."""
+
+    server: Annotated[
+        Annotated[str, AfterValidator(check_reference)],
+        Option(
+            "Reference to the URL of an SMTP server, env:NAME or block:NAME: smtp://USER:PASSWORD@HOST or smtps://.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["env:ASSAY_SMTP"],
+        ),
+    ]
+    to: Annotated[
+        tuple[Address, ...],
+        Option(
+            "Addresses of the recipients.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            min_length=1,
+            examples=[["team@example.com"]],
+        ),
+    ]
+    sender: Annotated[
+        Address,
+        Option(
+            "Address of the sender.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["assay@example.com"],
+        ),
+    ]
+
+
+class AlertSettings(OptionGroup):
+    """Recipients of alerts about runs that were not accepted, that got worse, or that could not be finished."""
+
+    webhook: Annotated[
+        Annotated[str, AfterValidator(check_reference)] | None,
+        Option(
+            "Reference to the URL that alerts are posted to as JSON: env:NAME, or block:NAME for a Secret block.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+        ),
+    ] = None
+    file: Annotated[
+        str | None,
+        Option(
+            "File of alerts, one JSON object per line. Default: ASSAY_HOME/alerts.jsonl if no other target is set.",
+            path=True,
+            may_hold_secret=False,
+            affects_scores=False,
+        ),
+    ] = None
+    block: Annotated[
+        str | None,
+        Option(
+            "Notification block of the Prefect server, as type/name.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["slack-webhook/rag"],
+        ),
+    ] = None
+    email: Annotated[
+        EmailSettings | None,
+        Option(
+            "Mailbox that alerts are sent to: its SMTP server, recipients and sender.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=[{"server": "env:ASSAY_SMTP", "to": ["team@example.com"], "sender": "assay@example.com"}],
+        ),
+    ] = None
+    link: Annotated[
+        Annotated[str, AfterValidator(refuse_secrets)] | None,
+        Option(
+            "URL of a run folder for links in alerts, with {folder} or {name} in it.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["https://reports.example/{name}"],
+        ),
+    ] = None
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The references to the secrets of the recipients."""
+        email = None if self.email is None else self.email.server
+        return tuple(each for each in (self.webhook, email) if each is not None)
+
+    def link_to(self, folder: Path, page: str) -> str:
+        """Return the URL of a page of a run folder; a file URL without `link`.
+
+        Args:
+            folder: The run folder.
+            page: The name of the page in it.
+        """
+        if self.link is None:
+            return (folder / page).as_uri()
+        link = self.link.replace("{folder}", quote(str(folder))).replace("{name}", quote(folder.name))
+        return f"{link.rstrip('/')}/{page}"
