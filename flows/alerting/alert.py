@@ -37,7 +37,7 @@ class AlertIncident:
             the incident in it. It is the same in the message that opens the incident and in the one that ends it.
         kind: Kind of the problem, as `OutcomeIncident.kind`.
         severity: Severity of the problem.
-        change: What became of the incident in this run: it began, went on, or ended.
+        change: Change of the incident by the run.
         sentence: The problem in words.
         since: Time at which it was found first.
         cause: The part that has changed, such as the system or the judge; empty if that is not known.
