@@ -1,0 +1,252 @@
+"""The server, the workers and the receivers of a month, and the nights of an evaluation in it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event
+from typing import Any, TypeVar
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import DeploymentFilter
+from prefect.client.schemas.objects import FlowRun
+
+from benchmarks.month.ledger import Entry, Expected
+from benchmarks.month.receivers import Hooks, Message
+from benchmarks.month.world import World
+from deployments.registry.apply import Place, apply
+from flows.config.run_config import RunConfig
+from tests.prefect_servers import worker
+from tests.smtp_receiver import SmtpReceiver
+from tests.tasks.judges.openai.fake_server import FakeServer
+
+Found = TypeVar("Found")
+
+POOL = "nights"
+_TIMEOUT_SECONDS = 900.0
+
+
+@dataclass
+class Month:
+    """A server with its workers and receivers, shared by all evaluations.
+
+    Args:
+        folder: Folder of everything.
+        url: API URL of the Prefect server.
+        interval: Minutes between two nights of an evaluation.
+        hooks: Receiver by HTTP.
+        mailbox: Receiver by SMTP.
+    """
+
+    folder: Path
+    url: str
+    interval: int
+    hooks: Hooks
+    mailbox: SmtpReceiver
+    entries: list[Entry] = field(default_factory=list)
+    is_over: Event = field(default_factory=Event)
+
+    def environment(self, name: str) -> dict[str, str]:
+        """Return the variables that the configuration of an evaluation refers to."""
+        return {
+            "ASSAY_HOME": str(self.folder / "home"),
+            f"HOOK_{name}": self.hooks.url("alerts", name),
+            f"ESCALATION_{name}": self.hooks.url("escalations", name),
+            f"BEAT_{name}": self.hooks.url("beats", name),
+            "MAIL": self.mailbox.url,
+        }
+
+    def say(self, text: str) -> None:
+        """Print what happens, with the time."""
+        print(f"{datetime.now(UTC):%H:%M:%S}  {text}", flush=True)
+
+
+@dataclass
+class Worker:
+    """The worker of a pool, which a story can stop."""
+
+    month: Month
+    pool: str
+    environment: Mapping[str, str]
+    pid: int = 0
+    _running: ExitStack = field(default_factory=ExitStack)
+
+    def start(self, limit: str = "4") -> None:
+        """Start the worker."""
+        settings = {**self.environment, "PREFECT_WORKER_LIMIT": limit}
+        self.pid = self._running.enter_context(
+            worker(self.month.url, self.pool, self.month.folder / f"worker-{self.pool}", settings)
+        )
+
+    def stop(self) -> None:
+        """Kill the worker and its runs."""
+        self._running.close()
+
+
+@dataclass
+class Nights:
+    """The nights of an evaluation.
+
+    Args:
+        month: Server and receivers.
+        name: Name of the evaluation.
+        world: System, data and judge.
+        server: Server of the judge.
+        pool: Name of the work pool.
+        at: Minute of the interval at which its runs are due.
+    """
+
+    month: Month
+    name: str
+    world: World
+    server: FakeServer
+    pool: str = POOL
+    at: int = 0
+    suffix: str = ""
+    number: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+    deploy_options: dict[str, Any] = field(default_factory=dict)
+    last: FlowRun | None = None
+    _seen: int = 0
+
+    @property
+    def history(self) -> str:
+        """The database of the history of this evaluation."""
+        return str(self.month.folder / f"history-{self.name}.db")
+
+    def config(self) -> dict[str, Any]:
+        """Return the configuration of the evaluation."""
+        deploy = {
+            "cron": f"{self.at}-59/{self.month.interval} * * * *",
+            "late_minutes": 0.25,
+            "baselines": str(self.month.folder / f"baselines-{self.name}"),
+            "alerts": {
+                "webhook": f"env:HOOK_{self.name}",
+                "email": {"server": "env:MAIL", "to": [f"{self.name}@example.com"], "sender": "assay@example.com"},
+            },
+            **self.deploy_options,
+        }
+        server = {"urls": [self.server.url], "max_retries": 1, "unavailable_timeout": 3, "timeout": 20}
+        return {
+            "name": self.name,
+            "source": str(self.world.source),
+            "metrics": ["faithfulness"],
+            "history": self.history,
+            "history_page": str(self.month.folder / f"page-{self.name}.html"),
+            "judge": {"backend": "server", "server": server},
+            "deploy": deploy,
+            **self.options,
+        }
+
+    def deploy(self, **deploy_options: Any) -> None:
+        """Deploy the evaluation, or deploy it again with other options."""
+        self.deploy_options |= deploy_options
+        place = Place(
+            pool=self.pool, job_variables={"working_dir": str(self.month.folder)}, suffix=self.suffix or f"-{self.name}"
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in self.month.environment(self.name).items():
+                patch.setenv(name, value)
+            apply(RunConfig.model_validate(self.config()), place)
+
+    def runs(self) -> list[FlowRun]:
+        """Return the runs of the schedule that have ended, oldest first."""
+        wanted = DeploymentFilter.model_validate({"name": {"any_": [f"monitor-{self.name}"]}})
+        with get_client(sync_client=True) as client:
+            found = client.read_flow_runs(deployment_filter=wanted, limit=200)
+        ended = (each for each in found if each.state is not None and each.state.is_final() and each.run_count)
+        return sorted(ended, key=lambda run: run.end_time or run.created or datetime.now(UTC))
+
+    def running(self) -> FlowRun | None:
+        """Return the run that is going on."""
+        wanted = DeploymentFilter.model_validate({"name": {"any_": [f"monitor-{self.name}"]}})
+        with get_client(sync_client=True) as client:
+            found = client.read_flow_runs(deployment_filter=wanted, limit=200)
+        return next((each for each in found if each.state is not None and each.state.is_running()), None)
+
+    def night(
+        self, what: str = "", *expected: tuple[Expected, ...], fault: bool = False, write: bool = True, state: str = ""
+    ) -> FlowRun:
+        """Wait for the end of the next run, and note what people must be told of it.
+
+        Args:
+            what: What happens on this night; a quiet night without it.
+            expected: Changes that people must be told of.
+            fault: Whether something goes wrong.
+            write: Whether the system writes new responses.
+            state: Name of the final state that is expected; any without it.
+        """
+        self.number += 1
+        if write:
+            self.world.write(self.number)
+        entry = self.note(what or "a quiet night", *expected, fault=fault)
+        run: FlowRun = self.wait(self._next, f"the end of night {self.number} ({entry.what})")
+        assert run.state is not None
+        entry.state, entry.ended, self.last = run.state.name or "", datetime.now(UTC), run
+        short = (run.state.message or "").partition("\n")[0][:150]
+        self.month.say(f"{self.name} {self.number}, {entry.what}: {entry.state}: {short}")
+        if state and entry.state != state:
+            self.month.say(f"{self.name} {self.number}: UNEXPECTED STATE {entry.state}, expected {state}")
+        return run
+
+    def note(self, what: str, *expected: tuple[Expected, ...], fault: bool = True) -> Entry:
+        """Note what people must be told of, from now on."""
+        entry = Entry(self.name, what, fault, tuple(each for group in expected for each in group), datetime.now(UTC))
+        self.month.entries.append(entry)
+        return entry
+
+    def skip_ended(self) -> None:
+        """Leave out the runs that have ended meanwhile."""
+        self._seen = len(self.runs())
+
+    def wait(self, look: Callable[[], Found | None], what: str) -> Found:
+        """Wait for something; a month that hangs is no result."""
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            if found := look():
+                return found
+            time.sleep(1)
+        raise RuntimeError(f"{self.name}: waited in vain for {what}")
+
+    def wait_for_message(self, key: str, what: str) -> Message:
+        """Wait for a message that the server sends about an incident."""
+        since = datetime.now(UTC)
+
+        def look() -> Message | None:
+            found = (each for each in self.month.hooks.messages if each.evaluation == self.name)
+            return next((each for each in found if each.time >= since and any(key in k for k, _ in each.changes)), None)
+
+        return self.wait(look, what)
+
+    def pass_time(self, nights: float) -> None:
+        """Let the time of some nights pass."""
+        time.sleep(nights * timedelta(minutes=self.month.interval).total_seconds())
+
+    def assay(self, *arguments: str, config: Mapping[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command of rag-assay in the folder of the month, with a file of the configuration if one is given."""
+        program = [sys.executable, "-m", "rag_assay", *arguments]
+        if config is not None:
+            path = self.month.folder / f"{self.name}.yaml"
+            path.write_text(json.dumps(config), encoding="utf-8")
+            program.append(str(path))
+        environment = {**os.environ, **self.month.environment(self.name), "PREFECT_API_URL": self.month.url}
+        done = subprocess.run(
+            program, cwd=self.month.folder, env=environment, capture_output=True, text=True, check=False
+        )
+        last = (done.stderr or done.stdout).strip().rpartition("\n")[2][:150]
+        self.month.say(f"{self.name}: assay {' '.join(arguments)}: {done.returncode} {last}")
+        return done
+
+    def _next(self) -> FlowRun | None:
+        runs = self.runs()
+        if len(runs) <= self._seen:
+            return None
+        self._seen += 1
+        return runs[self._seen - 1]
