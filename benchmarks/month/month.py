@@ -161,7 +161,12 @@ class Nights:
         wanted = DeploymentFilter.model_validate({"name": {"any_": [f"monitor-{self.name}"]}})
         with get_client(sync_client=True) as client:
             found = client.read_flow_runs(deployment_filter=wanted, limit=200)
-        ended = (each for each in found if each.state is not None and each.state.is_final() and each.run_count)
+        # A run that has crashed is resumed, or given up as Failed.
+        ended = (
+            each
+            for each in found
+            if each.state is not None and each.state.is_final() and not each.state.is_crashed() and each.run_count
+        )
         return sorted(ended, key=lambda run: run.end_time or run.created or datetime.now(UTC))
 
     def running(self) -> FlowRun | None:
