@@ -18,15 +18,12 @@ from flows.evaluate import run_evaluation
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.run_subject import name_monitored_run
 from flows.monitoring.chain import ChainResult, Verdict, run_chain
-from flows.monitoring.missed_runs import STATE, end_overdue_runs
+from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
 from flows.monitoring.run_errors import RunErrors
 from flows.monitoring.watched import Watched
 from metric_core.errors import ConfigError
 from tasks.prefect_support.patience import crash_without_server, is_unavailable
 from tasks.runs.outcome import Trigger
-
-_SCHEDULED = "auto-scheduled"
-"""Tag that Prefect gives to the runs of a schedule."""
 
 _STATES: Mapping[Verdict, str] = {
     "accepted": "Accepted",
@@ -86,7 +83,7 @@ def run_monitor(config: RunConfig) -> ChainResult:
 
 
 def _find_trigger() -> Trigger:
-    return "schedule" if _SCHEDULED in (flow_run.tags or ()) else "hand"
+    return "schedule" if SCHEDULED in (flow_run.tags or ()) else "hand"
 
 
 def _evaluate(config: RunConfig, watched: Watched, baseline: Path | None) -> Path:

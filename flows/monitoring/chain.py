@@ -37,7 +37,7 @@ from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
 from tasks.history.catalogue import Catalogue
-from tasks.history.recorded_run import RecordedRun
+from tasks.history.recorded_run import COMPLETED, RecordedRun
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.baselines import Baseline, Baselines
@@ -86,7 +86,8 @@ def run_chain(config: RunConfig, watched: Watched, evaluate: Callable[[Path | No
     before = store.current(watched.key)
     if _is_superseded(watched, before):
         return _report_superseded(watched, before)
-    folder = evaluate(_find_folder(store, before)[0])
+    with watched.start.applied():
+        folder = evaluate(_find_folder(store, before)[0])
     before = store.current(watched.key)  # another run may have been accepted meanwhile
     if _is_superseded(watched, before):
         return _report_superseded(watched, before, folder)
@@ -165,11 +166,11 @@ class _Chain:
         """Return the monitored runs before this one, oldest first; none if the history cannot be read."""
         own = FinishedRun(self.folder).run_id
         try:
-            recorded = Catalogue(self.config.history).runs(self.watched.name, last=_RUNS_READ)
+            recorded = Catalogue(self.config.history).runs(self.watched.name, last=_RUNS_READ, statuses=(COMPLETED,))
         except AssayError as error:
             get_run_logger().warning("alarms need the nights before, which are not known: %s", error)
             return []
-        return [run for run in recorded if run.run_id != own and run.outcome is not None and run.status == "completed"]
+        return [run for run in recorded if run.run_id != own and run.outcome is not None]
 
     def _find_alarms(self, before: Baseline | None, runs: Sequence[RecordedRun]) -> NightAlarms:
         """Look for metrics that have become worse than the baseline; versions of an index are gated one by one."""

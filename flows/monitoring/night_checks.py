@@ -10,6 +10,7 @@ from flows.monitoring.source_checks import find_source_incidents
 from flows.monitoring.watched import Watched
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import STARTED
 from tasks.runs.outcome import OutcomeIncident
 
 _RUNS = 400
@@ -30,7 +31,7 @@ def find_night_incidents(config: RunConfig, watched: Watched, folder: Path, run_
     if watched.trigger != "schedule":
         return []
     try:
-        runs = Catalogue(config.history).runs(watched.name, last=_RUNS)
+        runs = Catalogue(config.history).runs(watched.name, last=_RUNS, statuses=STARTED)
         found = find_source_incidents(config, folder, runs, watched.announced)
     except AssayError as error:
         get_run_logger().warning("unchanged data and missed runs are not looked for: %s", error, exc_info=False)

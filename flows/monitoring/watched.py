@@ -13,6 +13,7 @@ from tasks.runs.baselines import EVALUATIONS, Baseline
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.index_versions import IndexVersion
 from tasks.runs.outcome import Trigger
+from tasks.runs.run_start import RunStart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,11 @@ class Watched:
     def place(self) -> IndexVersion:
         """The place of the run among the versions."""
         return IndexVersion(self.version, self.announced)
+
+    @property
+    def start(self) -> RunStart:
+        """The start of the current flow run: a late one was due when its schedule says."""
+        return RunStart(self.trigger, flow_run.scheduled_start_time or self.announced)
 
     @property
     def title(self) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -22,6 +23,7 @@ from metric_core.errors import BadRowsError, ConfigError, FailedCellsError, RunF
 from tasks.history.catalogue import Catalogue
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
+from tasks.runs.run_start import RunStart
 from tests.tasks.builders import fails, says, script
 from tests.tasks.exports.otlp_receiver import OtlpReceiver, attributes_of
 from tests.waiting import wait_until
@@ -95,8 +97,11 @@ def test_runs_are_recorded_in_the_history(run: Path, tmp_path: Path) -> None:
     assert {each.slice_column for each in recorded.metrics} == {"", "topic"}
     history, page = tmp_path / "mine.db", tmp_path / "pages" / "{name}.html"
     own: dict[str, Any] = {"history": str(history), "name": "own", "history_page": str(page)}
-    evaluate(tmp_path, system_version="7", out=str(tmp_path / "second"), **own)
+    start = RunStart("schedule", datetime(2026, 11, 18, 6, tzinfo=UTC))
+    with start.applied():
+        evaluate(tmp_path, system_version="7", out=str(tmp_path / "second"), **own)
     (second,) = Catalogue(str(history)).runs("own")
+    assert (second.trigger, second.due, recorded.trigger, recorded.due) == (start.trigger, start.due, "", None)
     assert second.versions["system"] == "7"
     assert "second" in (tmp_path / "pages" / "own.html").read_text()
 

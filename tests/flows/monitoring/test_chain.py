@@ -1,5 +1,6 @@
 """The chain of a monitored run: what becomes the baseline, what people are told, and what the run folder says."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from metric_core.errors import JudgeError
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.outcome import read_outcome
 from tasks.runs.run_folder import COMPARISON
+from tasks.runs.run_start import start_entry
 from tests.flows.monitoring.conftest import Nights
 
 pytestmark = [pytest.mark.prefect]
@@ -101,6 +103,19 @@ def test_data_that_stay_the_same_are_told_once_by_scheduled_nights(nights: Night
         nights.run(stages=other)
         (alert,) = nights.alerts()
         assert (alert["outcome"], len(alert["recovered"])) == ("recovered", 1)
+
+
+def test_history_says_what_started_a_run_and_when_it_was_due(nights: Nights) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    nights.run()
+    with tags("auto-scheduled"):
+        nights.run()
+    first, second = nights.history.runs("support")
+    assert (first.trigger, second.trigger) == ("hand", "schedule")
+    assert first.due is not None
+    assert second.due is not None
+    assert before <= first.due <= second.due <= datetime.now(UTC)
+    assert start_entry() is None
 
 
 def test_message_that_nobody_received_is_sent_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
