@@ -28,7 +28,7 @@ _OF_INDEX = {
 _OF_EVALUATION = {
     **_OF_INDEX,
     "failed": "has failed its gate",
-    "inconclusive": "has an inconclusive gate",
+    "inconclusive": "is inconclusive",
     "error": "could not be finished",
 }
 _SHOWN = 100

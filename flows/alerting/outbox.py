@@ -7,12 +7,13 @@ if none can be reached, the alert is appended to a file.
 from dataclasses import dataclass
 
 import httpx
+from prefect.context import FlowRunContext
 from prefect.events import emit_event
-from prefect.logging import get_run_logger
 
 from flows.alerting.alert import Alert
 from flows.alerting.recipients import Recipient, default_file, recipients_of
 from flows.config.alert_options import AlertSettings
+from tasks.prefect_support.run_log import run_logger
 
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
@@ -24,11 +25,11 @@ class Sent:
 
     Args:
         is_received: True if a recipient accepted it, or if there is none and it was written to the default file.
-        failed: A sentence for each recipient that could not be reached.
+        undelivered: A sentence for each recipient that could not be reached.
     """
 
     is_received: bool
-    failed: tuple[str, ...] = ()
+    undelivered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,15 @@ class Outbox:
         if len(failed) == len(deliveries):
             default_file().send(alert)
         _emit(alert)
-        logger = get_run_logger()
+        logger = run_logger()
         logger.error(alert.text)
         for sentence in failed:
             logger.error(sentence)
         return Sent(not deliveries or len(failed) < len(deliveries), failed)
+
+    def resend(self) -> Sent:
+        """Send what recipients have not accepted."""
+        return Sent(True)
 
 
 def send_test(settings: AlertSettings) -> tuple[Delivery, ...]:
@@ -106,4 +111,5 @@ def _deliver(recipient: Recipient, alert: Alert) -> Delivery:
 
 def _emit(alert: Alert) -> None:
     resource = f"rag.index.{alert.index}" if alert.index else f"rag.evaluation.{alert.name}"
-    emit_event(EVENT, resource={"prefect.resource.id": resource}, payload=alert.content)
+    if FlowRunContext.get() is not None:
+        emit_event(EVENT, resource={"prefect.resource.id": resource}, payload=alert.content)

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, model_validator
 
@@ -10,7 +11,7 @@ from flows.config.alert_options import AlertSettings
 from flows.config.event_options import EventSettings
 from flows.config.gate_file import KEPT_AT_LEAST, CoverageSettings, GateChoice, GateSettings, RegressionSettings
 from tasks.options.option import Option, OptionGroup
-from tasks.runtime.credentials import refuse_secrets
+from tasks.runtime.credentials import check_reference, is_reference, refuse_secrets
 
 _INTERVAL = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?")
 _SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(days=366)
@@ -55,6 +56,15 @@ def default_gate() -> GateSettings:
         coverage=(CoverageSettings(paired_at_least=KEPT_AT_LEAST),),
         inconclusive="passed",
     )
+
+
+def _check_heartbeat(address: str) -> str:
+    if is_reference(address):
+        return check_reference(address)
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("the heartbeat must be an http(s) URL, or the name of one: env:NAME or block:NAME")
+    return refuse_secrets(address)
 
 
 class DeploySettings(EventSettings):
@@ -206,6 +216,16 @@ class DeploySettings(EventSettings):
             may_hold_secret=True,
             affects_scores=False,
             examples=["s3://bucket/baselines"],
+        ),
+    ] = None
+    heartbeat: Annotated[
+        Annotated[str, AfterValidator(_check_heartbeat)] | None,
+        Option(
+            "URL that is called after each good run: env:NAME, block:NAME, or http(s) without a secret.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["env:ASSAY_HEARTBEAT"],
         ),
     ] = None
     alerts: Annotated[

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flows.config.gate_file import KEPT_AT_LEAST, GateSettings
 from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
+from flows.monitoring.incidents import UNDECIDED
 from flows.monitoring.source_checks import ROWS, Loss, find_losses
 from metric_core.errors import AssayError, NotComparableError
 from metric_core.gates.rules import Check, GateResult, Outcome
@@ -275,7 +276,7 @@ def _outcome_check(check: Check) -> OutcomeCheck:
 def _incident_keys(check: Check) -> tuple[str, str]:
     """Return the keys of the incidents that a check failed, and that it is inconclusive."""
     subject = f"{check.kind}:{check.subject}:{check.rule}"
-    return f"{_GATE}failed:{subject}", f"{_GATE}inconclusive:{subject}"
+    return f"{_GATE}failed:{subject}", f"{UNDECIDED}{subject}"
 
 
 def _describe_check(check: Check) -> str:

@@ -19,7 +19,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
-from tasks.history.recorded_run import RecordedRun
+from tasks.history.recorded_run import RecordedRun, missed_run_id
 from tasks.prefect_support.paging import PAGE, read_flow_runs
 from tasks.prefect_support.patience import wait_for_server
 from tasks.runs.outcome import OutcomeIncident
@@ -33,6 +33,7 @@ STATE = "Missed"
 SCHEDULED = "auto-scheduled"
 """Tag that Prefect gives to the runs of a schedule."""
 
+_NOT_STARTED = "it was due, and nothing started it"
 _MOST_DATES = 500
 _SHOWN = 5
 
@@ -88,6 +89,19 @@ class MissedRuns:
             run_id: Id of the run that says so.
         """
         return OutcomeIncident(key=KEY, kind="missed", sentence=self.sentence, since=self.runs[0].due, run_id=run_id)
+
+    def entries(self, name: str) -> list[RecordedRun]:
+        """Return the missed runs as entries of the history.
+
+        Args:
+            name: Name of the evaluation.
+        """
+        return [
+            RecordedRun.without_results(
+                str(run.flow_run or missed_run_id(name, run.due)), name, run.due, "missed", _NOT_STARTED, "schedule"
+            )
+            for run in self.runs
+        ]
 
 
 @dataclass(frozen=True, slots=True)

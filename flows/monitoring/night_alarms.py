@@ -59,7 +59,14 @@ class NightAlarms:
         """
         now = datetime.now(UTC)
         return tuple(
-            OutcomeIncident(key=alarm_key(alarm), kind="alarm", sentence=alarm.sentence, since=now, run_id=run_id)
+            OutcomeIncident(
+                key=alarm_key(alarm),
+                kind="alarm",
+                sentence=alarm.sentence,
+                since=now,
+                run_id=run_id,
+                cause=alarm.cause or "",
+            )
             for alarm in self.alarms
         )
 
@@ -141,7 +148,7 @@ def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair) -> OutcomeAlarm
     found = finder.find(alarm.stream.metric, rows)
     if found.system is not None and found.judge is not None and found.system.mean + found.judge.mean >= 0:
         standing = outcome_alarm(alarm)
-        return standing.model_copy(update={"sentence": f"{standing.sentence}; {_REGAINED}"})
+        return standing.model_copy(update={"sentence": f"{standing.sentence}; {_REGAINED}", "is_regained": True})
     if found.cause is Cause.UNKNOWN and not finder.has_evidence:
         return outcome_alarm(alarm)
     return outcome_alarm(alarm, found.cause.value, found.reason)

@@ -6,6 +6,7 @@ from pathlib import Path
 from prefect.logging import get_run_logger
 
 from flows.config.run_config import RunConfig
+from flows.execution.history_record import record_without_results
 from flows.monitoring.gating import Judged
 from flows.monitoring.missed_runs import find_missed_runs
 from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_source_incidents
@@ -48,4 +49,8 @@ def find_night_incidents(
     found = [each for each in found if is_scheduled or each.key != UNCHANGED or UNCHANGED in open_keys]
     found += find_loss_incidents(judged.kept, judged.least_kept, run, judged.same_baseline(earlier), open_keys)
     missed = find_missed_runs(runs) if is_scheduled and runs else None
-    return found if missed is None else [*found, missed.incident(run.run_id)]
+    if missed is None:
+        return found
+    for warning in record_without_results(config.history, missed.entries(watched.name)):
+        get_run_logger().warning(warning)
+    return [*found, missed.incident(run.run_id)]

@@ -63,7 +63,8 @@ class Watched:
     @property
     def start(self) -> RunStart:
         """The start of the current flow run: a late one was due when its schedule says."""
-        return RunStart(self.trigger, flow_run.scheduled_start_time or self.announced)
+        due = self.announced if flow_run.id is None else flow_run.scheduled_start_time or self.announced
+        return RunStart(self.trigger, datetime.fromtimestamp(due.timestamp(), UTC))  # Prefect has times of its own
 
     @property
     def title(self) -> str:

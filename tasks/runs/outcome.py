@@ -75,6 +75,7 @@ class OutcomeAlarm(_Part):
         drop: Least and largest size of the drop.
         cause: The part that has changed; None if no anchor rows were judged.
         slice: Column and value of the rows that the alarm is about; None for all rows.
+        is_regained: Whether the run has regained the drop, so that another such run ends the alarm.
     """
 
     metric: str
@@ -83,6 +84,7 @@ class OutcomeAlarm(_Part):
     drop: tuple[float, float] | None = None
     cause: Cause | None = None
     slice: dict[str, str] | None = None
+    is_regained: bool = False
 
 
 class OutcomeKept(_Part):
@@ -106,17 +108,20 @@ class OutcomeIncident(_Part):
 
     Args:
         key: Name of the incident among those of an evaluation: an incident is open once at a time.
-        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, or missed runs.
+        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, missed runs, a baseline that
+            cannot be compared with, or an entry of the history that could not be written.
         sentence: The incident in words.
-        since: Time at which it was found.
-        run_id: Id of the run that found it.
+        since: Time at which it was found first.
+        run_id: Id of the run that found it first.
+        cause: The part that has changed, such as the system or the judge; empty while it is not known.
     """
 
     key: str
-    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison"]
+    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison", "record"]
     sentence: str
     since: datetime
     run_id: str = ""
+    cause: str = ""
 
 
 class OutcomeIncidents(_Part):
@@ -159,6 +164,7 @@ class Outcome(_Part):
         message: The outcome in words.
         incidents: Incidents that the run opened, found open and ended.
         kept: What the run has of the rows and values of its baseline; None if it was not compared with one.
+        undelivered: A sentence for each recipient that has not accepted the messages about the evaluation.
         baselines: Folder or URL of the accepted baselines; None means ASSAY_HOME/baselines.
     """
 
@@ -179,6 +185,7 @@ class Outcome(_Part):
     message: str = ""
     incidents: OutcomeIncidents = OutcomeIncidents()
     kept: OutcomeKept | None = None
+    undelivered: tuple[str, ...] = ()
     baselines: str | None = None
 
 
