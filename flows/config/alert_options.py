@@ -111,12 +111,6 @@ class AlertSettings(OptionGroup):
         ),
     ] = None
 
-    @property
-    def references(self) -> tuple[str, ...]:
-        """The references to the secrets of the recipients."""
-        email = None if self.email is None else self.email.server
-        return tuple(each for each in (self.webhook, email) if each is not None)
-
     def link_to(self, folder: Path, page: str) -> str:
         """Return the URL of a page of a run folder; a file URL without `link`.
 
