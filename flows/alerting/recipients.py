@@ -16,7 +16,7 @@ from prefect.blocks.abstract import NotificationBlock, NotificationError
 from prefect.blocks.core import Block
 
 from flows.alerting.alert import Alert
-from flows.config.alert_options import AlertSettings, EmailSettings
+from flows.config.alert_options import EmailSettings, RecipientOptions
 from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
@@ -181,7 +181,7 @@ RECIPIENTS: Mapping[str, Callable[[Any], Recipient]] = {
 """Name of the option in `deploy.alerts` -> the recipient that its value declares."""
 
 
-def recipients_of(settings: AlertSettings) -> tuple[Recipient, ...]:
+def recipients_of(settings: RecipientOptions) -> tuple[Recipient, ...]:
     """Return the recipients of a configuration.
 
     Args:

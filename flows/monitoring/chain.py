@@ -137,7 +137,7 @@ class _Chain:
         alert = self._alert(seen, verdict, before)
         must_tell = bool(incidents.opened or incidents.recovered or (self.watched.index and verdict in _BAD))
         outbox = Outbox(self.config.deploy.alerts, self.config.history, self.watched.name)
-        told = not must_tell or outbox.send(alert).is_received
+        told = (outbox.send(alert) if must_tell else outbox.resend()).is_received
         book.write(incidents, of_gate.replaced, run_id, told=told)
         message = alert.text if verdict in _BAD else self._praise(verdict, judged, before)
         outcome = Outcome(

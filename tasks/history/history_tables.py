@@ -86,7 +86,7 @@ MESSAGES = Table(
     UniqueConstraint("name", "recipient", "alert_id", name="assay_history_messages_once"),
     Index("assay_history_messages_by_state", "name", "state"),
 )
-"""One row per alert and recipient, in the order of `number`. `holder` is the sender that may send it until `held_until`."""
+"""One row per alert and recipient, in the order of `number`. Until `held_until` only `holder` may send it."""
 
 SILENCES = Table(
     "assay_history_silences",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Executable, Row, delete, func, or_, select, update
 
 from tasks.history.history_database import HistoryDatabase
 from tasks.history.history_tables import MESSAGES
@@ -72,8 +72,10 @@ class MessageLog(HistoryDatabase):
         url: Address of the database, as in the option `history`; None means a file in ASSAY_HOME.
     """
 
-    def put(self, name: str, alerts: Iterable[tuple[str, str, Mapping[str, Any]]], state: State, at: datetime) -> int:
-        """Write messages, all or none, and return how many there were not yet.
+    def put(
+        self, name: str, alerts: Iterable[tuple[str, str, Mapping[str, Any]]], state: State, at: datetime
+    ) -> set[tuple[str, str]]:
+        """Write messages, all or none, except for those that there are.
 
         Args:
             name: Name of the evaluation.
@@ -81,30 +83,42 @@ class MessageLog(HistoryDatabase):
             state: State of the messages.
             at: Present time.
 
+        Returns:
+            Recipient and identity of the messages that are new.
+
         Raises:
             ConfigError: The database cannot be used.
         """
         fixed = {"name": name, "state": state, "created": at.timestamp(), "tries": 0, "reply": ""}
-        rows = [
-            {**fixed, "recipient": recipient, "alert_id": alert_id, "content": dict(content)}
+        rows = {
+            (recipient, alert_id): {**fixed, "recipient": recipient, "alert_id": alert_id, "content": dict(content)}
             for recipient, alert_id, content in alerts
-        ]
+        }
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> set[tuple[str, str]]:
             old = MESSAGES.c.ended < (at - _KEPT).timestamp()
             connection.execute(delete(MESSAGES).where(MESSAGES.c.name == name, old))
             insertion = self.database.insert(MESSAGES).on_conflict_do_nothing()
-            return sum(connection.execute(insertion.values(row)).rowcount for row in rows)
+            return {key for key, row in rows.items() if connection.execute(insertion.values(row)).rowcount}
 
         with self.translate_errors("written"):
             return self.database.write(work)
 
-    def messages(self, name: str, recipients: Collection[str] | None = None) -> list[Message]:
+    def messages(
+        self,
+        name: str,
+        recipients: Collection[str] | None = None,
+        *,
+        state: State | None = None,
+        alert_id: str | None = None,
+    ) -> list[Message]:
         """Return the messages about an evaluation, oldest first.
 
         Args:
             name: Name of the evaluation.
             recipients: Names of recipients; None for all.
+            state: State of the messages; None for any.
+            alert_id: Identity of an alert; None for all.
 
         Raises:
             ConfigError: The database cannot be used.
@@ -112,16 +126,26 @@ class MessageLog(HistoryDatabase):
         query = select(MESSAGES).where(MESSAGES.c.name == name).order_by(MESSAGES.c.number)
         if recipients is not None:
             query = query.where(MESSAGES.c.recipient.in_(recipients))
+        if state is not None:
+            query = query.where(MESSAGES.c.state == state)
+        if alert_id is not None:
+            query = query.where(MESSAGES.c.alert_id == alert_id)
         with self.translate_errors("read"):
             return self.database.read(lambda connection: [_message(row) for row in connection.execute(query)])
 
-    def recipients(self, name: str) -> set[str]:
-        """Return the names of all recipients of messages about an evaluation, present and former.
+    def last_recipients(self, name: str, suffix: str) -> set[str]:
+        """Return the recipients of the latest alert about an evaluation.
+
+        Args:
+            name: Name of the evaluation.
+            suffix: End of the names of recipients that are not looked at.
 
         Raises:
             ConfigError: The database cannot be used.
         """
-        query = select(MESSAGES.c.recipient).where(MESSAGES.c.name == name).distinct()
+        own = [MESSAGES.c.name == name, MESSAGES.c.recipient.not_like(f"%{suffix}")]
+        last = select(MESSAGES.c.alert_id).where(*own).order_by(MESSAGES.c.number.desc()).limit(1)
+        query = select(MESSAGES.c.recipient).where(*own, MESSAGES.c.alert_id == last.scalar_subquery())
         with self.translate_errors("read"):
             return set(self.database.read(lambda connection: connection.execute(query).scalars().all()))
 
@@ -229,19 +253,18 @@ class MessageLog(HistoryDatabase):
         """
         self._change([MESSAGES.c.holder == holder], {"holder": None, "held_until": None})
 
-    def drop(self, name: str, present: Collection[str], at: datetime) -> list[Message]:
-        """Drop the messages to recipients that there are no longer, and return them.
+    def drop(self, name: str, present: Collection[str]) -> list[Message]:
+        """Delete what waits for recipients that there are no longer, and return it.
 
         Args:
             name: Name of the evaluation.
             present: Names of the recipients.
-            at: Present time.
 
         Raises:
             ConfigError: The database cannot be used.
         """
         gone = [MESSAGES.c.recipient.not_in(present), MESSAGES.c.state.in_(("waiting", "silenced"))]
-        return self._change([MESSAGES.c.name == name, *gone], {"state": "dropped", "ended": at.timestamp()})
+        return self._execute(delete(MESSAGES).where(MESSAGES.c.name == name, *gone).returning(MESSAGES))
 
     def give_up(self, name: str, *, before: datetime, most: int, at: datetime) -> list[Message]:
         """Give up messages that wait for too long, and return them.
@@ -284,10 +307,12 @@ class MessageLog(HistoryDatabase):
         )
 
     def _change(self, where: Sequence[ColumnElement[bool]], values: Mapping[str, Any]) -> list[Message]:
+        return self._execute(update(MESSAGES).where(*where).values(**values).returning(MESSAGES))
+
+    def _execute(self, change: Executable) -> list[Message]:
         """Change messages, and return them, oldest first."""
-        changing = update(MESSAGES).where(*where).values(**values).returning(MESSAGES)
         with self.translate_errors("written"):
-            rows = self.database.write(lambda connection: connection.execute(changing).all())
+            rows = self.database.write(lambda connection: connection.execute(change).all())
         return sorted(map(_message, rows), key=lambda each: each.number)
 
 

@@ -98,7 +98,10 @@ class OperatorLog(HistoryDatabase):
 
         def work(connection: Connection) -> int:
             removed = connection.execute(delete(SILENCES).where(own, SILENCES.c.begins >= now)).rowcount
-            return removed + connection.execute(update(SILENCES).where(own, SILENCES.c.ends > now).values(ends=now)).rowcount
+            return (
+                removed
+                + connection.execute(update(SILENCES).where(own, SILENCES.c.ends > now).values(ends=now)).rowcount
+            )
 
         with self.translate_errors("written"):
             return self.database.write(work)
