@@ -76,7 +76,7 @@ class DeliveryRound:
             rows += [(name, self.alert) for name in self._own]
             rows += self._ends(self.alert)
         added = self._write(rows, state)
-        self._drop()
+        self._drop()  # last, because they say what is open
         return self.alert is not None and any(alert_id == self.alert.id for _, alert_id in added)
 
     def end_silence(self) -> list[Alert]:
@@ -138,7 +138,7 @@ class DeliveryRound:
         return self.log.put(self.name, contents, state, self.now)
 
     def _drop(self) -> None:
-        """Delete the messages to recipients that are not in the configuration any more, after what they say is known."""
+        """Delete the messages to recipients that are not in the configuration any more."""
         if not self.name:  # alerts about no evaluation are of several configurations
             return
         for gone in self.log.drop(self.name, [*self._own, *self._further]):

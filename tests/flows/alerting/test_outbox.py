@@ -6,15 +6,18 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
+from unittest.mock import Mock
 
 import pytest
 
-from flows.alerting import delivery, delivery_round
+from flows.alerting import delivery, delivery_round, outbox
 from flows.alerting.alert import Alert
 from flows.alerting.outbox import Outbox
 from flows.alerting.recipients import RecipientError
+from flows.config.alert_options import AlertSettings
 from tasks.history.alert_log import AlertLog
 from tests.flows.alerting.conftest import START, Box, Nights
+from tests.json_endpoint import JsonEndpoint
 
 
 def filed(folder: Path) -> list[str]:
@@ -45,6 +48,23 @@ def test_a_recipient_that_refused_gets_both_messages_in_order_once_it_works(nigh
     assert nights.webhook.take() == [("opened", "gate"), ("resolved", "gate")]
     nights.run()
     assert (nights.webhook.take(), nights.email.take()) == ([], [])
+
+
+def test_a_webhook_that_was_down_gets_what_it_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("emit_event", "get_run_logger"):
+        monkeypatch.setattr(outbox, name, Mock())
+    is_down = True
+    with JsonEndpoint(lambda _content, _before: (500 if is_down else 204, b"")) as webhook:
+        monkeypatch.setenv("HOOK", webhook.url)
+        settings = AlertSettings(webhook="env:HOOK", file=str(tmp_path / "told.jsonl"))
+        box = Outbox(settings, str(tmp_path / "history.db"), "support")
+        for run in ("1", "2"):
+            webhook.received.clear()
+            box.send(Alert(name="support", outcome="attention", notes=(f"note of {run}",), flow_run=run))
+            is_down = False
+    assert [each["worse"] for each in webhook.received] == [["note of 1"], ["note of 2"]]
+    told = (tmp_path / "told.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["worse"] for line in told] == [["note of 1"], ["note of 2"]]
 
 
 def test_a_recipient_is_tried_again_in_the_run(nights: Nights) -> None:
