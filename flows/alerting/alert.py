@@ -88,6 +88,7 @@ class Alert:
         report: URL of the report, or of the comparison with the baseline.
         flow_run: Id of the flow run, or of an attempt that no flow run was made for.
         time: Time at which the run found all this.
+        remark: A sentence on the message itself, such as why it is late.
     """
 
     name: str = ""
@@ -101,6 +102,7 @@ class Alert:
     report: str | None = None
     flow_run: str
     time: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+    remark: str = ""
 
     @property
     def id(self) -> str:
@@ -151,6 +153,7 @@ class Alert:
             what = "version" if self.index else "the run of"
             lines.append(f"The baseline stays {what} {self.baseline}.")
         lines += [f"{name}: {url}" for name, url in self.links.items()]
+        lines += [self.remark] if self.remark else []
         return "\n".join(lines)
 
     @property

@@ -8,7 +8,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from flows.config.deploy_options import DeploySettings, parse_interval
+from flows.config.deploy_options import DeploySettings
+from flows.config.intervals import parse_interval
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError
 from metric_core.statistics.alarms import NIGHTS_OF_YEAR, Alarm, AlarmSettings
