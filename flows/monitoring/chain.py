@@ -85,7 +85,7 @@ def run_chain(config: RunConfig, watched: Watched, evaluate: Callable[[Path | No
     before = store.current(watched.key)
     if _is_superseded(watched, before):
         return _report_superseded(watched, before)
-    with watched.start.applied():
+    with watched.start.apply():
         folder = evaluate(_find_folder(store, before)[0])
     before = store.current(watched.key)  # another run may have been accepted meanwhile
     if _is_superseded(watched, before):

@@ -98,7 +98,7 @@ def test_runs_are_recorded_in_the_history(run: Path, tmp_path: Path) -> None:
     history, page = tmp_path / "mine.db", tmp_path / "pages" / "{name}.html"
     own: dict[str, Any] = {"history": str(history), "name": "own", "history_page": str(page)}
     start = RunStart("schedule", datetime(2026, 11, 18, 6, tzinfo=UTC))
-    with start.applied():
+    with start.apply():
         evaluate(tmp_path, system_version="7", out=str(tmp_path / "second"), **own)
     (second,) = Catalogue(str(history)).runs("own")
     assert (second.trigger, second.due, recorded.trigger, recorded.due) == (start.trigger, start.due, "", None)
