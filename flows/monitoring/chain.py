@@ -24,7 +24,7 @@ from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.history_record import record_in_history
-from flows.execution.run_subject import RunSubject
+from flows.execution.metrics_file import write_metrics_file
 from flows.monitoring.alerts import Alert, link_to, send
 from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import IncidentBook, change_incidents
@@ -42,7 +42,7 @@ from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.baselines import Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import Outcome, OutcomeBaseline, OutcomeIncident, OutcomeIncidents, write_outcome
-from tasks.runs.run_folder import COMPARISON, REPORT
+from tasks.runs.run_folder import COMPARISON, REPORT, RunFolder
 from tasks.runtime.atomic_files import write_output
 
 Verdict: TypeAlias = Literal["accepted", "passed", "inconclusive", "failed", "worse", "superseded"]
@@ -216,7 +216,7 @@ class _Chain:
 
     def _publish(self, comparison: RunComparison) -> None:
         write_output(self.folder / COMPARISON, comparison_page(comparison), "the comparison")
-        subject = RunSubject.of_run(self.watched.index, self.watched.version if self.watched.index else "")
+        subject = self.watched.subject
         text = comparison_markdown(comparison)
         if self.config.deploy.alerts.link is not None:
             text = f"[Comparison page]({link_to(self.folder, COMPARISON, self.config.deploy.alerts)})\n\n{text}"
@@ -269,7 +269,9 @@ class _Chain:
 
     def _record(self, outcome: Outcome) -> None:
         write_outcome(self.folder, outcome)
-        for warning in record_in_history(self.config.history, self.folder):
+        watched, run = self.watched, RunFolder(self.folder)
+        unrecorded = record_in_history(self.config.history, self.folder)
+        for warning in (*unrecorded, *write_metrics_file(self.config, watched.name, watched.subject, run)):
             get_run_logger().warning(warning)
 
 

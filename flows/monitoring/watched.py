@@ -8,6 +8,7 @@ from typing import Literal
 from prefect.runtime import flow_run
 
 from flows.config.run_config import RunConfig
+from flows.execution.run_subject import RunSubject
 from tasks.history.run_entry import evaluation_name
 from tasks.runs.baselines import EVALUATIONS, Baseline
 from tasks.runs.finished_run import FinishedRun
@@ -64,6 +65,11 @@ class Watched:
     def start(self) -> RunStart:
         """The start of the current flow run: a late one was due when its schedule says."""
         return RunStart(self.trigger, flow_run.scheduled_start_time or self.announced)
+
+    @property
+    def subject(self) -> RunSubject:
+        """The subject of its artifacts and of its metrics file."""
+        return RunSubject.of_run(self.index, self.version if self.index else "")
 
     @property
     def title(self) -> str:

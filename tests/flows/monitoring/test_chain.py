@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prefect import tags
@@ -116,6 +117,21 @@ def test_history_says_what_started_a_run_and_when_it_was_due(nights: Nights) -> 
     assert second.due is not None
     assert before <= first.due <= second.due <= datetime.now(UTC)
     assert start_entry() is None
+
+
+def test_metrics_file_of_a_monitored_run_counts_it_and_its_incidents(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = nights.folder / "assay.prom"
+    config = nights.configuration().model_copy(update={"metrics_file": str(file)})
+    monkeypatch.setattr(nights, "configuration", lambda: config)
+    entries: dict[str, Any] = {"bad_row_count": 0, "seconds": 1.0, "failures": [], "stages": {}}
+    with tags("auto-scheduled"):
+        nights.run(**entries)
+        assert 'assay_open_incidents{deployment="",index=""} 0.0' in file.read_text(encoding="utf-8")
+        _, outcome = nights.run(0.2, **entries)
+    written = file.read_text(encoding="utf-8")
+    assert f'assay_open_incidents{{deployment="",index=""}} {len(outcome.incidents.opened)}.0' in written
 
 
 def test_message_that_nobody_received_is_sent_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
