@@ -11,7 +11,7 @@ from metric_core.errors import ConfigError
 from tasks.history.availability import Availability
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import Incident
-from tasks.history.recorded_run import COMPLETED, RecordedRun
+from tasks.history.recorded_run import COMPLETED, MISSED, RecordedRun
 from tasks.reports.history.history_text import describe_outcome, format_availability
 from tasks.reports.history.history_view import Links, find_pages, history_view, link_pages
 from tasks.reports.page import render_page
@@ -72,7 +72,8 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
     content = {
         "name": name,
         "version": version("rag-assay"),
-        "runs": len(runs),
+        "started": sum(run.status != MISSED for run in runs),
+        "missed": sum(run.status == MISSED for run in runs),
         "first": format_timestamp(runs[0].created.isoformat()),
         "last": format_timestamp(runs[-1].created.isoformat()),
         "outcome": describe_outcome(runs[-1]),
