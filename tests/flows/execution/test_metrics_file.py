@@ -106,7 +106,8 @@ def write_history(config: RunConfig, tmp_path: Path) -> datetime:
     """Record nights before now: finished, failed, finished with too few scores, missed; return the first one's time."""
     history, now = Catalogue(config.history), datetime.now(UTC).replace(microsecond=0)
     days = [now - timedelta(days=number) for number in (4, 3, 2, 1)]
-    entries = [{"created": day.isoformat(), "start": {"trigger": "schedule", "due": day.isoformat()}} for day in days]
+    starts = [{"trigger": "schedule", "due": day.isoformat()} for day in days]
+    entries: list[dict[str, Any]] = [{"created": start["due"], "start": start} for start in starts]
     history.record(write_run(tmp_path / "first", 0, **entries[0]))
     history.add(RecordedRun.without_results("flow-run", "nightly", days[1], "failed", "no file", "schedule"))
     history.record(write_run(tmp_path / "third", 2, failures=["too few scores"], **entries[2]))

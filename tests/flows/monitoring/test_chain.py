@@ -1,6 +1,6 @@
 """The chain of a monitored run: what becomes the baseline, what people are told, and what the run folder says."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,12 @@ from prefect import tags
 from flows.monitor import monitor, run_monitor
 from flows.monitoring.acceptance import accept_run
 from metric_core.errors import JudgeError
+from tasks.history.recorded_run import RecordedRun
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.outcome import read_outcome
 from tasks.runs.run_folder import COMPARISON
 from tasks.runs.run_start import start_entry
-from tests.flows.monitoring.conftest import Nights
+from tests.flows.monitoring.conftest import START, Nights
 
 pytestmark = [pytest.mark.prefect]
 
@@ -117,6 +118,29 @@ def test_history_says_what_started_a_run_and_when_it_was_due(nights: Nights) -> 
     assert second.due is not None
     assert before <= first.due <= second.due <= datetime.now(UTC)
     assert start_entry() is None
+
+
+def test_missed_runs_do_not_crowd_out_the_nights_before(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alarms, the comparison with the run before and the check for unchanged answers look at runs with results."""
+    monkeypatch.setattr("flows.monitoring.chain._RUNS_READ", 3)
+    monkeypatch.setattr("flows.monitoring.night_checks._RUNS", 3)
+    nights.deploy["stale_days"] = 0.9
+    same = {"samples": {"digests": ["a"]}}
+
+    def miss(after: datetime) -> None:
+        for hour in range(1, 9):
+            due = after + timedelta(hours=hour)
+            run = RecordedRun.without_results(f"missed-{due}", "support", due, "missed", "no worker", "schedule")
+            nights.history.add(run)
+
+    with tags("auto-scheduled"):
+        for level in (0.8, 0.8, 0.2):
+            _, outcome = nights.run(level, stages=same)
+            miss(START + timedelta(days=len(nights.folders) - 1))
+        assert {alarm.metric for alarm in outcome.alarms} == {"faithfulness", "noise_sensitivity"}
+        assert any(incident.kind == "source" for incident in outcome.incidents.opened)
+        _, outcome = nights.run(0.8, stages=same)
+    assert any(sentence.startswith("faithfulness: from") for sentence in outcome.since_last)
 
 
 def test_metrics_file_of_a_monitored_run_counts_it_and_its_incidents(
