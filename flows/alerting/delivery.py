@@ -8,10 +8,10 @@ from itertools import count
 from threading import Thread
 
 import httpx
-from prefect.logging import get_run_logger
 
 from flows.alerting.alert import Alert
 from flows.alerting.recipients import Recipient, RecipientError, default_file
+from tasks.prefect_support.run_log import run_logger
 from tasks.runtime.retry import Backoff
 
 BACKOFF = Backoff(first=1.0, longest=10.0)
@@ -113,4 +113,4 @@ def write_to_file(alert: Alert) -> None:
     """
     done = try_once(default_file(), alert)
     if not done.is_sent:
-        get_run_logger().error(f"the alert cannot be written to the file of alerts: {done.reply}")
+        run_logger().error(f"the alert cannot be written to the file of alerts: {done.reply}")

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 
-from prefect.logging import get_run_logger
-
 from flows.alerting import delivery
 from flows.alerting.alert import Alert
 from flows.alerting.delivery import Delivery
@@ -20,6 +18,7 @@ from metric_core.errors import AssayError
 from tasks.history.alert_log import AlertLog
 from tasks.history.incident import Incident
 from tasks.history.message_log import Message, State
+from tasks.prefect_support.run_log import run_logger
 
 LEASE_SECONDS = 60.0
 """Time after which another run may send a message, because the one that was to send it is dead."""
@@ -142,7 +141,7 @@ class DeliveryRound:
         if not self.name:  # alerts about no evaluation are of several configurations
             return
         for gone in self.log.drop(self.name, [*self._own, *self._further]):
-            get_run_logger().warning(
+            run_logger().warning(
                 f"a message of {gone.created:%Y-%m-%d %H:%M} is not sent: the {gone.recipient} is not in deploy.alerts "
                 "any more"
             )
@@ -168,7 +167,7 @@ class DeliveryRound:
         for name, error in delivery.run_beside(works, deadline).items():
             if not isinstance(error, AssayError):
                 raise error
-            get_run_logger().error(f"it is not known whether the {name} got its messages: {error}")
+            run_logger().error(f"it is not known whether the {name} got its messages: {error}")
 
     def _send(self, name: str, recipient: Recipient, deadline: float) -> None:
         """Send a recipient its messages, oldest first; stop at one that another try may deliver."""

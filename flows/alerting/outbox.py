@@ -24,6 +24,7 @@ from flows.config.alert_options import AlertSettings
 from metric_core.errors import AssayError
 from tasks.history.alert_log import AlertLog
 from tasks.history.operator_log import Silence
+from tasks.prefect_support.run_log import run_logger
 
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""

@@ -1,9 +1,9 @@
 """Record a run in the history when it ends, and write the page of its evaluation again."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from flows.config.history_options import history_page_path
+from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
@@ -27,12 +27,12 @@ def record_in_history(history: str | None, folder: Path) -> tuple[str, ...]:
         same.
     """
     try:
-        return record_run_of(history, folder)
+        return record_surely(history, folder)
     except NotRecordedError as error:
         return (str(error),)
 
 
-def record_run_of(history: str | None, folder: Path) -> tuple[str, ...]:
+def record_surely(history: str | None, folder: Path) -> tuple[str, ...]:
     """Record a run as `record_in_history` does, but raise an error if it cannot be recorded.
 
     Args:
@@ -46,42 +46,41 @@ def record_run_of(history: str | None, folder: Path) -> tuple[str, ...]:
         NotRecordedError: The run cannot be recorded.
     """
     try:
+        catalogue, run = Catalogue(history), read_run(folder)
+        catalogue.add(run)
         page = (RunFolder(folder).read_json(MANIFEST).get("config") or {}).get("history_page")
-        return _record(history, [read_run(folder)], page)
     except AssayError as error:
         advice = f"`assay history --rebuild {folder}` records it"
         raise NotRecordedError(f"the run was not recorded in the history; {advice}. {error}") from error
+    return _write_page(catalogue, run.name, page)
 
 
-def record_without_results(
-    history: str | None, runs: Iterable[RecordedRun], page: str | None = None
-) -> tuple[str, ...]:
-    """Record runs that were missed, or failed before they had a run folder, and write the page of the history again.
+def record_without_results(config: RunConfig, *runs: RecordedRun) -> tuple[str, ...]:
+    """Record monitored runs without run folders; if their configuration names a page of the history, write that again.
 
     Args:
-        history: Address of the history, as in the option; None for the default.
-        runs: The runs, all of one evaluation.
-        page: The option `history_page`.
+        config: Configuration of the runs.
+        *runs: The runs, made by `RecordedRun.without_results`.
 
     Returns:
-        Warnings if the runs cannot be recorded or the page cannot be written.
+        Warnings if a run cannot be recorded or the page cannot be written.
     """
     try:
-        return _record(history, runs, page)
+        catalogue = Catalogue(config.history)
+        for run in runs:
+            catalogue.add(run)
     except AssayError as error:
-        return (f"a run without results was not recorded in the history. {error}",)
+        return (f"the run was not recorded in the history. {error}",)
+    return _write_page(catalogue, runs[-1].name, config.history_page)
 
 
-def _record(history: str | None, runs: Iterable[RecordedRun], page: str | None) -> tuple[str, ...]:
-    catalogue, names = Catalogue(history), set[str]()
-    for run in runs:
-        catalogue.add(run)
-        names.add(run.name)
+def _write_page(catalogue: Catalogue, name: str, page: str | None) -> tuple[str, ...]:
+    if page is None:
+        return ()
+    from tasks.reports.history.history_page import write_history_page  # noqa: PLC0415 few runs have a page
+
     try:
-        for name in names if page is not None else ():
-            from tasks.reports.history.history_page import write_history_page  # noqa: PLC0415 few runs have a page
-
-            write_history_page(catalogue, name, history_page_path(str(page), name))
+        write_history_page(catalogue, name, history_page_path(page, name))
     except AssayError as error:
         return (f"the page of the history was not written. {error}",)
     return ()

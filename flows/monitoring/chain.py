@@ -22,8 +22,8 @@ from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
 from flows.execution.gated_comparison import CompareOptions, compare_runs
-from flows.execution.history_record import NotRecordedError, record_in_history, record_run_of
-from flows.execution.run_subject import RunSubject
+from flows.execution.history_record import NotRecordedError, record_in_history, record_surely
+from flows.execution.metrics_file import write_metrics_file
 from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
 from flows.monitoring.messages import Findings, Verdict
@@ -42,7 +42,7 @@ from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.baselines import Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import Outcome, OutcomeBaseline, OutcomeIncident, OutcomeIncidents, write_outcome
-from tasks.runs.run_folder import COMPARISON
+from tasks.runs.run_folder import COMPARISON, RunFolder
 from tasks.runtime.atomic_files import write_output
 
 _NOT_RECORDED = "not recorded"
@@ -88,7 +88,7 @@ def run_chain(teller: Teller, watched: Watched, evaluate: Callable[[Path | None]
     before = _read_baseline(store, teller, watched)
     if _is_superseded(watched, before):
         return _end_superseded(teller, watched, before)
-    with watched.start.applied():
+    with watched.start.apply():
         folder = evaluate(_find_folder(store, before)[0])
     before = _read_baseline(store, teller, watched)  # another run may have been accepted meanwhile
     if _is_superseded(watched, before):
@@ -177,7 +177,7 @@ class _Chain:
         """
         try:
             write_outcome(self.folder, outcome)
-            record_run_of(self.config.history, self.folder)
+            record_surely(self.config.history, self.folder)
         except (NotRecordedError, RunFolderError) as error:
             sentence = f"the first run does not become the baseline: {error}"
             now = datetime.now(UTC)
@@ -240,7 +240,7 @@ class _Chain:
 
     def _publish(self, comparison: RunComparison) -> None:
         write_output(self.folder / COMPARISON, comparison_page(comparison), "the comparison")
-        subject = RunSubject.of_run(self.watched.index, self.watched.version if self.watched.index else "")
+        subject = self.watched.subject
         text = comparison_markdown(comparison)
         if self.config.deploy.alerts.link is not None:
             text = f"[Comparison page]({self.config.deploy.alerts.link_to(self.folder, COMPARISON)})\n\n{text}"
@@ -254,7 +254,9 @@ class _Chain:
 
     def _record(self, outcome: Outcome) -> None:
         write_outcome(self.folder, outcome)
-        for warning in record_in_history(self.config.history, self.folder):
+        watched, run = self.watched, RunFolder(self.folder)
+        unrecorded = record_in_history(self.config.history, self.folder)
+        for warning in (*unrecorded, *write_metrics_file(self.config, watched.name, watched.subject, run)):
             get_run_logger().warning(warning)
 
 

@@ -51,6 +51,6 @@ def find_night_incidents(
     missed = find_missed_runs(runs) if is_scheduled and runs else None
     if missed is None:
         return found
-    for warning in record_without_results(config.history, missed.entries(watched.name)):
+    for warning in record_without_results(config, *missed.entries(watched.name)):
         get_run_logger().warning(warning)
     return [*found, missed.incident(run.run_id)]

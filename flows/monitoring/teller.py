@@ -20,6 +20,7 @@ from flows.alerting.recipients import recipients_of
 from flows.config.loading import check_options, options_to_tell
 from flows.config.run_config import RunConfig
 from flows.execution.history_record import record_without_results
+from flows.execution.metrics_file import write_metrics_file
 from flows.monitoring.heartbeat import call_heartbeat
 from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents, error_key
 from flows.monitoring.watched import Watched
@@ -160,7 +161,8 @@ class Teller:
         )
         details = {"undelivered": list(undelivered)} if undelivered else {}
         run = replace(run, source=self.watched.dataset, details=details)
-        for warning in record_without_results(self.config.history, [run], self.config.history_page):
+        unrecorded = record_without_results(self.config, run)
+        for warning in (*unrecorded, *write_metrics_file(self.config, self.name, self.watched.subject, None)):
             run_logger().warning(warning)
 
 

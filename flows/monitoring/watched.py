@@ -8,6 +8,7 @@ from typing import Literal
 from prefect.runtime import flow_run
 
 from flows.config.run_config import RunConfig
+from flows.execution.run_subject import RunSubject
 from tasks.history.run_entry import evaluation_name
 from tasks.runs.baselines import EVALUATIONS, Baseline
 from tasks.runs.finished_run import FinishedRun
@@ -65,6 +66,11 @@ class Watched:
         """The start of the current flow run: a late one was due when its schedule says."""
         due = self.announced if flow_run.id is None else flow_run.scheduled_start_time or self.announced
         return RunStart(self.trigger, datetime.fromtimestamp(due.timestamp(), UTC))  # Prefect has times of its own
+
+    @property
+    def subject(self) -> RunSubject:
+        """The subject of its artifacts and of its metrics file."""
+        return RunSubject.of_run(self.index, self.version if self.index else "")
 
     @property
     def title(self) -> str:

@@ -148,7 +148,7 @@ class RecordedRun:
             run_id: Id of its flow run, or `missed_run_id` if the server has none.
             name: Name of the evaluation.
             created: Time at which it started, or was due if it did not start.
-            status: Whether it failed or was missed.
+            status: `failed`, or `missed` if it did not start although it was due.
             reason: Reason why it has no results.
             trigger: Cause of the run.
             due: Time at which it was due; None means `created`.

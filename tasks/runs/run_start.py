@@ -1,4 +1,4 @@
-"""What started a monitored run and when it was due: the entry `start` of run.json."""
+"""The trigger of a monitored run and the time at which it was due: the entry `start` of run.json."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class RunStart:
         return {"trigger": self.trigger, "due": self.due.astimezone(UTC).isoformat(timespec="seconds")}
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
+    def apply(self) -> Iterator[None]:
         """Make this the start of the runs that are opened in the block."""
         token = _start.set(self)
         try:

@@ -1,6 +1,6 @@
 """The chain of a monitored run: what becomes the baseline, what people are told, and what the run folder says."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,12 @@ from prefect import tags
 from flows.monitor import monitor, run_monitor
 from flows.monitoring.acceptance import accept_run
 from metric_core.errors import JudgeError
+from tasks.history.recorded_run import RecordedRun
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.outcome import read_outcome
 from tasks.runs.run_folder import COMPARISON
 from tasks.runs.run_start import start_entry
-from tests.flows.monitoring.conftest import GATE, Nights
+from tests.flows.monitoring.conftest import GATE, START, Nights
 
 pytestmark = [pytest.mark.prefect]
 
@@ -219,6 +220,44 @@ def test_rule_with_another_threshold_has_not_recovered(nights: Nights) -> None:
     nights.run(0.3)
     (alert,) = nights.alerts()
     assert (alert["recovered"], any("at least 0.45" in each for each in alert["worse"])) == ([], True)
+
+
+def test_missed_runs_do_not_crowd_out_the_nights_before(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alarms, the comparison with the run before and the check for unchanged answers look at runs with results."""
+    monkeypatch.setattr("flows.monitoring.chain._RUNS_READ", 3)
+    monkeypatch.setattr("flows.monitoring.night_checks._RUNS", 3)
+    nights.deploy["stale_days"] = 0.9
+    same = {"samples": {"digests": ["a"]}}
+
+    def miss(after: datetime) -> None:
+        for hour in range(1, 9):
+            due = after + timedelta(hours=hour)
+            run = RecordedRun.without_results(f"missed-{due}", "support", due, "missed", "no worker", "schedule")
+            nights.history.add(run)
+
+    with tags("auto-scheduled"):
+        for level in (0.8, 0.8, 0.2):
+            _, outcome = nights.run(level, stages=same)
+            miss(START + timedelta(days=len(nights.folders) - 1))
+        assert {alarm.metric for alarm in outcome.alarms} == {"faithfulness", "noise_sensitivity"}
+        assert any(incident.kind == "source" for incident in outcome.incidents.opened)
+        _, outcome = nights.run(0.8, stages=same)
+    assert any(sentence.startswith("faithfulness: from") for sentence in outcome.since_last)
+
+
+def test_metrics_file_of_a_monitored_run_counts_it_and_its_incidents(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = nights.folder / "assay.prom"
+    config = nights.configuration().model_copy(update={"metrics_file": str(file)})
+    monkeypatch.setattr(nights, "configuration", lambda: config)
+    entries: dict[str, Any] = {"bad_row_count": 0, "seconds": 1.0, "failures": [], "stages": {}}
+    with tags("auto-scheduled"):
+        nights.run(**entries)
+        assert 'assay_open_incidents{deployment="",index=""} 0.0' in file.read_text(encoding="utf-8")
+        _, outcome = nights.run(0.2, **entries)
+    written = file.read_text(encoding="utf-8")
+    assert f'assay_open_incidents{{deployment="",index=""}} {len(outcome.incidents.opened)}.0' in written
 
 
 def test_message_that_nobody_received_is_sent_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:

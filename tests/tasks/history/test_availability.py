@@ -3,6 +3,7 @@
 import random
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any, Literal
 
 from tasks.history.availability import WINDOWS
 from tasks.history.catalogue import Catalogue
@@ -19,11 +20,11 @@ def start_of(due: datetime, trigger: str = "schedule") -> dict[str, str]:
 def test_only_scheduled_runs_count_and_a_bad_result_is_a_result(catalogue: Catalogue, tmp_path: Path) -> None:
     numbers = iter(range(99, 80, -1))
 
-    def add(status: str, trigger: str = "schedule", **entries: object) -> None:
+    def add(status: str, trigger: str = "schedule", **entries: Any) -> None:
         night = next(numbers)
         due = START + timedelta(days=night)
         outcome = outcome_of(0, gate="failed", trigger=trigger) if entries.pop("is_judged", False) else None
-        content = {"start": start_of(due, trigger), "status": status, **entries}
+        content: dict[str, Any] = {"start": start_of(due, trigger), "status": status, **entries}
         catalogue.record(write_run(tmp_path / str(night), night, outcome=outcome, **content))
 
     add("completed", is_judged=True)
@@ -61,12 +62,12 @@ def test_figures_are_those_of_the_raw_entries(catalogue: Catalogue, tmp_path: Pa
     for night, kind in nights:
         due = START + timedelta(days=night, hours=1)
         if kind in ("finished", "died", "hand"):
-            ended = {"status": "failed", "reason": "the judge is down"} if kind == "died" else {}
+            ended: dict[str, Any] = {"status": "failed", "reason": "the judge is down"} if kind == "died" else {}
             trigger = "hand" if kind == "hand" else "schedule"
             catalogue.record(write_run(tmp_path / str(night), night, start=start_of(due, trigger), **ended))
         else:
             run_id = missed_run_id("nightly", due) if kind == "missed" else f"flow-run-{night}"
-            status = "missed" if kind == "missed" else "failed"
+            status: Literal["failed", "missed"] = "missed" if kind == "missed" else "failed"
             catalogue.add(RecordedRun.without_results(run_id, "nightly", due, status, "a reason", "schedule"))
     for found, days in zip(catalogue.availability("nightly", NOW), WINDOWS, strict=True):
         last = [kind for night, kind in nights if START + timedelta(days=night, hours=1) > NOW - timedelta(days=days)]
