@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import AfterValidator, model_validator
 
 from flows.config.event_options import EventSettings
-from flows.config.gate_file import GateChoice, GateSettings, RegressionSettings
+from flows.config.gate_file import KEPT_AT_LEAST, CoverageSettings, GateChoice, GateSettings, RegressionSettings
 from tasks.options.option import Option, OptionGroup
 from tasks.runtime.credentials import check_reference, refuse_secrets
 
@@ -45,8 +45,16 @@ def _check_interval(text: str) -> str:
 
 
 def default_gate() -> GateSettings:
-    """Return the default gate: no metric is worse than in the baseline by more than 0.05, beyond chance."""
-    return GateSettings(regression=(RegressionSettings(max_drop=0.05, metrics=None),), inconclusive="passed")
+    """Return the default gate.
+
+    No metric is worse than in the baseline by more than 0.05, beyond chance, and nine tenths of the rows that are
+    scored in the baseline are scored in both runs.
+    """
+    return GateSettings(
+        regression=(RegressionSettings(max_drop=0.05, metrics=None),),
+        coverage=(CoverageSettings(paired_at_least=KEPT_AT_LEAST),),
+        inconclusive="passed",
+    )
 
 
 def _check_address(address: str) -> str:
@@ -292,7 +300,7 @@ class DeploySettings(EventSettings):
             path=True,
             may_hold_secret=False,
             affects_scores=False,
-            examples=[{"absolute": ["faithfulness.mean >= 0.8"]}],
+            examples=[{"absolute": ["faithfulness.mean >= 0.8"], "coverage": {"paired_at_least": 0.9}}],
         ),
     ] = None
     baselines: Annotated[

@@ -118,9 +118,10 @@ class _Chain:
         judged, alarms = self._judge(before), self._find_alarms(before, runs)
         book = IncidentBook(self.config.history, self.watched.name)
         known = book.read()
-        of_gate = find_gate_incidents(judged, [incident.key for incident in known], run_id)
-        of_night = find_night_incidents(self.config, self.watched, self.folder, run_id)
-        found = (*of_gate.found, *alarms.incidents(run_id), *of_night)
+        open_keys = [incident.key for incident in known]
+        of_gate = find_gate_incidents(judged, open_keys, run_id)
+        of_night = find_night_incidents(self.config, self.watched, self.folder, judged, open_keys)
+        found = (*of_night, *of_gate.found, *alarms.incidents(run_id))
         is_over = partial(_is_over, judged, alarms)
         incidents = change_incidents(known, found, is_over, of_gate.replaced)
         verdict = _decide(judged, alarms)
@@ -136,7 +137,8 @@ class _Chain:
         must_tell = bool(incidents.opened or incidents.recovered or (self.watched.index and verdict in _BAD))
         told = not must_tell or send(alert, self.config.deploy.alerts).is_received
         book.write(incidents, of_gate.replaced, run_id, told=told)
-        message = alert.text if verdict in _BAD else self._praise(verdict, judged, before)
+        is_wrong = verdict in _BAD or (verdict == "passed" and bool(found))
+        message = alert.text if is_wrong else self._praise(verdict, judged, before)
         outcome = Outcome(
             name=self.watched.name,
             trigger=self.watched.trigger,
@@ -154,6 +156,7 @@ class _Chain:
             message=message,
             incidents=incidents,
             baselines=self.config.deploy.baselines,
+            kept=judged.kept,
         )
         self._record(outcome)
         version = None if before is None else before.version
@@ -326,13 +329,16 @@ def _decide(judged: Judged, alarms: NightAlarms) -> Verdict:
         return "failed"
     if alarms.alarms:
         return "worse"
-    return "inconclusive" if judged.gate == "inconclusive" or judged.obstacle is not None else "passed"
+    is_incomplete = judged.obstacle is not None or bool(judged.losses)
+    return "inconclusive" if judged.gate == "inconclusive" or is_incomplete else "passed"
 
 
 def _is_over(judged: Judged, alarms: NightAlarms, incident: OutcomeIncident) -> bool:
     """Return whether an incident that a finished run did not find is over."""
     if incident.kind == "gate" and judged.obstacle is not None:
         return incident.key in judged.passed_keys  # other rules could not be applied
+    if incident.kind == "source" and judged.obstacle is not None:
+        return judged.kept is not None  # it is not known which rows are missing
     return incident.kind != "alarm" or alarms.obstacle is None
 
 

@@ -85,6 +85,22 @@ class OutcomeAlarm(_Part):
     slice: dict[str, str] | None = None
 
 
+class OutcomeKept(_Part):
+    """What a run has of the rows of its baseline, and of the values in them.
+
+    Args:
+        rows: Number of rows of the baseline that the run has, and number of rows of the baseline.
+        others: Number of rows that only the run has.
+        values: Column -> number of rows of both runs in which both have a value, and in which the baseline has one, for
+            columns that lost some; those of `extras` by their own names. What defines the test is left out: runs with
+            another reference cannot be compared.
+    """
+
+    rows: tuple[int, int]
+    others: int = 0
+    values: dict[str, tuple[int, int]] = Field(default_factory=dict)
+
+
 class OutcomeIncident(_Part):
     """Something that is wrong from one run until it is over.
 
@@ -142,6 +158,7 @@ class Outcome(_Part):
         accepted: True if the run became the baseline.
         message: The outcome in words.
         incidents: Incidents that the run opened, found open and ended.
+        kept: What the run has of the rows and values of its baseline; None if it was not compared with one.
         baselines: Folder or URL of the accepted baselines; None means ASSAY_HOME/baselines.
     """
 
@@ -161,6 +178,7 @@ class Outcome(_Part):
     accepted: bool = False
     message: str = ""
     incidents: OutcomeIncidents = OutcomeIncidents()
+    kept: OutcomeKept | None = None
     baselines: str | None = None
 
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from flows.config.run_config import RunConfig
 from flows.monitoring.source_checks import find_source_incidents
 from tasks.history.run_entry import read_run
 from tests.tasks.history.run_folders import START, write_run
 
 
-def sentences(tmp_path: Path, answers: str, deploy: dict[str, Any] | None = None, **tonight: Any) -> list[str]:
+def sentences(tmp_path: Path, answers: str, stale_days: float = 3, **tonight: Any) -> list[str]:
     """Return what is said about the last of the nights whose answers have these digests; `-` is a night that failed."""
     runs = []
     for night, digest in enumerate(answers):
@@ -20,8 +19,7 @@ def sentences(tmp_path: Path, answers: str, deploy: dict[str, Any] | None = None
         run |= {"status": "failed"} if digest == "-" else {}
         folder = write_run(tmp_path / f"{night}", night, **run | (tonight if night == len(answers) - 1 else {}))
         runs.append(read_run(folder))
-    config = RunConfig.model_validate({"deploy": {"stale_days": 3, **(deploy or {})}})
-    found = find_source_incidents(config, folder, runs, START + timedelta(days=night, minutes=1))
+    found = find_source_incidents(runs[-1], runs, START + timedelta(days=night, minutes=1), stale_days)
     assert {each.kind for each in found} <= {"source"}
     return [each.sentence for each in found]
 
@@ -49,7 +47,7 @@ def test_answers_that_stay_the_same_are_reported_with_the_time_since_when(
 
 
 def test_unchanged_answers_are_not_reported_where_nobody_wants_it(tmp_path: Path) -> None:
-    assert sentences(tmp_path, "aaaaaaaa", {"stale_days": 0}) == []
+    assert sentences(tmp_path, "aaaaaaaa", 0) == []
 
 
 def test_run_without_rows_is_reported(tmp_path: Path) -> None:
