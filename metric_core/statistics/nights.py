@@ -194,6 +194,28 @@ class Panel:
         [part] = [part for part in self._parts if part.slice == stream.slice]
         return int(part.units(self.improvements[night])[1].sum(axis=0)[self.metrics.index(stream.metric)])
 
+    def size_of(self, stream: Stream) -> int:
+        """Return the number of rows of a stream in the baseline, scored or not."""
+        [part] = [part for part in self._parts if part.slice == stream.slice]
+        return len(part.rows)
+
+    def compared_with(self, reference: "Panel", night: int) -> "Panel":
+        """Return the improvements on one night of a panel, instead of on the baseline.
+
+        Args:
+            reference: Panel of the same rows and metrics.
+            night: Index of its night.
+        """
+        before = reference.improvements[night]
+        improvements = self.improvements - before
+        favorable = None
+        if self.favorable is not None or reference.favorable is not None:
+            # Without a score on the night before, the row may have had the worst one.
+            worst = before if reference.favorable is None else reference.favorable[night] - 1.0
+            best = self._bets - np.where(np.isnan(before), worst, before)
+            favorable = np.where(np.isnan(improvements), np.clip(best, -1.0, 1.0), np.nan)
+        return replace(self, improvements=np.clip(improvements, -1.0, 1.0), favorable=favorable)
+
     def log_e_values(self, night: int, drops: Floats | None = None) -> Floats:
         """Return the logarithm of the e-value of each stream against "in these nights, no more was lost than the drop".
 

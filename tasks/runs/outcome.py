@@ -73,8 +73,12 @@ class OutcomeAlarm(_Part):
         sentence: The alarm in words, with its cause if that is known.
         since: First day on which the metric was worse; None if that is not known.
         drop: Least and largest size of the drop.
-        cause: The part that has changed; None if no anchor rows were judged.
+        cause: The part that has changed, as long as the alarm stands; None if no anchor rows were judged.
         slice: Column and value of the rows that the alarm is about; None for all rows.
+        reason: Sentence on why this is the cause; empty without one.
+        further: Number of alarms about the metric that stand and that it goes beyond; 0 for a drop from the baseline.
+        is_regained: True if the run has regained more than half of the drop: another such run ends the alarm.
+        rows: Number of rows of the baseline that the run has scores of, and number of rows of the baseline.
     """
 
     metric: str
@@ -83,6 +87,10 @@ class OutcomeAlarm(_Part):
     drop: tuple[float, float] | None = None
     cause: Cause | None = None
     slice: dict[str, str] | None = None
+    reason: str = ""
+    further: int = 0
+    is_regained: bool = False
+    rows: tuple[int, int] = (0, 0)
 
 
 class OutcomeKept(_Part):
