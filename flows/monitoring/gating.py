@@ -37,7 +37,7 @@ class Judged:
         result: Checks of the gate; None if none was applied.
         obstacle: Reason why the run cannot be compared with its baseline; None if it can.
         may_be_undecided: True if the gate passes although rules cannot be decided.
-        kept: What the run has of the rows and values of its baseline; None if it was not compared with one.
+        kept: The part of its baseline's rows and values that the run has; None if it was not compared with one.
         least_kept: Share of the baseline's rows, and of the values in them, that the run has to have.
     """
 

@@ -95,7 +95,7 @@ def find_losses(kept: OutcomeKept | None, least: float, open_keys: Collection[st
     """Return what a run lacks of its baseline, if it is too much.
 
     Args:
-        kept: What the run has; None if it was not compared with a baseline.
+        kept: The part of its baseline that the run has; None if it was not compared with a baseline.
         least: Share of the rows that have to be there, and to have kept their values.
         open_keys: Keys of open incidents, of which a loss is told until it is half as large.
 
@@ -124,7 +124,7 @@ def find_loss_incidents(
     varies around the limit, or a loss that comes back every week, is one incident.
 
     Args:
-        kept: What the run has; None if it was not compared with a baseline.
+        kept: The part of its baseline that the run has; None if it was not compared with a baseline.
         least: Share of the rows that have to be there, and to have kept their values.
         run: The run.
         earlier: Runs before it with the same baseline, oldest first; none if the baseline moves.

@@ -163,7 +163,7 @@ def watch(
     shares = dict(zip(panel.streams, shares_of(panel.streams), strict=True))
     evidence = Evidence(panel.recent(NIGHTS_READ), number, settings, settings.error, shares)
     standing = {alarm.stream: alarm for alarm in previous if alarm.stream in shares and not alarm.further}
-    raised = evidence.raised()
+    raised = evidence.find_raised()
     found = [
         stream
         for stream in panel.streams
@@ -275,7 +275,7 @@ class Evidence:
         self._shares = shares
         self._means = dict(zip(panel.streams, panel.means().T, strict=True))
 
-    def raised(self) -> set[Stream]:
+    def find_raised(self) -> set[Stream]:
         """Return the streams that have an alarm, all of them tested together."""
         streams = self._panel.streams
         raised = find_raised(
@@ -307,7 +307,7 @@ class Evidence:
         drops = -means * self._panel.ranges[alarm.stream.metric] - alarm.base
         return bool((drops < alarm.drop / 2).all())
 
-    def continued(self, alarm: Alarm) -> Alarm:
+    def carry_over(self, alarm: Alarm) -> Alarm:
         """Return an alarm of an earlier night as it stands after the last one."""
         is_regained = self._has_regained(alarm, self._means[alarm.stream][-1:])
         return replace(alarm, is_new=False, is_regained=is_regained)
@@ -374,7 +374,7 @@ class Evidence:
         )
         if earlier is None:
             return alarm
-        continued = replace(self.continued(earlier), rows=alarm.rows, baseline_rows=alarm.baseline_rows)
+        continued = replace(self.carry_over(earlier), rows=alarm.rows, baseline_rows=alarm.baseline_rows)
         if limits.low > 0:
             return replace(continued, drop=alarm.drop, interval=alarm.interval, nights=alarm.nights)
         return replace(continued, nights=alarm.nights)

@@ -52,7 +52,7 @@ def watch_further(
         for alarm in sorted(of_stream, key=lambda each: each.further):
             if evidence.is_over(alarm):
                 break
-            last = evidence.continued(alarm)
+            last = evidence.carry_over(alarm)
             found.append(last)
         reference = next((place for place, night in enumerate(references.nights) if night >= last.told), None)
         if last.is_new or reference is None:

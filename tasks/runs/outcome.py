@@ -94,7 +94,7 @@ class OutcomeAlarm(_Part):
 
 
 class OutcomeKept(_Part):
-    """What a run has of the rows of its baseline, and of the values in them.
+    """The part of the rows and values of a baseline that a run has.
 
     Args:
         rows: Number of rows of the baseline that the run has, and number of rows of the baseline.
@@ -166,7 +166,7 @@ class Outcome(_Part):
         accepted: True if the run became the baseline.
         message: The outcome in words.
         incidents: Incidents that the run opened, found open and ended.
-        kept: What the run has of the rows and values of its baseline; None if it was not compared with one.
+        kept: The part of its baseline's rows and values that the run has; None if it was not compared with one.
         baselines: Folder or URL of the accepted baselines; None means ASSAY_HOME/baselines.
     """
 
