@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.docs_tables import publish
 from benchmarks.nights import KINDS, METRICS, YEAR, Drift, Simulation, Watched, World, percent
 from metric_core.statistics.alarms import NIGHTS_ADDED, SHARE_OF_FURTHER, AlarmSettings, find_raised, shares_of, watch
-from metric_core.statistics.further_drops import watch_further
+from metric_core.statistics.further_drops import NIGHTS_COMPARED, watch_further
 from metric_core.statistics.nights import Panel, Stream
 from metric_core.statistics.resampling import Floats
 
@@ -77,36 +77,29 @@ class Followed:
         settings = AlarmSettings()
         share = float(shares_of(self.panel.streams)[self.panel.streams.index(self.stream)])
         error = settings.error * SHARE_OF_FURTHER * share
-        part = self.panel.only([self.stream])
-        later = cut(part, slice(self.told + 1, None)).compared_with(part, self.told)
-        place = [later.streams.index(self.stream)]
-        means = later.means()[:, place]
-        log_e = np.stack([later.log_e_values(night) for night in range(len(later.nights))])[:, place]
-        weights = settings.weights(range(self.told + 2, len(self.panel.nights) + 1))
+        part, last = self.panel.only([self.stream]), len(self.panel.nights)
+        numbers = settings.weights(range(1, last + 1))
         found = []
-        for last in range(1, len(means) + 1):
-            seen = slice(max(0, last - NIGHTS_ADDED), last)
-            if find_raised(log_e[seen], means[seen], weights[seen], np.ones(1), error)[0]:
-                found.append(self.told + last)
+        # The first nights after an alarm are compared with the few before them, and the others with three.
+        for nights in range(1, NIGHTS_COMPARED + 1):
+            start = self.told + nights
+            until = min(start + 1, last) if nights < NIGHTS_COMPARED else last
+            later = part.select(range(start, until)).compared_with(part.select(range(self.told, start)))
+            place = [later.streams.index(self.stream)]
+            means, weights = later.means()[:, place], numbers[start:until]
+            log_e = np.array([later.log_e_values(night) for night in range(len(later.nights))]).reshape(len(means), -1)
+            for night in range(len(means)):
+                seen = slice(max(0, night + 1 - NIGHTS_ADDED), night + 1)
+                if find_raised(log_e[seen][:, place], means[seen], weights[seen], np.ones(1), error)[0]:
+                    found.append(start + night)
         return found
 
     def check(self, night: int) -> None:
         """Check that the product raises an alarm on a night if and only if it is one of `raised`."""
-        before = cut(self.panel, slice(0, self.told + 1))
-        first = next(alarm for alarm in watch(before, self.told + 1) if alarm.stream == self.stream)
-        standing = [replace(first, is_new=False)]
-        known = cut(self.panel, slice(0, night + 1))
-        assert bool(watch_further(known, before, night + 1, standing=standing)) == (night in self.raised)
-
-
-def cut(panel: Panel, nights: slice) -> Panel:
-    """Return a panel of some of the nights."""
-    return replace(
-        panel,
-        nights=panel.nights[nights],
-        improvements=panel.improvements[nights],
-        favorable=None if panel.favorable is None else panel.favorable[nights],
-    )
+        alarms = watch(self.panel.select(range(self.told + 1)), self.told + 1)
+        standing = [replace(alarm, is_new=False) for alarm in alarms if alarm.stream == self.stream]
+        known = self.panel.select(range(night + 1))
+        assert bool(watch_further(known, known, night + 1, standing=standing)) == (night in self.raised)
 
 
 def follow(simulation: Simulation) -> list[Followed]:

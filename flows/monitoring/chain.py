@@ -30,6 +30,7 @@ from flows.monitoring.gating import Judged, describe_change, describe_unlike, fi
 from flows.monitoring.incidents import IncidentBook, change_incidents
 from flows.monitoring.night_alarms import NightAlarms, find_alarms
 from flows.monitoring.night_checks import find_night_incidents
+from flows.monitoring.source_checks import is_loss
 from flows.monitoring.watched import Watched
 from metric_core.errors import AssayError
 from metric_core.statistics.comparison import ChangeOutcome
@@ -337,8 +338,8 @@ def _is_over(judged: Judged, alarms: NightAlarms, incident: OutcomeIncident) -> 
     """Return whether an incident that a finished run did not find is over."""
     if incident.kind == "gate" and judged.obstacle is not None:
         return incident.key in judged.passed_keys  # other rules could not be applied
-    if incident.kind == "source" and judged.obstacle is not None:
-        return judged.kept is not None  # it is not known which rows are missing
+    if is_loss(incident.key) and judged.obstacle is not None:
+        return judged.kept is not None
     return incident.kind != "alarm" or alarms.obstacle is None
 
 

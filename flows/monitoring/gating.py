@@ -74,8 +74,11 @@ class Judged:
     def told_checks(self) -> tuple[Check, ...]:
         """The checks that people are told of: rows that are missing are told once, not for each metric."""
         checks = () if self.result is None else self.result.checks
-        is_told = any(loss.key == ROWS for loss in self.losses)
-        return tuple(check for check in checks if not (is_told and check.counts_pairs))
+        share = next((loss.share for loss in self.losses if loss.key == ROWS), None)
+        if share is None:
+            return checks
+        explained = self.least_kept * share  # as many scores, if no more are missing among the rows that are there
+        return tuple(check for check in checks if not (check.counts_pairs and (check.observed or 0.0) >= explained))
 
     def same_baseline(self, runs: Sequence[RecordedRun]) -> list[RecordedRun]:
         """Return the runs that were compared with the same baseline as this one.

@@ -151,9 +151,9 @@ def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair, known: Mapping[
     before = known.get(alarm_key(plain))
     if not alarm.is_regained:
         found = finder.find(alarm.stream.metric, _rows_of(alarm, pair))
-        if found.cause is not Cause.UNKNOWN:
-            return outcome_alarm(alarm, found.cause.value, found.reason)
-        if finder.has_evidence and (before is None or before.cause in (None, Cause.UNKNOWN.value)):
+        is_found = found.cause != Cause.UNKNOWN
+        is_open = finder.has_evidence and (before is None or before.cause in (None, Cause.UNKNOWN))
+        if is_found or is_open:
             return outcome_alarm(alarm, found.cause.value, found.reason)
     return plain if before is None else outcome_alarm(alarm, before.cause, before.reason)
 

@@ -91,6 +91,11 @@ class Loss:
         return f"{self.sentence}. Restore this, or accept the run as the new baseline: assay accept {folder}"
 
 
+def is_loss(key: str) -> bool:
+    """Return whether an incident is about rows or values of the baseline that are missing."""
+    return key in {ROWS, COLUMNS} or key.startswith(NULLS)
+
+
 def find_losses(kept: OutcomeKept | None, least: float, open_keys: Collection[str] = ()) -> list[Loss]:
     """Return what a run lacks of its baseline, if it is too much.
 
@@ -157,5 +162,5 @@ def _losses(kept: OutcomeKept, open_keys: Collection[str]) -> Iterator[Loss]:
         yield Loss(COLUMNS, 1 - max(gone.values()) / rows, f"{names} empty in all rows, unlike in the baseline")
     for name in kept.values.keys() - gone.keys():
         has, had = kept.values[name]
-        sentence = f"the column {name} is empty in {had - has} of {rows} rows in which the baseline has a value"
+        sentence = f"the column {name} is empty in {had - has} of {had} rows in which the baseline has a value"
         yield Loss(f"{NULLS}{name}", 1 - (had - has) / rows, sentence)

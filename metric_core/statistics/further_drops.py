@@ -1,13 +1,13 @@
 """Further drops: a metric that has an alarm becomes worse again.
 
 An alarm stands until its drop is regained, for months if nobody repairs the system, and all that time the metric is
-worse than in the baseline. So the nights after the alarm are compared with the night that raised it, row by row and by
-the same e-values. That night stands out because it was bad: by chance, the nights after it are rather better than it,
-which makes false alarms rarer. After a further alarm, its night takes the place of the first.
+worse than in the baseline. So the nights after the alarm are compared with the night that raised it and the two after
+that, row by row and by the same e-values. The first of them stands out because it was bad: by chance, later nights are
+rather better than it, which makes false alarms rarer. After a further alarm, its nights take their place.
 
-The weights of a year sum to at most 0.95, and each night is compared with one earlier night only. `SHARE_OF_FURTHER` of
-the error is for further alarms, divided among metrics and slices. So alarms of both kinds together are false in at most
-`error` of the years, also in years in which some metrics do become worse.
+The weights of a year sum to at most 0.95, and each night is tested once. `SHARE_OF_FURTHER` of the error is for further
+alarms, divided among metrics and slices. So alarms of both kinds together are false in at most `error` of the years,
+also in years in which some metrics do become worse.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,9 @@ import numpy as np
 
 from metric_core.statistics.alarms import NIGHTS_READ, SHARE_OF_FURTHER, Alarm, AlarmSettings, Evidence, shares_of
 from metric_core.statistics.nights import Panel
+
+NIGHTS_COMPARED = 3
+"""Number of nights, beginning with that of an alarm, whose mean per row the nights after them are compared with."""
 
 
 def watch_further(
@@ -33,8 +36,8 @@ def watch_further(
 
     Args:
         panel: The panel that `watch` was given.
-        references: Panel of the nights that raised the alarms that stood before, with the same rows and metrics. If one
-            of them is missing, the next one takes its place.
+        references: Panel of the nights that raised the alarms that stood before, and of those after each of them, with
+            the same rows and metrics. If one of the `NIGHTS_COMPARED` is missing, the next one takes its place.
         number: Number of the last night's run among the runs of its calendar year, from 1.
         settings: Settings; None means the defaults.
         standing: Alarms that `watch` returned, and those about further drops that stood after the night before.
@@ -54,18 +57,16 @@ def watch_further(
                 break
             last = evidence.carry_over(alarm)
             found.append(last)
-        reference = next((place for place, night in enumerate(references.nights) if night >= last.told), None)
-        if last.is_new or reference is None:
+        places = [place for place, night in enumerate(references.nights) if last.told <= night < panel.nights[-1]]
+        if last.is_new or not places:
             continue
-        later = sum(night > references.nights[reference] for night in part.nights)
-        if not later:
-            continue
-        before = references.only([first.stream])
-        beyond = Evidence(part.recent(later).compared_with(before, reference), number, settings, error, shares)
+        before = references.only([first.stream]).select(places[:NIGHTS_COMPARED])
+        later = part.select([place for place, night in enumerate(part.nights) if night > before.nights[-1]])
+        beyond = Evidence(later.compared_with(before), number, settings, error, shares)
         if beyond.is_raised(first.stream):
             [drop] = beyond.describe([first.stream], {})
-            mean = before.means()[reference, before.streams.index(first.stream)]
-            base = 0.0 if np.isnan(mean) else -float(mean) * panel.ranges[first.stream.metric]
+            means = before.means()[:, before.streams.index(first.stream)]
+            base = 0.0 if np.isnan(means).all() else -float(np.nanmean(means)) * panel.ranges[first.stream.metric]
             found.append(replace(drop, further=last.further + 1, base=base))
     return found
 

@@ -148,9 +148,17 @@ class Panel:
 
     def recent(self, count: int) -> "Panel":
         """Return the panel of the last nights only."""
-        kept = slice(max(0, len(self.nights) - count), None)
-        favorable = None if self.favorable is None else self.favorable[kept]
-        return replace(self, nights=self.nights[kept], improvements=self.improvements[kept], favorable=favorable)
+        return self.select(range(max(0, len(self.nights) - count), len(self.nights)))
+
+    def select(self, places: Sequence[int]) -> "Panel":
+        """Return the panel of the nights with these indices."""
+        kept = list(places)
+        return replace(
+            self,
+            nights=tuple(self.nights[place] for place in kept),
+            improvements=self.improvements[kept],
+            favorable=None if self.favorable is None else self.favorable[kept],
+        )
 
     def only(self, streams: Sequence[Stream]) -> "Panel":
         """Return a panel with the metrics and slices of these streams only, in the order of this panel."""
@@ -199,19 +207,19 @@ class Panel:
         [part] = [part for part in self._parts if part.slice == stream.slice]
         return len(part.rows)
 
-    def compared_with(self, reference: "Panel", night: int) -> "Panel":
-        """Return the improvements on one night of a panel, instead of on the baseline.
+    def compared_with(self, reference: "Panel") -> "Panel":
+        """Return the improvements on the mean of other nights per row, instead of on the baseline.
 
         Args:
-            reference: Panel of the same rows and metrics.
-            night: Index of its night.
+            reference: Panel of these nights, with the same rows and metrics.
         """
-        before = reference.improvements[night]
+        count = len(reference.nights)
+        before = _window(reference.improvements, count - 1, count)
         improvements = self.improvements - before
         favorable = None
         if self.favorable is not None or reference.favorable is not None:
-            # Without a score on the night before, the row may have had the worst one.
-            worst = before if reference.favorable is None else reference.favorable[night] - 1.0
+            # Without a score on those nights, the row may have had the worst one.
+            worst = before if reference.favorable is None else np.fmin.reduce(reference.favorable, axis=0) - 1.0
             best = self._bets - np.where(np.isnan(before), worst, before)
             favorable = np.where(np.isnan(improvements), np.clip(best, -1.0, 1.0), np.nan)
         return replace(self, improvements=np.clip(improvements, -1.0, 1.0), favorable=favorable)

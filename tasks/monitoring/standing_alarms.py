@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, watch
-from metric_core.statistics.further_drops import keep_sizes, watch_further
+from metric_core.statistics.further_drops import NIGHTS_COMPARED, keep_sizes, watch_further
 from metric_core.statistics.nights import Panel
 from tasks.comparison.run_pair import Matching
 from tasks.history.recorded_run import RecordedRun
@@ -111,12 +112,11 @@ def _open_runs(nights: Sequence[RecordedRun], left_out: list[str]) -> list[Finis
 def _read_references(
     baseline: FinishedRun, nights: Sequence[RecordedRun], alarms: Sequence[Alarm], matching: Matching
 ) -> Panel | None:
-    """Return the nights that raised alarms, or the next ones where they are gone; None if there are none."""
+    """Return the nights that raised alarms and those after them; None if they are all gone."""
     found: dict[str, FinishedRun] = {}
     for told in sorted({alarm.told for alarm in alarms}):
         opened = (run for night in nights if night.created >= told for run in _open_runs([night], []))
-        if (run := next(opened, None)) is not None:
-            found[run.run_id] = run
+        found |= {run.run_id: run for run in islice(opened, NIGHTS_COMPARED)}
     try:
         return read_nights(baseline, [*found.values()], Matching(matching.match)) if found else None
     except ConfigError:  # their rows cannot be matched

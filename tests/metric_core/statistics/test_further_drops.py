@@ -1,7 +1,6 @@
 """Metrics that have an alarm and become worse again."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -37,8 +36,7 @@ def _follow(panel: Panel) -> list[list[Alarm]]:
     """Watch all nights of a panel, one after the other."""
     standing: list[list[Alarm]] = [[]]
     for last in range(1, len(panel.nights) + 1):
-        favorable = None if panel.favorable is None else panel.favorable[:last]
-        known = replace(panel, nights=panel.nights[:last], improvements=panel.improvements[:last], favorable=favorable)
+        known = panel.select(range(last))
         alarms = watch(known, 100 + last, previous=standing[-1])
         further = [alarm for alarm in standing[-1] if alarm.further]
         found = watch_further(known, known, 100 + last, standing=[*alarms, *further])

@@ -32,7 +32,7 @@ def _row(number: int, **cells: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("size", [1, 5])
 def test_rows_and_values_are_counted_by_the_name_of_the_row(tmp_path: Path, size: int) -> None:
     before = _write(tmp_path / "a", [_row(number) for number in range(6 * size)])
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"response": None},
         {"response": "", "retrieved_contexts": []},
         {"extras": {"topic": None}},
