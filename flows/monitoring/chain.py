@@ -29,6 +29,7 @@ from flows.monitoring.incidents import change_incidents
 from flows.monitoring.messages import Findings, Verdict
 from flows.monitoring.night_alarms import NightAlarms, find_alarms
 from flows.monitoring.night_checks import find_night_incidents
+from flows.monitoring.source_checks import is_loss
 from flows.monitoring.teller import Teller
 from flows.monitoring.watched import Watched
 from metric_core.errors import AssayError, RunFolderError
@@ -318,7 +319,7 @@ def _decide(judged: Judged, alarms: NightAlarms) -> Verdict:
     """Return the verdict about a run before it is accepted."""
     if judged.gate == "failed":
         return "failed"
-    if not all(alarm.is_regained for alarm in alarms.alarms):
+    if alarms.is_worse_tonight:
         return "worse"
     if judged.gate == "inconclusive" or judged.obstacle is not None or judged.losses:
         return "inconclusive"
@@ -329,6 +330,6 @@ def _is_over(judged: Judged, alarms: NightAlarms, incident: OutcomeIncident) -> 
     """Return whether an incident that a finished run did not find is over."""
     if incident.kind == "gate" and judged.obstacle is not None:
         return incident.key in judged.passed_keys  # other rules could not be applied
-    if incident.kind == "source" and judged.obstacle is not None:
-        return judged.kept is not None  # it is not known which rows are missing
+    if is_loss(incident.key) and judged.obstacle is not None:
+        return judged.kept is not None
     return incident.kind != "alarm" or alarms.obstacle is None

@@ -38,7 +38,7 @@ class Judged:
         result: Checks of the gate; None if none was applied.
         obstacle: Reason why the run cannot be compared with its baseline; None if it can.
         may_be_undecided: True if the gate passes although rules cannot be decided.
-        kept: What the run has of the rows and values of its baseline; None if it was not compared with one.
+        kept: The part of its baseline's rows and values that the run has; None if it was not compared with one.
         least_kept: Share of the baseline's rows, and of the values in them, that the run has to have.
     """
 
@@ -75,8 +75,11 @@ class Judged:
     def told_checks(self) -> tuple[Check, ...]:
         """The checks that people are told of: rows that are missing are told once, not for each metric."""
         checks = () if self.result is None else self.result.checks
-        is_told = any(loss.key == ROWS for loss in self.losses)
-        return tuple(check for check in checks if not (is_told and check.counts_pairs))
+        share = next((loss.share for loss in self.losses if loss.key == ROWS), None)
+        if share is None:
+            return checks
+        explained = self.least_kept * share  # as many scores, if no more are missing among the rows that are there
+        return tuple(check for check in checks if not (check.counts_pairs and (check.observed or 0.0) >= explained))
 
     def same_baseline(self, runs: Sequence[RecordedRun]) -> list[RecordedRun]:
         """Return the runs that were compared with the same baseline as this one.

@@ -91,11 +91,16 @@ class Loss:
         return f"{self.sentence}. Restore this, or accept the run as the new baseline: assay accept {folder}"
 
 
+def is_loss(key: str) -> bool:
+    """Return whether an incident is about rows or values of the baseline that are missing."""
+    return key in {ROWS, COLUMNS} or key.startswith(NULLS)
+
+
 def find_losses(kept: OutcomeKept | None, least: float, open_keys: Collection[str] = ()) -> list[Loss]:
     """Return what a run lacks of its baseline, if it is too much.
 
     Args:
-        kept: What the run has; None if it was not compared with a baseline.
+        kept: The part of its baseline that the run has; None if it was not compared with a baseline.
         least: Share of the rows that have to be there, and to have kept their values.
         open_keys: Keys of open incidents, of which a loss is told until it is half as large.
 
@@ -124,7 +129,7 @@ def find_loss_incidents(
     varies around the limit, or a loss that comes back every week, is one incident.
 
     Args:
-        kept: What the run has; None if it was not compared with a baseline.
+        kept: The part of its baseline that the run has; None if it was not compared with a baseline.
         least: Share of the rows that have to be there, and to have kept their values.
         run: The run.
         earlier: Runs before it with the same baseline, oldest first; none if the baseline moves.
@@ -157,5 +162,5 @@ def _losses(kept: OutcomeKept, open_keys: Collection[str]) -> Iterator[Loss]:
         yield Loss(COLUMNS, 1 - max(gone.values()) / rows, f"{names} empty in all rows, unlike in the baseline")
     for name in kept.values.keys() - gone.keys():
         has, had = kept.values[name]
-        sentence = f"the column {name} is empty in {had - has} of {rows} rows in which the baseline has a value"
+        sentence = f"the column {name} is empty in {had - has} of {had} rows in which the baseline has a value"
         yield Loss(f"{NULLS}{name}", 1 - (had - has) / rows, sentence)

@@ -73,9 +73,12 @@ class OutcomeAlarm(_Part):
         sentence: The alarm in words, with its cause if that is known.
         since: First day on which the metric was worse; None if that is not known.
         drop: Least and largest size of the drop.
-        cause: The part that has changed; None if no anchor rows were judged.
+        cause: The part that has changed, as long as the alarm stands; None if no anchor rows were judged.
         slice: Column and value of the rows that the alarm is about; None for all rows.
-        is_regained: Whether the run has regained the drop, so that another such run ends the alarm.
+        reason: Sentence on why this is the cause; empty without one.
+        further: Number of alarms about the metric that stand and that it goes beyond; 0 for a drop from the baseline.
+        is_regained: True if the run has regained more than half of the drop: another such run ends the alarm.
+        rows: Number of rows of the baseline that the run has scores of, and number of rows of the baseline.
     """
 
     metric: str
@@ -84,11 +87,14 @@ class OutcomeAlarm(_Part):
     drop: tuple[float, float] | None = None
     cause: Cause | None = None
     slice: dict[str, str] | None = None
+    reason: str = ""
+    further: int = 0
     is_regained: bool = False
+    rows: tuple[int, int] = (0, 0)
 
 
 class OutcomeKept(_Part):
-    """What a run has of the rows of its baseline, and of the values in them.
+    """The part of the rows and values of a baseline that a run has.
 
     Args:
         rows: Number of rows of the baseline that the run has, and number of rows of the baseline.
@@ -163,7 +169,7 @@ class Outcome(_Part):
         accepted: True if the run became the baseline.
         message: The outcome in words.
         incidents: Incidents that the run opened, found open and ended.
-        kept: What the run has of the rows and values of its baseline; None if it was not compared with one.
+        kept: The part of its baseline's rows and values that the run has; None if it was not compared with one.
         undelivered: A sentence for each recipient that has not accepted the messages about the evaluation.
         baselines: Folder or URL of the accepted baselines; None means ASSAY_HOME/baselines.
     """

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from flows.monitoring.source_checks import find_source_incidents
+from flows.monitoring.source_checks import find_losses, find_source_incidents
 from tasks.history.run_entry import read_run
+from tasks.runs.outcome import OutcomeKept
 from tests.tasks.history.run_folders import START, write_run
 
 
@@ -54,3 +55,28 @@ def test_run_without_rows_is_reported(tmp_path: Path) -> None:
     assert sentences(tmp_path / "a", "ab", rows=0) == ["data/answers.jsonl has no rows to evaluate"]
     found = sentences(tmp_path / "b", "ab", rows=0, bad_row_count=7)
     assert found == ["data/answers.jsonl has no rows to evaluate; 7 bad rows were left out"]
+
+
+def losses(values: dict[str, tuple[int, int]], *open_keys: str) -> list[tuple[str, str]]:
+    """Return the keys and sentences of what a run of sixty rows lacks."""
+    return [
+        (loss.key, loss.sentence) for loss in find_losses(OutcomeKept(rows=(60, 60), values=values), 0.9, open_keys)
+    ]
+
+
+def test_columns_and_values_that_are_missing_are_told() -> None:
+    assert losses({"response": (54, 60), "topic": (33, 40)}) == [
+        ("source: nulls: topic", "the column topic is empty in 7 of 40 rows in which the baseline has a value")
+    ]
+    assert losses({"response": (0, 60), "topic": (0, 60)}) == [
+        ("source: columns", "the columns response, topic are empty in all rows, unlike in the baseline")
+    ]
+    assert losses({"remark": (0, 5)}) == [], "a column that few rows have may be empty"
+
+
+def test_column_that_lost_its_last_values_stays_one_incident() -> None:
+    [(key, sentence)] = losses({"topic": (0, 60)}, "source: nulls: topic")
+    assert (key, sentence) == (
+        "source: nulls: topic",
+        "the column topic is empty in 60 of 60 rows in which the baseline has a value",
+    )

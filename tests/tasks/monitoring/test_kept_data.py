@@ -32,7 +32,7 @@ def _row(number: int, **cells: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("size", [1, 5])
 def test_rows_and_values_are_counted_by_the_name_of_the_row(tmp_path: Path, size: int) -> None:
     before = _write(tmp_path / "a", [_row(number) for number in range(6 * size)])
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"response": None},
         {"response": "", "retrieved_contexts": []},
         {"extras": {"topic": None}},
@@ -58,7 +58,7 @@ def test_run_that_has_everything_lacks_nothing(tmp_path: Path) -> None:
 
 
 def test_another_reference_is_no_lost_value(tmp_path: Path) -> None:
-    """Runs with another reference are not compared at all, and that is told."""
+    """Two runs with other references are not like for like, which is told by itself."""
     before = _write(tmp_path / "a", [_row(number) for number in range(3)])
     after = _write(tmp_path / "b", [_row(number, reference=None) for number in range(3)])
     assert count_kept(RunPair.from_runs(before, after, Matching("user_input"))).values == {}
