@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from metric_core.stages import Stage
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding
+from tasks.history.recorded_run import RecordedRun, missed_run_id
 from tasks.reports.history.history_page import write_history_page
 from tasks.tables.records import build_table
 
@@ -176,6 +177,15 @@ def _slices(metrics: list[dict[str, Any]], count: int, numbers: random.Random) -
     return {"column": "language", "values": count, "merged": 0, "slices": found}
 
 
+def record_missed(catalogue: Catalogue, count: int) -> None:
+    """Record the nights that did not run."""
+    took_place = {run.created.date() for run in catalogue.runs(NAME, metrics=False)}
+    for due in (START + timedelta(days=night) for night in range(count)):
+        if due.date() not in took_place:
+            run_id, reason = missed_run_id(NAME, due), "nothing ran it: no worker asked for work"
+            catalogue.add(RecordedRun.without_results(run_id, NAME, due, "missed", reason, "schedule"))
+
+
 def open_incidents(catalogue: Catalogue, count: int) -> None:
     """Record a closed incident during the drop, and an open one in a long history."""
     runs = catalogue.runs(NAME)
@@ -228,6 +238,7 @@ def main() -> None:
         started = time.perf_counter()
         report = catalogue.rebuild([root])
         rebuilt = time.perf_counter() - started
+        record_missed(catalogue, options.runs)
         open_incidents(catalogue, options.runs)
         page = (options.page or root / "history.html").absolute()
         started = time.perf_counter()

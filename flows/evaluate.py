@@ -12,7 +12,7 @@ from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.history_record import record_in_history
-from flows.execution.metrics_file import write_metrics_file
+from flows.execution.metrics_file import failure_in_metrics_file, write_metrics_file
 from flows.execution.run import Run, open_run
 from flows.execution.run_checks import check_run
 from flows.execution.run_record import settings_for_manifest
@@ -107,10 +107,12 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
         BudgetSpentError: The run stopped because its budget is spent.
         AssayError: Anything else that the user can fix; the message says how.
     """
-    plan = check_run(config)
-    baseline = FinishedRun(config.baseline) if config.baseline is not None else None
-    with open_run(config, plan, subject=RunSubject.of_run(index, version)) as run:
-        evaluation = _evaluate(run, baseline)
+    subject = RunSubject.of_run(index, version)
+    with failure_in_metrics_file(config, subject):
+        plan = check_run(config)
+        baseline = FinishedRun(config.baseline) if config.baseline is not None else None
+        with open_run(config, plan, subject=subject) as run:
+            evaluation = _evaluate(run, baseline)
     note_result(evaluation)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
@@ -150,13 +152,9 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     write_run_folder(run, read, refs, findings)
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
-    unwritten = (*_write_metrics(run), *_send_scores(run), *record_in_history(run.config.history, run.folder.path))
+    unwritten = (*_send_scores(run), *record_in_history(run.config.history, run.folder.path))
+    unwritten += write_metrics_file(run.config, run.manifest["name"], run.subject, run.folder)
     return replace(evaluation, warnings=(*evaluation.warnings, *unpublished, *unwritten))
-
-
-def _write_metrics(run: Run) -> tuple[str, ...]:
-    file = run.config.metrics_file
-    return () if file is None else write_metrics_file(file, run.folder, run.subject)
 
 
 def _send_scores(run: Run) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from flows.index_events.debounce import claim_newest, supersede_older
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
 from flows.index_events.unhandled import start_unhandled
 from flows.monitoring.chain import ChainResult, run_chain
-from flows.monitoring.run_errors import RunErrors
+from flows.monitoring.teller import Teller, tell_refused
 from flows.monitoring.watched import Watched, subject_name
 from metric_core.errors import AssayError, ConfigError
 from tasks.prefect_support.deployed_run import is_deployed
@@ -40,7 +40,7 @@ from tasks.runs.baselines import DEFAULT_DEPLOYMENT
 
 @flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=False)
 @crash_without_server
-@as_deployed(index=True, version=True, dataset=True, announced=True, event=True)
+@as_deployed(refused=tell_refused, index=True, version=True, dataset=True, announced=True, event=True)
 def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fill in
     config: RunConfig,
     index: str = "",
@@ -67,11 +67,11 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
         AssayError: Anything that the user can fix; the message says how.
     """
     payload: dict[str, Any] = {"index": index, "version": version, "dataset": dataset}
-    errors = RunErrors(config, payload=payload)
-    with errors.report():
+    teller = Teller(config=config, payload=payload)
+    with teller.tells_errors():
         rebuilt = _newest_version(config, payload, announced, event)
-        errors.watched = _watched(config, rebuilt)
-        done = run_chain(config, errors.watched, partial(_evaluate, config, rebuilt))
+        teller.watched = _watched(config, rebuilt)
+        done = run_chain(teller, teller.watched, partial(_evaluate, config, rebuilt))
         if isinstance(event, Mapping) and done.verdict != "superseded":
             supersede_older(rebuilt)
         return _state(rebuilt, done)

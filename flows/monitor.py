@@ -17,16 +17,14 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.run_subject import name_monitored_run
-from flows.monitoring.chain import ChainResult, Verdict, run_chain
-from flows.monitoring.missed_runs import STATE, end_overdue_runs
-from flows.monitoring.run_errors import RunErrors
+from flows.monitoring.chain import ChainResult, run_chain
+from flows.monitoring.messages import Verdict
+from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
+from flows.monitoring.teller import Teller, explain_refusal, usable_config
 from flows.monitoring.watched import Watched
 from metric_core.errors import ConfigError
 from tasks.prefect_support.patience import crash_without_server, is_unavailable
 from tasks.runs.outcome import Trigger
-
-_SCHEDULED = "auto-scheduled"
-"""Tag that Prefect gives to the runs of a schedule."""
 
 _STATES: Mapping[Verdict, str] = {
     "accepted": "Accepted",
@@ -35,13 +33,21 @@ _STATES: Mapping[Verdict, str] = {
     "superseded": "Superseded",
     "failed": "Gate failed",
     "worse": "Worse",
+    "recovering": "Recovering",
 }
 """Names of the final states. An error is "Error", so that "Failed" is only a run that could not tell of its failure."""
 
 
+def _refuse(parameters: dict[str, Any], error: Exception) -> State[Any]:
+    """End a run whose parameters cannot be used."""
+    config = usable_config(parameters)
+    teller = Teller(config=config, watched=Watched.now(config, _find_trigger()))
+    return _end(teller, explain_refusal(parameters, error))
+
+
 @flow(name="monitor", flow_run_name=name_monitored_run, persist_result=False, validate_parameters=False)
 @crash_without_server
-@as_deployed()
+@as_deployed(refused=_refuse)
 def monitor(config: RunConfig) -> State[Any]:
     """Evaluate a source, compare the run with the accepted baseline, apply the gate, and accept the run or alert.
 
@@ -49,23 +55,37 @@ def monitor(config: RunConfig) -> State[Any]:
         config: Configuration of the run; its `deploy` has the gate, the baselines and the recipients of alerts.
 
     Returns:
-        A state named Accepted, Passed, Inconclusive, Superseded, Gate failed, Worse or Error.
+        A state named Accepted, Passed, Inconclusive, Superseded, Gate failed, Worse, Recovering or Error.
     """
     watched = Watched.now(config, _find_trigger())
-    if watched.trigger == "schedule" and (ended := end_overdue_runs()):
-        get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
+    teller = Teller(config=config, watched=watched)
     try:
-        with RunErrors(config, watched).report():
-            done = run_chain(config, watched, lambda baseline: _evaluate(config, watched, baseline))
+        if watched.trigger == "schedule" and (ended := end_overdue_runs()):
+            get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
+        done = run_chain(teller, watched, lambda baseline: _evaluate(config, watched, baseline))
     except Exception as error:
         if is_unavailable(error):
             raise
-        get_run_logger().exception("the run could not be finished")
-        failed: State[Any] = Failed(name="Error", message=str(error) or type(error).__name__, data=error)
-        return failed
+        return _end(teller, error)
     make = Failed if done.verdict in ("failed", "worse") else Completed
     state: State[Any] = make(name=_STATES[done.verdict], message=done.message, data=done)
     return state
+
+
+def result_of(state: State[Any]) -> ChainResult:
+    """Return the result of a run of the flow `monitor`.
+
+    Args:
+        state: Final state of the run.
+
+    Raises:
+        AssayError: The run could not be finished.
+    """
+    result: Any = state.result(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    assert isinstance(result, ChainResult)  # noqa: S101 the data of every other state
+    return result
 
 
 def run_monitor(config: RunConfig) -> ChainResult:
@@ -77,16 +97,19 @@ def run_monitor(config: RunConfig) -> ChainResult:
     Raises:
         AssayError: The run could not be finished.
     """
-    state = monitor(config, return_state=True)
-    result: Any = state.result(raise_on_failure=False)
-    if isinstance(result, BaseException):
-        raise result
-    assert isinstance(result, ChainResult)  # noqa: S101 the data of every other state
-    return result
+    return result_of(monitor(config, return_state=True))
+
+
+def _end(teller: Teller, error: Exception) -> State[Any]:
+    """Tell of an error that ended the run, and return the final state."""
+    get_run_logger().error("the run could not be finished", exc_info=error)
+    teller.tell_error(error)
+    failed: State[Any] = Failed(name="Error", message=str(error) or type(error).__name__, data=error)
+    return failed
 
 
 def _find_trigger() -> Trigger:
-    return "schedule" if _SCHEDULED in (flow_run.tags or ()) else "hand"
+    return "schedule" if SCHEDULED in (flow_run.tags or ()) else "hand"
 
 
 def _evaluate(config: RunConfig, watched: Watched, baseline: Path | None) -> Path:

@@ -9,21 +9,22 @@ from typing import Any
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas import State
-from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.alerting.alert import Alert, show_value
-from flows.alerting.outbox import Outbox
 from flows.config.alert_options import AlertSettings
+from flows.config.deploy_options import DeploySettings
+from flows.config.run_config import RunConfig
 from flows.execution.deployed_parameters import as_deployed
 from flows.index_events.index_event import EVENT, RESOURCE, ArrivedEvent
 from flows.index_events.listeners import describe_listeners, listening, read_listeners
+from flows.monitoring.teller import Teller, tell_refused
+from metric_core.errors import ConfigError
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 
 
 @flow(name="refuse-event", persist_result=False, validate_parameters=False)
 @crash_without_server
-@as_deployed(event=True)
+@as_deployed(refused=tell_refused, event=True)
 def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> State[dict[str, Any]]:
     """Send an alert about an event that no deployment listens to.
 
@@ -34,21 +35,17 @@ def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> 
     Returns:
         A state named Failed, or Completed if a deployment listens to the event.
     """
-    arrived = ArrivedEvent.from_parameter(event)
-    with get_client(sync_client=True) as client:
-        listeners = wait_for_server(lambda: read_listeners(client))
+    teller = Teller(config=RunConfig(deploy=DeploySettings(alerts=alerts or AlertSettings())))
+    with teller.tells_errors():
+        arrived = ArrivedEvent.from_parameter(event)
+        teller.payload = arrived.payload
+        with get_client(sync_client=True) as client:
+            listeners = wait_for_server(lambda: read_listeners(client))
     if heard := listening(listeners, arrived.resource):
         return Completed(message=f"the event is for {', '.join(heard)}", data={})
-    reason = (
+    unheard = ConfigError(
         f"no deployment listens to the event {EVENT} of the resource {arrived.resource}: the resource id must be "
         f"{RESOURCE} with the id of an index, and {describe_listeners(listeners)}"
     )
-    alert = Alert(
-        index=show_value(arrived.payload.get("index")),
-        version=show_value(arrived.payload.get("version")),
-        outcome="error",
-        notes=(reason,),
-        flow_run=str(flow_run.id),
-    )
-    Outbox(alerts or AlertSettings(), None, alert.name).send(alert)
-    return Failed(message=reason, data={})
+    teller.tell_error(unheard)
+    return Failed(message=str(unheard), data={})

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler
 from threading import Lock
 from typing import Any
 
 from tests.loopback_server import LoopbackServer, QuietHandler
 
-Reply = Callable[[Mapping[str, Any], int], tuple[int, Any]]
-"""Maps the content and the number of times it was sent before to a status and a JSON value or raw bytes."""
+Reply = Callable[[Mapping[str, Any], int], tuple[Any, ...]]
+"""Maps the content and the number of times it was sent before to a status, a JSON value or raw bytes, and headers."""
 
 
 def _reply_nothing(_content: Mapping[str, Any], _before: int) -> tuple[int, Any]:
@@ -46,10 +47,18 @@ class JsonEndpoint(LoopbackServer):
                     before = server.received.count(content)
                     server.received.append(content)
                     server.keys.add(self.headers["Authorization"])
-                status, replied = reply(content, before)
-                self.send(status, replied if isinstance(replied, bytes) else json.dumps(replied).encode())
+                status, replied, *headers = server.answer(content, before, self)
+                body = replied if isinstance(replied, bytes) else json.dumps(replied).encode()
+                self.send(status, body, headers=dict(*headers))
+
+        self._reply = reply
 
         super().__init__(Handler)
+
+    def answer(self, content: Any, before: int, request: BaseHTTPRequestHandler) -> tuple[Any, ...]:
+        """Return status, content and, if there are some, headers of the reply to a request."""
+        del request
+        return self._reply(content, before)
 
     @property
     def url(self) -> str:

@@ -1,5 +1,6 @@
 """An HTTP server on the loopback interface that runs while its context is entered."""
 
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from types import TracebackType
@@ -18,9 +19,17 @@ class QuietHandler(BaseHTTPRequestHandler):
         """Return the body of the request."""
         return self.rfile.read(int(self.headers["Content-Length"]))
 
-    def send(self, status: int, body: bytes = b"", content_type: str | None = None) -> None:
+    def send(
+        self,
+        status: int,
+        body: bytes = b"",
+        content_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         """Send a reply."""
         self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         if content_type is not None:
             self.send_header("Content-Type", content_type)

@@ -41,21 +41,21 @@ def alert(
         for each in deliveries:
             verb = "sent" if each.is_sent else "not sent"
             stdout.print(f"{each.channel}: {verb}, {each.reply}", markup=False, soft_wrap=True)
-        if not (settings.webhook or settings.block or settings.email or settings.file):
-            stderr.print(
-                "no recipient is configured: set webhook, block, email or file in [deploy.alerts]",
-                style="yellow",
-                markup=False,
-            )
+        from flows.alerting.recipients import RECIPIENTS, recipients_of  # noqa: PLC0415 loads Prefect
+
+        if not recipients_of(settings):
+            told = f"no recipient is configured: set one of {', '.join(RECIPIENTS)} in [deploy.alerts]"
+            stderr.print(told, style="yellow", markup=False)
     if not all(each.is_sent for each in deliveries):
         raise typer.Exit(PROBLEM)
 
 
 def _send(settings: "AlertSettings") -> "tuple[Delivery, ...]":
     """Send the message; a Prefect server is needed only for blocks."""
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.references import find_references  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    if settings.block is None and not any(each.startswith("block:") for each in settings.references):
+    if settings.block is None and not any(each.startswith("block:") for each in find_references(settings)):
         from flows.alerting.outbox import send_test  # noqa: PLC0415 loads Prefect
 
         return send_test(settings)

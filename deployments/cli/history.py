@@ -180,7 +180,8 @@ def _print_json(catalogue: "Catalogue", names: list[str], last: int | None) -> N
     from tasks.reports.history.history_text import history_to_dict  # noqa: PLC0415 only needed here
 
     evaluations: list[dict[str, Any]] = [
-        history_to_dict(name, catalogue.runs(name, last=last), catalogue.incidents(name)) for name in names
+        history_to_dict(name, catalogue.runs(name, last=last), catalogue.incidents(name), catalogue.availability(name))
+        for name in names
     ]
     stdout.print_json(json.dumps({"history": catalogue.address, "evaluations": evaluations}, allow_nan=False))
 
@@ -214,6 +215,9 @@ def _print_runs(catalogue: "Catalogue", name: str, last: int, metrics: list[str]
     print_table(stdout, table)
     for line in text.change_lines(runs):
         stdout.print(line, markup=False, soft_wrap=True)
+    for availability in catalogue.availability(name):
+        if availability.due:
+            stdout.print(text.describe_availability(availability), markup=False, soft_wrap=True)
     for incident in catalogue.open_incidents(name):
         stdout.print(f"open {text.describe_incident(incident)}", style="red", markup=False, soft_wrap=True)
 

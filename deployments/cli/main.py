@@ -164,6 +164,8 @@ def main() -> None:
         app()
     except AssayError as error:
         stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        for note in getattr(error, "__notes__", ()):
+            stderr.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except Exception as error:
         message = describe_error(error) if isinstance(error, OSError) else describe_server_error(error)

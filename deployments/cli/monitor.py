@@ -1,8 +1,8 @@
 """`assay monitor`: evaluate a source as a schedule does: compare, gate, accept or alert."""
 
 import json
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,21 +12,39 @@ from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.compare import GATE_CODES
 from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
+from metric_core.errors import AssayError, ConfigError
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
     from flows.monitoring.chain import ChainResult
 
-CODES = {"accepted": 0, "passed": 0, "superseded": 0, "worse": GATE_CODES["failed"]} | GATE_CODES
+CODES = {
+    "accepted": 0,
+    "passed": 0,
+    "superseded": 0,
+    "worse": GATE_CODES["failed"],
+    "recovering": GATE_CODES["inconclusive"],
+} | GATE_CODES
 """Exit codes of the verdicts."""
 
 
-@with_config_except("out", "baseline")
+def _tell_refused(error: ConfigError) -> None:
+    """Tell of a configuration that cannot be used, as far as it says whom to tell."""
+    from flows.config.loading import InvalidOptionsError, options_to_tell  # noqa: PLC0415 keeps `assay --help` quick
+
+    if isinstance(error, InvalidOptionsError) and error.content is not None:
+        _tell(options_to_tell(error.content), error)
+    else:
+        error.add_note("nobody could be told of this error: the recipients in deploy.alerts cannot be read")
+
+
+@with_config_except("out", "baseline", refused=_tell_refused)
 def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate as a schedule does: compare, gate, accept or alert.
 
     The run is compared with the accepted baseline of its evaluation and checked by deploy.gate; people are told as
-    deploy.alerts says. Exit codes: 0 nothing is wrong, 10 the gate failed or an alarm stands, 11 inconclusive.
+    deploy.alerts says, also of an error. Exit codes: 0 nothing is wrong, 10 the gate failed or an alarm stands, 11
+    inconclusive, or an alarm that another good run ends.
     """
     with print_despite_failed_cells(as_json):
         done = _monitor(config, verbose, quiet=as_json)
@@ -38,14 +56,37 @@ def _monitor(config: "RunConfig", verbose: bool, quiet: bool) -> "ChainResult":
     from flows.execution.run_checks import check_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
-    plan = check_run(config)
-    starting = start_server(assay_home())
     set_log_levels(verbose)
-    load_models(config, starting)
-    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
-        from flows.monitor import run_monitor  # noqa: PLC0415 Prefect reads its settings when it is imported
+    try:
+        plan = check_run(config)
+        starting = start_server(assay_home())
+        load_models(config, starting)
+        with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
+            from flows.monitor import monitor as flow  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-        return run_monitor(config)
+            state: Any = flow(config, return_state=True)
+    except Exception as error:
+        _tell(config, error)  # the run did not begin, so it could not tell
+        raise
+    from flows.monitor import result_of  # noqa: PLC0415 as above
+
+    return result_of(state)
+
+
+def _tell(config: "RunConfig", error: Exception) -> None:
+    """Tell of an error before the run; only blocks need a Prefect server, which may be what is broken."""
+    from flows.execution.run_checks import find_references  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    set_log_levels(verbose=False)
+    with ExitStack() as stack:
+        if config.deploy.alerts.block is not None or any(each.startswith("block:") for each in find_references(config)):
+            with suppress(AssayError):
+                stack.enter_context(use_server(start_server(assay_home()).wait()))
+        from flows.monitoring.teller import Teller  # noqa: PLC0415 Prefect reads its settings when it is imported
+        from flows.monitoring.watched import Watched  # noqa: PLC0415 as above
+
+        Teller(config=config, watched=Watched.now(config, "hand")).tell_error(error)
 
 
 def _print(done: "ChainResult", as_json: bool) -> None:
@@ -59,6 +100,8 @@ def _print(done: "ChainResult", as_json: bool) -> None:
         folder = None if done.folder is None else str(done.folder)
         stdout.print_json(json.dumps({**content, "verdict": done.verdict, "message": done.message, "folder": folder}))
         return
+    for sentence in done.undelivered:
+        stderr.print(f"not delivered: {sentence}", style="yellow", markup=False, soft_wrap=True)
     if done.folder is not None:
         print_evaluation(Evaluation.from_folder(done.folder), as_json=False)
         if (page := done.folder / COMPARISON).exists():

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,9 +46,7 @@ def print_despite_failed_cells(as_json: bool) -> Iterator[None]:
     except FailedCellsError as error:
         from flows.evaluate import Evaluation  # noqa: PLC0415 keeps `assay --help` quick
 
-        evaluation = Evaluation.from_folder(error.folder)
-        notes: list[str] = getattr(error, "__notes__", [])
-        print_evaluation(replace(evaluation, warnings=(*evaluation.warnings, *notes)), as_json)
+        print_evaluation(Evaluation.from_folder(error.folder), as_json)
         raise
 
 

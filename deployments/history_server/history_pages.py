@@ -89,7 +89,8 @@ class HistoryPages:
             has_page = page == REPORT and run.folder and _holds(Path(run.folder), run.run_id)
             return f"/report/{quote(run.run_id, safe='')}" if has_page else None
 
-        return history_page(name, runs, self._catalogue.incidents(name), link, _COMPARE)
+        catalogue = self._catalogue
+        return history_page(name, runs, catalogue.incidents(name), link, _COMPARE, catalogue.availability(name))
 
     def _folder(self, run_id: str) -> Path:
         """Return the folder of a run that still holds it."""
@@ -97,8 +98,10 @@ class HistoryPages:
         if run is None:
             raise LookupError(run_id)
         folder = Path(run.folder)
-        if not run.folder or not _holds(folder, run_id):
-            raise RunFolderError(f"the folder {run.folder or 'of the run'} does not hold the run {run_id} any more")
+        if not run.folder:
+            raise RunFolderError(f"the run {run_id} has no results: {run.reason}")
+        if not _holds(folder, run_id):
+            raise RunFolderError(f"the folder {folder} does not hold the run {run_id} any more")
         check_files(folder)
         return folder
 

@@ -8,8 +8,10 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.exceptions import ObjectNotFound
 
 from deployments.registry.specs import build_specs
+from flows.alerting.recipients import recipients_of
+from flows.config.references import find_references
 from flows.config.run_config import RunConfig
-from flows.execution.run_checks import RunCheck, check_references, find_references
+from flows.execution.run_checks import RunCheck
 from metric_core.columns import COLUMNS
 from metric_core.errors import AssayError, ConfigError
 from metric_core.gates.checks import check_metric_names
@@ -17,8 +19,7 @@ from metric_core.registry import default_suite
 from tasks.runs.baselines import Baselines
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.credentials import read_secret
-from tasks.runtime.smtp import SmtpServer
-from tasks.runtime.writable import check_file, probe_folder
+from tasks.runtime.writable import probe_folder
 
 
 def check_deployment(config: RunConfig, *, is_here: bool) -> None:
@@ -48,13 +49,9 @@ def deployment_checks(config: RunConfig, *, is_here: bool) -> Iterator[RunCheck]
         yield RunCheck("gate", lambda: _check_gate(config), "correct the gate, or `metrics`")
     if not is_here:
         return
-    for reference in settings.alerts.references:
-        name = "webhook" if reference == settings.alerts.webhook else "email"
-        yield RunCheck(name, partial(check_references, (reference,)), "set the variable, or correct deploy.alerts")
-    if (email := settings.alerts.email) is not None and email.server.startswith("env:"):
-        yield RunCheck("SMTP server", partial(_check_smtp, email.server), "correct the URL of the SMTP server")
-    if (file := settings.alerts.file) is not None:
-        yield RunCheck("alert file", lambda: _check_alert_file(file), "correct deploy.alerts.file")
+    for each in recipients_of(settings.alerts):
+        advice = f"correct deploy.alerts.{each.name}, or set the variable that it names"
+        yield RunCheck(f"alerts: {each.name}", each.check, advice)
     yield RunCheck("baselines", lambda: _check_baselines(settings.baselines), "correct deploy.baselines")
 
 
@@ -108,16 +105,6 @@ def _check_gate(config: RunConfig) -> str:
     requests = config.requests() or default_suite(tuple(COLUMNS))  # without metrics, the data decides
     check_metric_names(gate, [each.key for each in requests])
     return f"rules about {', '.join(gate.metric_names) or 'all metrics'}"
-
-
-def _check_smtp(reference: str) -> str:
-    server = SmtpServer.from_url(read_secret(reference))
-    return f"{server.host}, port {server.port}, {server.security}"
-
-
-def _check_alert_file(file: str) -> str:
-    check_file(Path(file), "the file of alerts")
-    return file
 
 
 def _check_baselines(root: str | None) -> str:

@@ -14,7 +14,7 @@ from prefect.client.schemas.schedules import CronSchedule as ClientCronSchedule
 from prefect.client.schemas.schedules import IntervalSchedule
 from prefect.server.schemas.schedules import CronSchedule
 
-from flows.config.deploy_options import parse_interval
+from flows.config.intervals import parse_interval
 from metric_core.errors import ConfigError
 
 _FIELDS = 5

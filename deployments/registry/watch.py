@@ -34,7 +34,8 @@ WATCHED = "rag.deployment.watched"
 
 _RUN = "prefect.flow-run."
 _STARTED = f"{_RUN}Running"
-_REPORTED_ENDS = ("Completed", "Accepted", "Passed", "Inconclusive", "Superseded", "Gate failed", "Worse", "Error")
+_PASSED = ("Completed", "Accepted", "Passed", "Superseded", "Recovering")
+_REPORTED_ENDS = (*_PASSED, "Inconclusive", "Gate failed", "Worse", "Error")
 """Names of the final states of runs that have reported themselves, or had nothing to report."""
 _ENDS = (*_REPORTED_ENDS, "Failed", "Budget spent", "Crashed", "Cancelled")
 _DEPLOYMENT = "related:deployment:prefect.resource.id"

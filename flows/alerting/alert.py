@@ -1,12 +1,17 @@
 """An alert about evaluations that nobody watches: what opened, what is over, and where to look."""
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 Severity: TypeAlias = Literal["critical", "error", "warning", "info"]
 Status: TypeAlias = Literal["open", "resolved"]
+Subject: TypeAlias = Literal[
+    "failed", "inconclusive", "worse", "error", "attention", "partly recovered", "recovered", "test"
+]
 
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 """Severities, the least first."""
@@ -17,12 +22,13 @@ _OF_INDEX = {
     "worse": "is worse than the baseline",
     "error": "could not be evaluated",
     "attention": "needs attention",
+    "partly recovered": "has partly recovered",
     "recovered": "has recovered",
 }
 _OF_EVALUATION = {
     **_OF_INDEX,
     "failed": "has failed its gate",
-    "inconclusive": "has an inconclusive gate",
+    "inconclusive": "is inconclusive",
     "error": "could not be finished",
 }
 _SHOWN = 100
@@ -34,7 +40,8 @@ class AlertIncident:
 
     Args:
         key: Key of the incident among those of all evaluations: the name of the evaluation, a slash, and the key of
-            the incident in it. It is the same in the message that opens the incident and in the one that ends it.
+            the incident in it. It is the same in the message that opens the incident and in the one that ends it, and
+            for the same problem on a later day.
         kind: Kind of the problem, as `OutcomeIncident.kind`.
         severity: Severity of the problem.
         change: Change of the incident by the run.
@@ -70,22 +77,24 @@ class Alert:
         name: Name of the evaluation; empty if only the index is known.
         index: Id of the index; empty if the evaluation is about none.
         version: Version that did not become the baseline, or the time at which the run started.
-        outcome: Outcome of the gate, "failed" or "inconclusive"; "worse" for an alarm of the sequential tests; "error"
-            for a run that could not be finished; "attention" for anything else that is wrong; "recovered" if all that
-            was wrong is over; "test" for a message that tests the recipients.
+        outcome: What the alert is about, which follows from what has changed: an outcome of the gate, "failed" or
+            "inconclusive"; "worse" for an alarm of the sequential tests; "error" for a run that could not be finished;
+            "attention" for anything else that is wrong; "recovered" if all that was wrong is over, "partly recovered"
+            if something of it is; "test" for a message that tests the recipients.
         incidents: Incidents that the run opened, found again and found over.
         notes: Further sentences on what got worse and what has changed.
         baseline: The version that stays the baseline.
         folder: The run folder; None if there is none.
         report: URL of the report, or of the comparison with the baseline.
-        flow_run: Id of the flow run.
+        flow_run: Id of the flow run, or of an attempt that no flow run was made for.
         time: Time at which the run found all this.
+        remark: A sentence on the message itself, such as why it is late.
     """
 
     name: str = ""
     index: str = ""
     version: str = ""
-    outcome: Literal["failed", "inconclusive", "worse", "error", "attention", "recovered", "test"]
+    outcome: Subject
     incidents: tuple[AlertIncident, ...] = ()
     notes: tuple[str, ...] = ()
     baseline: str | None = None
@@ -93,6 +102,14 @@ class Alert:
     report: str | None = None
     flow_run: str
     time: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+    remark: str = ""
+
+    @property
+    def id(self) -> str:
+        """The identity of the alert, which is the same if a run that is resumed finds the same changes again."""
+        changes = sorted((each.key, each.change) for each in self.incidents if each.change != "continuing")
+        told = [self.flow_run, self.name, self.index, self.version, self.outcome, changes]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
 
     @property
     def status(self) -> Status:
@@ -107,13 +124,23 @@ class Alert:
         return max(found, key=SEVERITIES.index, default="info" if self.outcome in ("recovered", "test") else "error")
 
     @property
+    def links(self) -> Mapping[str, str]:
+        """Pages to look at, by their names."""
+        return {} if self.report is None else {"Report": self.report}
+
+    @property
     def title(self) -> str:
         """The alert in one line."""
         if self.outcome == "test":
             return "test of the alerts of rag-assay: nothing has happened"
         if self.index:
-            return f"index {self.index}, version {self.version} {_OF_INDEX[self.outcome]}"
-        return f"evaluation {self.name} {_OF_EVALUATION[self.outcome]}"
+            title = f"index {self.index}, version {self.version} {_OF_INDEX[self.outcome]}"
+        else:
+            title = f"evaluation {self.name} {_OF_EVALUATION[self.outcome]}"
+        if self.outcome != "partly recovered":
+            return title
+        count = sum(incident.status == "open" for incident in self.incidents)
+        return f"{title}: {count} {'problem is' if count == 1 else 'problems are'} still open"
 
     @property
     def text(self) -> str:
@@ -125,14 +152,15 @@ class Alert:
         if self.baseline is not None:
             what = "version" if self.index else "the run of"
             lines.append(f"The baseline stays {what} {self.baseline}.")
-        if self.report is not None:
-            lines.append(f"Report: {self.report}")
+        lines += [f"{name}: {url}" for name, url in self.links.items()]
+        lines += [self.remark] if self.remark else []
         return "\n".join(lines)
 
     @property
     def content(self) -> dict[str, Any]:
         """The alert as JSON; chat services show `text`."""
         return {
+            "id": self.id,
             "title": self.title,
             "text": self.text,
             "status": self.status,

@@ -1,18 +1,30 @@
-"""Deliver alerts to their recipients.
+"""Deliver alerts to their recipients, each separately.
 
-Each recipient is notified separately: one that cannot be reached does not affect the others. Without recipients, or
-if none can be reached, the alert is appended to a file.
+The history keeps a message for each recipient until that recipient has accepted it: an alert is written there before
+anything is sent, and each run sends what is due. A message is marked as sent after it was accepted, so one whose sender
+dies in between is sent twice; receivers recognize it by its id. If the history cannot be used, alerts are sent at once.
+What no recipient accepts at first, and what is given up, is appended to a file.
 """
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 
-import httpx
+from prefect.context import FlowRunContext
 from prefect.events import emit_event
-from prefect.logging import get_run_logger
 
+from flows.alerting import delivery
 from flows.alerting.alert import Alert
-from flows.alerting.recipients import Recipient, default_file, recipients_of
+from flows.alerting.delivery import Delivery
+from flows.alerting.delivery_round import DeliveryRound, further_recipients, own_recipients
+from flows.alerting.recipients import Recipient
+from flows.alerting.silencing import standing_silence
 from flows.config.alert_options import AlertSettings
+from metric_core.errors import AssayError
+from tasks.history.alert_log import AlertLog
+from tasks.history.operator_log import Silence
+from tasks.prefect_support.run_log import run_logger
 
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
@@ -20,30 +32,16 @@ EVENT = "rag.index.alert"
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An alert that was sent to all recipients.
+    """What became of the messages about an evaluation.
 
     Args:
-        is_received: True if a recipient accepted it, or if there is none and it was written to the default file.
-        failed: A sentence for each recipient that could not be reached.
+        is_received: True if a recipient accepted the alert, if the history keeps it until one does, or if there is no
+            recipient and it was written to the default file.
+        undelivered: A sentence for each recipient that has not accepted all messages.
     """
 
     is_received: bool
-    failed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The delivery of an alert to one recipient.
-
-    Args:
-        channel: Name of the recipient.
-        is_sent: True if the recipient accepted the alert.
-        reply: The recipient's reply, or the reason why the alert could not be sent.
-    """
-
-    channel: str
-    is_sent: bool
-    reply: str
+    undelivered: tuple[str, ...] = ()
 
 
 class Outbox:
@@ -61,28 +59,80 @@ class Outbox:
         self._name = name
 
     def send(self, alert: Alert) -> Sent:
-        """Send an alert to all recipients.
+        """Send an alert to all recipients, and what they have not accepted of earlier ones.
+
+        An alert is sent once, even if a run that is resumed sends it again. While messages are silenced, it is kept
+        until the silence is over.
 
         Args:
             alert: Alert to send.
 
         Returns:
-            The recipients that could not be reached; the log of the flow run names them, too.
+            What the recipients have not accepted; the log of the flow run has it, too.
         """
-        deliveries = [_deliver(each, alert) for each in recipients_of(self._settings)]
-        failed = tuple(
-            f"the alert could not be sent to the {each.channel}: {each.reply}"
-            for each in deliveries
-            if not each.is_sent
-        )
-        if len(failed) == len(deliveries):
-            default_file().send(alert)
+        run_logger().error(alert.text)
+        return self._log(self._work(alert))
+
+    def resend(self) -> Sent:
+        """Send what recipients have not accepted, what was silenced until now, and what is to be escalated."""
+        return self._log(self._work(None))
+
+    def _work(self, alert: Alert | None) -> Sent:
+        now, deadline = _now(), time.monotonic() + delivery.RUN_SECONDS
+        try:
+            log = AlertLog(self._history)
+            silence = self._silence(log.silences(self._name, now), now)
+            messages = DeliveryRound(log, self._name, self._settings, alert, now)
+            is_new = messages.put("waiting" if silence is None else "silenced")
+        except AssayError as error:
+            run_logger().warning("alerts are sent without the history: %s", error)
+            return Sent(True) if alert is None else self._send_directly(alert, now, deadline)
+        if silence is not None:
+            why = f" ({silence.reason})" if silence.reason else ""
+            run_logger().warning(f"no messages are sent until {silence.ends:%Y-%m-%d %H:%M}{why}")
+            return Sent(True)
+        try:
+            for each in messages.end_silence():
+                _emit(each)
+            if alert is not None and is_new:
+                _emit(alert)
+            undelivered = messages.deliver(deadline)
+            if alert is not None and is_new and not messages.is_accepted():
+                delivery.write_to_file(alert)
+        except AssayError as error:
+            undelivered = (f"it is not known which messages were delivered: {error}",)
+        return Sent(True, undelivered)
+
+    def _silence(self, silences: list[Silence], now: datetime) -> Silence | None:
+        try:
+            return standing_silence(silences, self._settings.maintenance, now)
+        except AssayError as error:
+            run_logger().error("messages are sent as if there were no maintenance: %s", error)
+            return standing_silence(silences, (), now)
+
+    def _send_directly(self, alert: Alert, now: datetime, deadline: float) -> Sent:
+        """Send an alert that nothing keeps, and write it to the file of alerts if no recipient accepts it."""
+        if self._silence([], now) is not None:  # the incidents are not recorded either, so the next run tells them
+            delivery.write_to_file(alert)
+            return Sent(False)
+        recipients = own_recipients(self._settings)
+        done = {name: Delivery(name, False, delivery.NO_REPLY) for name in recipients}
+
+        def send(name: str, recipient: Recipient) -> None:
+            done[name] = delivery.try_repeatedly(partial(delivery.try_once, recipient, alert), deadline)
+
         _emit(alert)
-        logger = get_run_logger()
-        logger.error(alert.text)
-        for sentence in failed:
-            logger.error(sentence)
-        return Sent(not deliveries or len(failed) < len(deliveries), failed)
+        delivery.run_beside({name: partial(send, name, each) for name, each in recipients.items()}, deadline)
+        failed = {name: each.reply for name, each in done.items() if not each.is_sent}
+        if len(failed) == len(recipients):
+            delivery.write_to_file(alert)
+        sentences = tuple(f"the alert could not be sent to the {name}: {reply}" for name, reply in failed.items())
+        return Sent(len(failed) < len(recipients), sentences)
+
+    def _log(self, sent: Sent) -> Sent:
+        for sentence in sent.undelivered:
+            run_logger().error(sentence)
+        return sent
 
 
 def send_test(settings: AlertSettings) -> tuple[Delivery, ...]:
@@ -92,18 +142,15 @@ def send_test(settings: AlertSettings) -> tuple[Delivery, ...]:
         settings: Recipients of alerts.
     """
     alert = Alert(index="test", version="test", outcome="test", flow_run="")
-    return tuple(_deliver(each, alert) for each in recipients_of(settings) or (default_file(),))
-
-
-def _deliver(recipient: Recipient, alert: Alert) -> Delivery:
-    try:
-        return Delivery(recipient.name, True, recipient.send(alert))
-    except Exception as error:  # noqa: BLE001 a failure of one recipient must not stop the others
-        # The message of an HTTP error would repeat the URL, which may be a secret.
-        reason = type(error).__name__ if isinstance(error, httpx.HTTPError) else f"{type(error).__name__}: {error}"
-        return Delivery(recipient.name, False, reason)
+    recipients = {**own_recipients(settings), **further_recipients(settings)}
+    return tuple(replace(delivery.try_once(each, alert), channel=name) for name, each in recipients.items())
 
 
 def _emit(alert: Alert) -> None:
     resource = f"rag.index.{alert.index}" if alert.index else f"rag.evaluation.{alert.name}"
-    emit_event(EVENT, resource={"prefect.resource.id": resource}, payload=alert.content)
+    if FlowRunContext.get() is not None:
+        emit_event(EVENT, resource={"prefect.resource.id": resource}, payload=alert.content)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

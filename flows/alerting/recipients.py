@@ -1,32 +1,64 @@
-"""The recipients of alerts: a webhook, a block of the Prefect server, a mailbox, a file."""
+"""The recipients of alerts: webhook, chat block, mailbox, on-call services, file."""
 
 import json
+import re
+import smtplib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import httpx
-from prefect.blocks.abstract import NotificationBlock
+from prefect.blocks.abstract import NotificationBlock, NotificationError
 from prefect.blocks.core import Block
 
 from flows.alerting.alert import Alert
-from flows.config.alert_options import AlertSettings, EmailSettings
+from flows.config.alert_options import EmailSettings, RecipientOptions
 from tasks.runtime.atomic_files import append_whole
-from tasks.runtime.credentials import read_secret
+from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
 from tasks.runtime.smtp import SmtpServer, send_mail
+from tasks.runtime.writable import check_file
 
 _SECONDS = 15.0
 _TRIES = 3
+_TEMPORARY = (408, 425, 429)
+"""Client errors of HTTP that a later try may not meet."""
+_SHOWN = 300
+
+
+class RecipientError(Exception):
+    """A recipient that did not accept an alert. The message holds no secret.
+
+    Args:
+        reply: The reply of the recipient, or why there is none.
+        is_lasting: True if another try would fail in the same way, or would repeat what was accepted in part.
+        retry_after: Seconds to wait before another try, if the recipient said so.
+    """
+
+    def __init__(self, reply: str, *, is_lasting: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(reply)
+        self.is_lasting = is_lasting
+        self.retry_after = retry_after
 
 
 class Recipient(Protocol):
     """A recipient of alerts."""
 
-    @property
-    def name(self) -> str:
-        """Its name among the recipients of a configuration."""
+    name: ClassVar[str]
+    """Its name among the recipients of a configuration, which is that of its option."""
+    renews: ClassVar[bool]
+    """True if it forgets an open incident that it is not told of again, so that each run must do so."""
+
+    def check(self) -> str:
+        """Check what can be checked without sending anything, and return a description of the recipient.
+
+        Raises:
+            AssayError: Alerts cannot be sent to it.
+        """
         ...
 
     def send(self, alert: Alert) -> str:
@@ -36,7 +68,8 @@ class Recipient(Protocol):
             alert: Alert to send.
 
         Raises:
-            Exception: The alert could not be sent.
+            RecipientError: The recipient did not accept the alert, or could not be reached.
+            AssayError: A secret cannot be read.
         """
         ...
 
@@ -46,16 +79,17 @@ class WebhookRecipient:
     """A URL that alerts are posted to as JSON."""
 
     reference: str
-    name: str = "webhook"
+    name: ClassVar[str] = "webhook"
+    renews: ClassVar[bool] = False
+
+    def check(self) -> str:
+        """Check that the variable of the URL is set."""
+        check_variable(self.reference)
+        return self.reference
 
     def send(self, alert: Alert) -> str:
         """Post an alert."""
-        transport = httpx.HTTPTransport(retries=_TRIES)
-        with httpx.Client(timeout=_SECONDS, transport=transport) as client:
-            response = client.post(read_secret(self.reference), json=alert.content)
-        if response.is_error:
-            raise RuntimeError(f"it replied with status {response.status_code}")
-        return f"status {response.status_code}"
+        return post(read_secret(self.reference), alert.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +97,26 @@ class BlockRecipient:
     """A notification block of the Prefect server."""
 
     block: str
-    name: str = "block"
+    name: ClassVar[str] = "block"
+    renews: ClassVar[bool] = False
+
+    def check(self) -> str:
+        """Return the name of the block, which only its server can check."""
+        return self.block
 
     def send(self, alert: Alert) -> str:
         """Notify the block."""
         block = Block.load(self.block)
         if not isinstance(block, NotificationBlock):
-            raise TypeError(f"the block {self.block} is not a notification block")
-        cast("Any", block).notify(alert.text, alert.title)
+            raise RecipientError(f"the block {self.block} is not a notification block", is_lasting=True)
+        with block.raise_on_failure(), _translate_http():
+            try:
+                cast("Any", block).notify(alert.text, alert.title)
+            except NotificationError as error:  # its log may have the URL of the block
+                found = re.search(r"error=(\d{3})\b", error.log or "")
+                if found is None:
+                    raise RecipientError("the message could not be sent") from None
+                raise _refusal(int(found[1])) from None
         return f"{self.block} accepted the message"
 
 
@@ -79,47 +125,126 @@ class EmailRecipient:
     """A mailbox."""
 
     settings: EmailSettings
-    name: str = "email"
+    name: ClassVar[str] = "email"
+    renews: ClassVar[bool] = False
+
+    def check(self) -> str:
+        """Check the URL of the SMTP server, unless it is in a block."""
+        check_variable(self.settings.server)
+        if self.settings.server.startswith("block:"):
+            return self.settings.server
+        server = SmtpServer.from_url(read_secret(self.settings.server))
+        return f"{server.host}, port {server.port}, {server.security}"
 
     def send(self, alert: Alert) -> str:
         """Mail an alert."""
         server = SmtpServer.from_url(read_secret(self.settings.server))
-        return send_mail(server, self.settings.sender, self.settings.to, alert.title, alert.text)
+        try:
+            return send_mail(server, self.settings.sender, self.settings.to, alert.title, alert.text)
+        except (OSError, smtplib.SMTPException) as error:
+            codes = [code for code, _ in getattr(error, "recipients", {}).values()] or [getattr(error, "smtp_code", 0)]
+            reply = f"{type(error).__name__}: {error}"
+            raise RecipientError(reply, is_lasting=all(code >= 500 for code in codes)) from error
+        except RuntimeError as error:  # the other recipients have the message
+            raise RecipientError(str(error), is_lasting=True) from error
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecipient:
     """A file of alerts, one JSON object per line."""
 
-    path: Path
-    name: str = "file"
+    path: str | Path
+    name: ClassVar[str] = "file"
+    renews: ClassVar[bool] = False
+
+    def check(self) -> str:
+        """Check that the file can be written."""
+        check_file(Path(self.path), "the file of alerts")
+        return str(self.path)
 
     def send(self, alert: Alert) -> str:
         """Append an alert."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        path = Path(self.path)
         line = {"sent": datetime.now(UTC).isoformat(timespec="seconds"), **alert.content}
-        append_whole(self.path, json.dumps(line, ensure_ascii=False).encode() + b"\n")
-        return f"written to {self.path}"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            append_whole(path, json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        except OSError as error:
+            raise RecipientError(f"{type(error).__name__}: {error}") from error
+        return f"written to {path}"
 
 
-def recipients_of(settings: AlertSettings) -> tuple[Recipient, ...]:
+RECIPIENTS: Mapping[str, Callable[[Any], Recipient]] = {
+    each.name: cast("Callable[[Any], Recipient]", each)
+    for each in (WebhookRecipient, BlockRecipient, EmailRecipient, FileRecipient)
+}
+"""Name of the option in `deploy.alerts` -> the recipient that its value declares."""
+
+
+def recipients_of(settings: RecipientOptions) -> tuple[Recipient, ...]:
     """Return the recipients of a configuration.
 
     Args:
         settings: Options that name them.
     """
-    found: list[Recipient] = []
-    if settings.webhook is not None:
-        found.append(WebhookRecipient(settings.webhook))
-    if settings.block is not None:
-        found.append(BlockRecipient(settings.block))
-    if settings.email is not None:
-        found.append(EmailRecipient(settings.email))
-    if settings.file is not None:
-        found.append(FileRecipient(Path(settings.file)))
-    return tuple(found)
+    chosen = {name: getattr(settings, name) for name in RECIPIENTS}
+    return tuple(RECIPIENTS[name](value) for name, value in chosen.items() if value is not None)
 
 
 def default_file() -> FileRecipient:
     """Return the file of alerts that no recipient received."""
     return FileRecipient(assay_home() / "alerts.jsonl")
+
+
+def post(url: str, content: Any, headers: Mapping[str, str] | None = None, *, secret: str | None = None) -> str:
+    """Post JSON, and return the reply in words.
+
+    Args:
+        url: URL, which may be a secret.
+        content: Content as JSON.
+        headers: Further headers.
+        secret: Secret of a service whose replies explain what was wrong; errors quote them without the secret. The
+            replies of other servers are not quoted.
+
+    Raises:
+        RecipientError: The server replied with anything but success, or did not reply.
+    """
+    with _translate_http():
+        transport = httpx.HTTPTransport(retries=_TRIES)
+        with httpx.Client(timeout=_SECONDS, transport=transport) as client:
+            response = client.post(url, json=content, headers=headers)
+    if response.is_success:
+        return f"status {response.status_code}"
+    said = "" if secret is None else " ".join(response.text.replace(secret, "***").split())[:_SHOWN]
+    raise _refusal(response.status_code, said, _seconds_to_wait(response.headers))
+
+
+@contextmanager
+def _translate_http() -> Iterator[None]:
+    """Raise RecipientError for errors of HTTP, without their messages and causes: these may repeat the URL."""
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        raise _refusal(error.response.status_code) from None
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        raise RecipientError(f"its URL is not valid: {type(error).__name__}", is_lasting=True) from None
+    except httpx.HTTPError as error:
+        raise RecipientError(type(error).__name__) from None
+
+
+def _refusal(status: int, said: str = "", retry_after: float | None = None) -> RecipientError:
+    is_lasting = status < 500 and status not in _TEMPORARY
+    reply = f"it replied with status {status}" + (f": {said}" if said else "")
+    return RecipientError(reply, is_lasting=is_lasting, retry_after=retry_after)
+
+
+def _seconds_to_wait(headers: httpx.Headers) -> float | None:
+    """Return the seconds that a server asks clients to wait: `Retry-After`, or the period of Opsgenie's limit."""
+    wanted = headers.get("Retry-After") or headers.get("X-RateLimit-Period-In-Sec") or ""
+    if wanted.isdecimal():
+        return float(wanted)
+    try:
+        until = parsedate_to_datetime(wanted)
+    except ValueError:
+        return None
+    return max(0.0, (until - datetime.now(UTC)).total_seconds())

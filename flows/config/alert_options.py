@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pydantic import AfterValidator
 
+from flows.config.intervals import Interval
 from tasks.options.option import Option, OptionGroup
 from tasks.runtime.credentials import check_reference, refuse_secrets
 
@@ -59,8 +60,8 @@ class EmailSettings(OptionGroup):
     ]
 
 
-class AlertSettings(OptionGroup):
-    """Recipients of alerts about runs that were not accepted, that got worse, or that could not be finished."""
+class RecipientOptions(OptionGroup):
+    """Recipients of alerts."""
 
     webhook: Annotated[
         Annotated[str, AfterValidator(check_reference)] | None,
@@ -100,6 +101,83 @@ class AlertSettings(OptionGroup):
             examples=[{"server": "env:ASSAY_SMTP", "to": ["team@example.com"], "sender": "assay@example.com"}],
         ),
     ] = None
+
+
+class EscalationSettings(RecipientOptions):
+    """Recipients of incidents that the other recipients were not told of, or that nobody takes care of."""
+
+    after: Annotated[
+        Interval,
+        Option(
+            "Time after which an incident is escalated that is still open and that nobody has acknowledged.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["24h"],
+        ),
+    ] = "24h"
+
+
+class MaintenanceWindow(OptionGroup):
+    """A period that comes back, in which no messages are sent."""
+
+    cron: Annotated[
+        str,
+        Option(
+            "Cron expression for the times at which the period begins.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["0 2 * * 0"],
+        ),
+    ]
+    hours: Annotated[
+        float,
+        Option(
+            "Length of the period in hours.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            gt=0,
+            le=168,
+            examples=[4],
+        ),
+    ]
+    timezone: Annotated[
+        str,
+        Option(
+            "Time zone of the cron expression.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=["Europe/Berlin"],
+        ),
+    ] = "UTC"
+
+
+class AlertSettings(RecipientOptions):
+    """Recipients of alerts about runs that were not accepted, that got worse, or that could not be finished."""
+
+    escalation: Annotated[
+        EscalationSettings | None,
+        Option(
+            "Further recipients, of incidents that were not delivered or not acknowledged in time.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=[{"webhook": "env:ASSAY_ON_CALL", "after": "24h"}],
+        ),
+    ] = None
+    maintenance: Annotated[
+        tuple[MaintenanceWindow, ...],
+        Option(
+            "Periods in which no messages are sent; what is still open at the end is told after it.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            examples=[[{"cron": "0 2 * * 0", "hours": 4}]],
+        ),
+    ] = ()
     link: Annotated[
         Annotated[str, AfterValidator(refuse_secrets)] | None,
         Option(
@@ -110,12 +188,6 @@ class AlertSettings(OptionGroup):
             examples=["https://reports.example/{name}"],
         ),
     ] = None
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        """The references to the secrets of the recipients."""
-        email = None if self.email is None else self.email.server
-        return tuple(each for each in (self.webhook, email) if each is not None)
 
     def link_to(self, folder: Path, page: str) -> str:
         """Return the URL of a page of a run folder; a file URL without `link`.

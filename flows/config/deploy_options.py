@@ -1,52 +1,38 @@
 """Declare the options of runs that are not started by hand: schedule, gate, baselines and alerts."""
 
-import re
-from datetime import timedelta
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, model_validator
 
 from flows.config.alert_options import AlertSettings
 from flows.config.event_options import EventSettings
-from flows.config.gate_file import GateChoice, GateSettings, RegressionSettings
+from flows.config.gate_file import KEPT_AT_LEAST, CoverageSettings, GateChoice, GateSettings, RegressionSettings
+from flows.config.intervals import Interval
 from tasks.options.option import Option, OptionGroup
-from tasks.runtime.credentials import refuse_secrets
-
-_INTERVAL = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?")
-_SHORTEST, _LONGEST = timedelta(minutes=1), timedelta(days=366)
-
-
-def parse_interval(text: str) -> timedelta:
-    """Return the length of an interval.
-
-    Args:
-        text: Days, hours and minutes, such as `4h` or `1d12h`.
-
-    Raises:
-        ValueError: The text is something else, or the interval is shorter than a minute or longer than 366 days.
-
-    >>> str(parse_interval("1h30m"))
-    '1:30:00'
-    """
-    match = _INTERVAL.fullmatch(text)
-    days, hours, minutes = (int(number or 0) for number in match.groups()) if match else (0, 0, 0)
-    length = timedelta(days=days, hours=hours, minutes=minutes)
-    if not _SHORTEST <= length <= _LONGEST:
-        raise ValueError(
-            "an interval must be days, hours and minutes, such as 30m, 4h, 1d or 1h30m, between a minute and 366 days, "
-            f"got {text!r}"
-        )
-    return length
-
-
-def _check_interval(text: str) -> str:
-    parse_interval(text)
-    return text
+from tasks.runtime.credentials import check_reference, is_reference, refuse_secrets
 
 
 def default_gate() -> GateSettings:
-    """Return the default gate: no metric is worse than in the baseline by more than 0.05, beyond chance."""
-    return GateSettings(regression=(RegressionSettings(max_drop=0.05, metrics=None),), inconclusive="passed")
+    """Return the default gate.
+
+    No metric is worse than in the baseline by more than 0.05, beyond chance, and nine tenths of the rows that are
+    scored in the baseline are scored in both runs.
+    """
+    return GateSettings(
+        regression=(RegressionSettings(max_drop=0.05, metrics=None),),
+        coverage=(CoverageSettings(paired_at_least=KEPT_AT_LEAST),),
+        inconclusive="passed",
+    )
+
+
+def _check_heartbeat(address: str) -> str:
+    if is_reference(address):
+        return check_reference(address)
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("the heartbeat must be an http(s) URL, or the name of one: env:NAME or block:NAME")
+    return refuse_secrets(address)
 
 
 class DeploySettings(EventSettings):
@@ -63,7 +49,7 @@ class DeploySettings(EventSettings):
         ),
     ] = None
     interval: Annotated[
-        Annotated[str, AfterValidator(_check_interval)] | None,
+        Interval | None,
         Option(
             "Interval between monitored evaluations, instead of cron: 30m, 4h, 1d, or 1h30m; at least a minute.",
             path=False,
@@ -187,7 +173,7 @@ class DeploySettings(EventSettings):
             path=True,
             may_hold_secret=False,
             affects_scores=False,
-            examples=[{"absolute": ["faithfulness.mean >= 0.8"]}],
+            examples=[{"absolute": ["faithfulness.mean >= 0.8"], "coverage": {"paired_at_least": 0.9}}],
         ),
     ] = None
     baselines: Annotated[
@@ -198,6 +184,16 @@ class DeploySettings(EventSettings):
             may_hold_secret=True,
             affects_scores=False,
             examples=["s3://bucket/baselines"],
+        ),
+    ] = None
+    heartbeat: Annotated[
+        Annotated[str, AfterValidator(_check_heartbeat)] | None,
+        Option(
+            "URL that is called after each good run: env:NAME, block:NAME, or http(s) without a secret.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["env:ASSAY_HEARTBEAT"],
         ),
     ] = None
     alerts: Annotated[

@@ -23,6 +23,9 @@ from metric_core.gates.rules import (
 )
 from tasks.options.option import Option, OptionGroup
 
+KEPT_AT_LEAST = 0.9
+"""Lowest accepted share of the baseline's rows in a monitored run, unless its gate says `paired_at_least`."""
+
 _SHORT = re.compile(
     r"\s*(?P<metric>.+?)\s*(?:\.\s*(?P<statistic>mean|corrected|median|least|greatest))?\s*(?P<sign>>=|<=)\s*(?P<threshold>\S+)"
     r"(?:\s+for\s+(?:each\s+(?P<each>.+?)|(?P<column>[^=]+?)\s*=\s*(?P<value>.+?)))?\s*"
@@ -191,7 +194,8 @@ class CoverageSettings(SliceRuleOptions):
     paired_at_least: Annotated[
         float | None,
         Option(
-            "Lowest accepted share of the rows scored in the baseline that are scored in both runs.",
+            "Lowest accepted share of the rows scored in the baseline that are scored in both runs. People are told of "
+            "a monitored run with a smaller share of the baseline's rows, or values of a column, also without it: 0.9.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,
@@ -313,6 +317,12 @@ class GateSettings(OptionGroup):
             affects_scores=False,
         ),
     ] = "inconclusive"
+
+    @property
+    def kept_at_least(self) -> float:
+        """Lowest accepted share of the baseline's rows: the highest `paired_at_least` of rules about all rows."""
+        shares = [rule.paired_at_least for rule in self.coverage if not rule.slices]
+        return max((share for share in shares if share is not None), default=KEPT_AT_LEAST)
 
     def gate(self) -> Gate:
         """Return these options as a gate."""

@@ -3,6 +3,7 @@
 import os
 import reprlib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ from tasks.options.option import (
 from tasks.options.source_options import split_kind
 from tasks.runtime.credentials import is_reference
 
+_TO_TELL = ("name", "source", "history", "history_page", "metrics_file")
+_OF_DEPLOY = ("baselines", "heartbeat")
+"""Options that say how to tell people of a run, besides `deploy.alerts`."""
+
 _EXCERPT = reprlib.Repr()
 _EXCERPT.maxstring = _EXCERPT.maxother = 300
 
@@ -37,6 +42,19 @@ class _Environment(RunConfig, BaseSettings):
     )
 
 
+class InvalidOptionsError(ConfigError):
+    """A value of a configuration cannot be used.
+
+    Args:
+        message: Message that names the values.
+        content: The configuration; None if it is not known.
+    """
+
+    def __init__(self, message: str, content: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.content = content
+
+
 def load_config(file: Path | None = None, overrides: Mapping[str, Any] | None = None) -> RunConfig:
     """Load the configuration from a file, the environment (ASSAY_METRICS, ASSAY_JUDGE__BACKEND, ...) and overrides.
 
@@ -45,16 +63,66 @@ def load_config(file: Path | None = None, overrides: Mapping[str, Any] | None = 
         overrides: Options of the command line; None values are not set.
 
     Raises:
-        ConfigError: The file cannot be read, or a value cannot be used.
+        ConfigError: The file cannot be read.
+        InvalidOptionsError: A value cannot be used.
     """
     refuse_renamed_variables(os.environ)
     merged = _read_file(file) if file is not None else {}
     merged = _merge(merged, EnvSettingsSource(_Environment)())
     merged = _merge(merged, {name: value for name, value in (overrides or {}).items() if value is not None})
+    origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"
+    return check_options(merged, origin)
+
+
+def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
+    """Return the configuration with these options.
+
+    Args:
+        content: The options.
+        origin: Where they are from, for messages.
+
+    Raises:
+        InvalidOptionsError: A value cannot be used.
+    """
     try:
-        return RunConfig.model_validate(merged)
+        return RunConfig.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(_explain(error, file)) from error
+        raise InvalidOptionsError(_explain(error, origin), content) from error
+
+
+def options_to_tell(content: Mapping[str, Any]) -> RunConfig:
+    """Return the configuration with only those options that say how to tell people of a run, each read by itself.
+
+    Options that cannot be used are left out, so that people are told of a mistake in the others.
+
+    Args:
+        content: The options, as they were read or sent.
+
+    >>> deploy = {"cron": 5, "alerts": {"file": "alerts.jsonl"}}
+    >>> content = {"name": "support", "metrics": "faithfulnes", "deploy": deploy}
+    >>> config = options_to_tell(content)
+    >>> config.name, config.deploy.cron, config.deploy.alerts.file
+    ('support', None, 'alerts.jsonl')
+    """
+    deploy = _table(content, "deploy")
+    alerts = {("deploy", "alerts", name): value for name, value in _table(deploy, "alerts").items()}
+    named: dict[tuple[str, ...], Any] = {(name,): content[name] for name in _TO_TELL if name in content}
+    named |= {("deploy", name): deploy[name] for name in _OF_DEPLOY if name in deploy} | alerts
+    found = RunConfig()
+    usable: dict[str, Any] = {}
+    for place, value in named.items():
+        nested: Any = value
+        for name in reversed(place):
+            nested = {name: nested}
+        with suppress(ValidationError):
+            found = RunConfig.model_validate(_merge(usable, nested))
+            usable = _merge(usable, nested)
+    return found
+
+
+def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = content.get(name)
+    return table if isinstance(table, Mapping) else {}
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -98,7 +166,7 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _explain(error: ValidationError, file: Path | None) -> str:
+def _explain(error: ValidationError, origin: str) -> str:
     lines = []
     for problem in error.errors(include_url=False):
         where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
@@ -107,5 +175,4 @@ def _explain(error: ValidationError, file: Path | None) -> str:
         shows_value = problem["type"] not in ("missing", "extra_forbidden") and not (is_secret or is_table)
         got = f", got {_EXCERPT.repr(problem['input'])}" if shows_value else ""
         lines.append(f"  {where}: {describe_option_error(problem, RunConfig)}{got}")
-    origin = f"in {file}, the environment or the command line" if file else "in the environment or the command line"
     return f"the configuration ({origin}) cannot be used:\n" + "\n".join(lines)

@@ -10,7 +10,7 @@ from flows.dry_run.dry_run_result import DryRun
 from metric_core.errors import AssayError
 from tasks.dry_run.counting_judge import Tally
 from tasks.history.catalogue import Catalogue
-from tasks.history.recorded_run import JUDGE, SERVED, RecordedRun
+from tasks.history.recorded_run import JUDGE, SERVED, STARTED, RecordedRun
 from tasks.history.run_entry import describe_model, shorten_digest
 from tasks.judges.protocol import JudgeIdentity
 from tasks.metering.accounts import sum_by_judge
@@ -127,7 +127,7 @@ def _find_rates(config: RunConfig, judge: JudgeIdentity | None) -> Rates | None:
     if judge is None:
         return None
     try:
-        runs = Catalogue(config.history).runs(last=_LAST_RUNS)
+        runs = Catalogue(config.history).runs(last=_LAST_RUNS, statuses=STARTED)
     except AssayError:
         return None
     wanted = {JUDGE: describe_model({"model": judge.model, "revision": judge.revision})}

@@ -13,7 +13,7 @@ from functools import wraps
 from inspect import signature
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from prefect.context import FlowRunContext
@@ -23,6 +23,7 @@ from pydantic_core import to_jsonable_python
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, RunChoice, facts_of
 from tasks.prefect_support.deployed_run import DeployedRun, read_deployed_run
+from tasks.prefect_support.patience import is_unavailable
 from tasks.runs.run_folder import RUNS
 
 P = ParamSpec("P")
@@ -38,7 +39,14 @@ def is_own_run(value: Any) -> bool:
     return isinstance(value, str) and Path(RUNS).resolve() in Path(value).expanduser().resolve().parents
 
 
-def as_deployed(**choices: RunChoice) -> Callable[[Callable[P, T]], Callable[P, T]]:
+Refused: TypeAlias = Callable[[dict[str, Any], Exception], Any]
+"""Called with the parameters of a flow and the error because of which they are refused.
+
+What it returns becomes the result of the flow.
+"""
+
+
+def as_deployed(*, refused: Refused | None = None, **choices: RunChoice) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator of the function of a flow, which then gets the parameters that its deployment allows.
 
     A run may set options that are declared `by_run`, and fields and parameters whose type holds no text. The decorator
@@ -46,6 +54,7 @@ def as_deployed(**choices: RunChoice) -> Callable[[Callable[P, T]], Callable[P, 
     run, and read files that they name in the process.
 
     Args:
+        refused: Function for a run whose parameters cannot be used; by default their error ends the run.
         choices: Further fields and parameters that a run may set: True, or a function that decides it by the value, or
             by each item of a list. A field of a model is named `PARAMETER__FIELD`.
     """
@@ -55,11 +64,16 @@ def as_deployed(**choices: RunChoice) -> Callable[[Callable[P, T]], Callable[P, 
         @wraps(function)
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
             given = dict(signature(function).bind(*args, **kwargs).arguments)
-            if (run := read_deployed_run()) is not None:
-                given = choose_parameters(run, function, named)
             context = FlowRunContext.get()
             assert context is not None and context.flow is not None  # noqa: S101, PT018 the function of a flow
-            validated: dict[str, Any] = context.flow.validate_parameters(given)
+            run = read_deployed_run()
+            try:
+                chosen = given if run is None else choose_parameters(run, function, named)
+                validated: dict[str, Any] = context.flow.validate_parameters(chosen)
+            except Exception as error:
+                if refused is None or is_unavailable(error):
+                    raise
+                return cast("T", refused({**given, **({} if run is None else run.own)}, error))
             checked: Any = function
             return cast("T", checked(**validated))
 

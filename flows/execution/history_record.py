@@ -3,10 +3,16 @@
 from pathlib import Path
 
 from flows.config.history_options import history_page_path
+from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import RecordedRun
 from tasks.history.run_entry import read_run
 from tasks.runs.run_folder import MANIFEST, RunFolder
+
+
+class NotRecordedError(AssayError):
+    """A run could not be recorded in the history."""
 
 
 def record_in_history(history: str | None, folder: Path) -> tuple[str, ...]:
@@ -21,16 +27,60 @@ def record_in_history(history: str | None, folder: Path) -> tuple[str, ...]:
         same.
     """
     try:
+        return record_surely(history, folder)
+    except NotRecordedError as error:
+        return (str(error),)
+
+
+def record_surely(history: str | None, folder: Path) -> tuple[str, ...]:
+    """Record a run as `record_in_history` does, but raise an error if it cannot be recorded.
+
+    Args:
+        history: Address of the history, as in the option; None for the default.
+        folder: Run folder.
+
+    Returns:
+        Warnings if the page cannot be written.
+
+    Raises:
+        NotRecordedError: The run cannot be recorded.
+    """
+    try:
         catalogue, run = Catalogue(history), read_run(folder)
         catalogue.add(run)
-    except AssayError as error:
-        return (f"the run was not recorded in the history; `assay history --rebuild {folder}` records it. {error}",)
-    try:
         page = (RunFolder(folder).read_json(MANIFEST).get("config") or {}).get("history_page")
-        if page is not None:
-            from tasks.reports.history.history_page import write_history_page  # noqa: PLC0415 few runs have a page
+    except AssayError as error:
+        advice = f"`assay history --rebuild {folder}` records it"
+        raise NotRecordedError(f"the run was not recorded in the history; {advice}. {error}") from error
+    return _write_page(catalogue, run.name, page)
 
-            write_history_page(catalogue, run.name, history_page_path(page, run.name))
+
+def record_without_results(config: RunConfig, *runs: RecordedRun) -> tuple[str, ...]:
+    """Record monitored runs without run folders; if their configuration names a page of the history, write that again.
+
+    Args:
+        config: Configuration of the runs.
+        *runs: The runs, made by `RecordedRun.without_results`.
+
+    Returns:
+        Warnings if a run cannot be recorded or the page cannot be written.
+    """
+    try:
+        catalogue = Catalogue(config.history)
+        for run in runs:
+            catalogue.add(run)
+    except AssayError as error:
+        return (f"the run was not recorded in the history. {error}",)
+    return _write_page(catalogue, runs[-1].name, config.history_page)
+
+
+def _write_page(catalogue: Catalogue, name: str, page: str | None) -> tuple[str, ...]:
+    if page is None:
+        return ()
+    from tasks.reports.history.history_page import write_history_page  # noqa: PLC0415 few runs have a page
+
+    try:
+        write_history_page(catalogue, name, history_page_path(page, name))
     except AssayError as error:
         return (f"the page of the history was not written. {error}",)
     return ()

@@ -1,43 +1,99 @@
-"""Write the figures of a finished run in the text format of Prometheus, for node_exporter's textfile collector.
+"""Write the figures of a run in the text format of Prometheus, for node_exporter's textfile collector.
 
-Labels hold names only, no text from the data, because everyone who can see the monitoring can read them.
+The file of a run that could not be finished has no figures of a result, so that none stays that is old; it says that
+the run failed, and when the last one with a result ended. Labels hold names only, no text from the data, because
+everyone who can see the monitoring can read them.
 """
 
+import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from flows.config.run_config import RunConfig
 from flows.execution.run_subject import RunSubject
-from metric_core.errors import RunFolderError
+from metric_core.errors import AssayError, RunFolderError
+from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import COMPLETED
+from tasks.history.run_entry import evaluation_name
+from tasks.prefect_support.patience import is_unavailable
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
 from tasks.runtime.atomic_files import write_output
 
+_RUN_FAILED = "1 if the latest run could not be finished, or too many cells of a metric failed, else 0."
 _STATES = ("scored", "undefined", "failed")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._]+")
 _NO_NAME = "none"
+_RUNS_READ = 100
+"""Completed runs of the history among which the last one with a result is looked for."""
+_logger = logging.getLogger(__name__)
 
 
-def write_metrics_file(file: str, folder: RunFolder, subject: RunSubject) -> tuple[str, ...]:
-    """Write the figures of a finished run; readers find the whole file or the earlier one.
+def write_metrics_file(
+    config: RunConfig, name: str, subject: RunSubject, folder: RunFolder | None, undelivered: int | None = None
+) -> tuple[str, ...]:
+    """Write the metrics file of a run if its configuration names one; readers find the whole file or the earlier one.
+
+    The history is read for availability, incidents and the last result, so the run is recorded there before.
 
     Args:
-        file: Path of the file, with placeholders; its folder is created.
-        folder: The run folder.
+        config: Configuration of the run, with the path of the file and the address of the history.
+        name: Name of the evaluation in the history.
         subject: Subject of the run, for labels and placeholders.
+        folder: The run folder; None if the run could not be finished.
+        undelivered: Number of messages that no recipient has accepted yet; None if that is not known.
 
     Returns:
-        A warning if the file cannot be written: the results are in the run folder all the same.
+        Warnings if the file cannot be written, or the history cannot be read: the results are in the run folder all the
+        same.
     """
-    registry = collect_figures(folder.read_json(MANIFEST), folder.read_json(SUMMARY), subject, time.time())
+    if config.metrics_file is None:
+        return ()
+    gauges = _Gauges(subject)
+    succeeded: float | None = None
+    ended = time.time()
+    if folder is None:
+        gauges.set("run_failed", _RUN_FAILED, 1)
+    else:
+        manifest, ended = folder.read_json(MANIFEST), _finished(folder)
+        _set_result(gauges, manifest, folder.read_json(SUMMARY), ended)
+        succeeded = None if manifest["failures"] else ended
+    gauges.set("last_run_timestamp_seconds", "Time at which the latest run ended, with a result or without.", ended)
+    gauges.set("undelivered_messages", "Messages that no recipient has accepted yet.", undelivered)
+    warnings = []
     try:
-        write_output(metrics_path(file, subject), generate_latest(registry).decode(), "the metrics file")
+        _set_history(gauges, Catalogue(config.history), name, succeeded)
+    except AssayError as error:
+        warnings.append(f"the metrics file has no figures of the history. {error}")
+    try:
+        text = generate_latest(gauges.registry).decode()
+        write_output(metrics_path(config.metrics_file, subject), text, "the metrics file")
     except RunFolderError as error:
-        return (str(error),)
-    return ()
+        warnings.append(str(error))
+    return tuple(warnings)
+
+
+@contextmanager
+def failure_in_metrics_file(config: RunConfig, subject: RunSubject) -> Iterator[None]:
+    """Write the metrics file of a run that could not be finished if the block fails.
+
+    Args:
+        config: Configuration of the run.
+        subject: Subject of the run.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_unavailable(error):  # otherwise the run is resumed
+            name = evaluation_name(config.name, subject.name, config.source)
+            for warning in write_metrics_file(config, name, subject, None):
+                _logger.warning(warning)
+        raise
 
 
 def describe_figures(folder: Path) -> bytes:
@@ -51,9 +107,9 @@ def describe_figures(folder: Path) -> bytes:
     """
     run = RunFolder(folder)
     manifest = run.read_finished_manifest()
-    finished = (folder / SUMMARY).stat().st_mtime
-    subject = RunSubject(**(manifest.get("deployment") or {}))
-    return generate_latest(collect_figures(manifest, run.read_json(SUMMARY), subject, finished))
+    gauges = _Gauges(RunSubject(**(manifest.get("deployment") or {})))
+    _set_result(gauges, manifest, run.read_json(SUMMARY), _finished(run))
+    return generate_latest(gauges.registry)
 
 
 def metrics_path(file: str, subject: RunSubject) -> Path:
@@ -74,23 +130,48 @@ def metrics_path(file: str, subject: RunSubject) -> Path:
     return path.with_name(path.name.format(**texts))
 
 
-def collect_figures(
-    manifest: Mapping[str, Any], summary: Mapping[str, Any], subject: RunSubject, finished: float
-) -> CollectorRegistry:
-    """Return the figures of a finished run as gauges.
+def _finished(folder: RunFolder) -> float:
+    """Return the time at which a run finished, in seconds since 1970."""
+    return (folder.path / SUMMARY).stat().st_mtime
+
+
+def _set_history(gauges: "_Gauges", history: Catalogue, name: str, succeeded: float | None) -> None:
+    """Set the figures of an evaluation in the history.
 
     Args:
+        gauges: Gauges to set.
+        history: The history.
+        name: Name of the evaluation.
+        succeeded: Time at which this run ended with a result; None if it did not.
+    """
+    if succeeded is None:
+        runs = history.runs(name, last=_RUNS_READ, statuses=(COMPLETED,), metrics=False)
+        found = [run.created.timestamp() + (run.cost.seconds or 0) for run in runs if run.has_result]
+        succeeded = found[-1] if found else None
+    text = "Time at which the latest run with a result ended."
+    gauges.set("last_success_timestamp_seconds", text, succeeded)
+    gauges.set("open_incidents", "Incidents that are not over.", len(history.open_incidents(name)))
+    for each in history.availability(name):
+        window = f"{each.days}d"
+        for state, count in (("finished", each.finished), ("failed", each.failed), ("missed", each.missed)):
+            gauges.set("scheduled_runs", "Scheduled runs that were due.", count, window=window, state=state)
+        gauges.set("availability", "Share of the scheduled runs that have a result.", each.share, window=window)
+
+
+def _set_result(gauges: "_Gauges", manifest: Mapping[str, Any], summary: Mapping[str, Any], finished: float) -> None:
+    """Set the figures of a finished run.
+
+    Args:
+        gauges: Gauges to set.
         manifest: Content of run.json.
         summary: Content of summary.json.
-        subject: Subject of the run.
         finished: Time at which the run finished, in seconds since 1970.
     """
-    gauges = _Gauges(subject)
     gauges.set("rows", "Rows that were evaluated.", summary["rows"])
     gauges.set("bad_rows", "Rows that were left out because they are bad.", manifest["bad_row_count"])
     gauges.set("run_seconds", "Wall time of the run before its report was written.", manifest["seconds"])
     gauges.set("run_finished_timestamp_seconds", "Time at which the run finished, since 1970.", finished)
-    gauges.set("run_failed", "1 if too many cells of a metric failed, else 0.", int(bool(manifest["failures"])))
+    gauges.set("run_failed", _RUN_FAILED, int(bool(manifest["failures"])))
     for metric in summary["metrics"]:
         key = metric["metric"]
         for state in _STATES:
@@ -106,7 +187,6 @@ def collect_figures(
         gauges.set("requests", "Requests sent to servers, with retries.", entry["requests"], stage=stage)
         for kind in ("prompt", "output"):
             gauges.set("tokens", "Tokens sent and generated.", entry[f"{kind}_tokens"], stage=stage, kind=kind)
-    return gauges.registry
 
 
 class _Gauges:

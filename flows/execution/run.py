@@ -21,6 +21,7 @@ from tasks.models.caches import open_cache
 from tasks.models.run_models import RunModels, models_for
 from tasks.prefect_support.concurrency_limits import create_limits
 from tasks.runs.run_folder import RunFolder
+from tasks.runs.run_start import start_entry
 from tasks.runtime.home import assay_home
 from tasks.tables.tables_in_use import mark_in_use
 
@@ -82,6 +83,7 @@ def open_run(
             **build_manifest(ready, plan, models),
             "name": evaluation_name(config.name, about.name, config.source),
             "deployment": about.entry,
+            "start": start_entry(),
             **(origin or {}),
         }
         run = Run(ready, plan, models, folder, manifest, about)

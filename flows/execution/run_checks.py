@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+from flows.config.references import find_references
 from flows.config.run_config import RunConfig, launches
 from flows.execution.anchor_plan import check_anchor
 from flows.execution.plan import Plan, plan_run
@@ -19,7 +19,6 @@ from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError
 from tasks.calibration import calibration_files
 from tasks.launcher.launch_command import build_command
 from tasks.models.caches import open_cache
-from tasks.options.option import OptionFacts, map_values
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.atomic_files import translate_write_errors
@@ -98,24 +97,6 @@ def _output_checks(config: RunConfig) -> Iterator[RunCheck]:
         yield RunCheck("metrics file", lambda: _check_metrics_file(file), "correct `metrics_file` (--metrics-file)")
     if config.otlp is not None:
         yield RunCheck("OTLP", _check_otlp, "install the extra, or remove `otlp` (--otlp)")
-
-
-def find_references(config: RunConfig, without: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the references to secrets in a configuration, `env:NAME` or `block:NAME`.
-
-    Args:
-        config: Configuration to search.
-        without: Names of tables to leave out.
-    """
-    found: list[str] = []
-
-    def note(facts: OptionFacts, value: Any) -> Any:
-        if facts.may_hold_secret and isinstance(value, str) and value.startswith(("env:", "block:")):
-            found.append(value)
-        return value
-
-    map_values(config.model_dump(mode="json", exclude_defaults=True, exclude=set(without)), RunConfig, note)
-    return tuple(dict.fromkeys(found))
 
 
 def check_references(references: tuple[str, ...]) -> str:

@@ -10,47 +10,47 @@ and stays it until a person accepts another: a baseline that moves each night hi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
-from prefect.runtime import flow_run
 
-from flows.alerting.alert import Alert
-from flows.alerting.outbox import Outbox
 from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
 from flows.execution.gated_comparison import CompareOptions, compare_runs
-from flows.execution.history_record import record_in_history
-from flows.execution.run_subject import RunSubject
+from flows.execution.history_record import NotRecordedError, record_in_history, record_surely
+from flows.execution.metrics_file import write_metrics_file
 from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
-from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents
+from flows.monitoring.incidents import change_incidents
+from flows.monitoring.messages import Findings, Verdict
 from flows.monitoring.night_alarms import NightAlarms, find_alarms
 from flows.monitoring.night_checks import find_night_incidents
+from flows.monitoring.source_checks import is_loss
+from flows.monitoring.teller import Teller
 from flows.monitoring.watched import Watched
-from metric_core.errors import AssayError
+from metric_core.errors import AssayError, RunFolderError
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
 from tasks.history.catalogue import Catalogue
-from tasks.history.recorded_run import RecordedRun
+from tasks.history.recorded_run import COMPLETED, RecordedRun
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.baselines import Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import Outcome, OutcomeBaseline, OutcomeIncident, OutcomeIncidents, write_outcome
-from tasks.runs.run_folder import COMPARISON, REPORT
+from tasks.runs.run_folder import COMPARISON, RunFolder
 from tasks.runtime.atomic_files import write_output
 
-Verdict: TypeAlias = Literal["accepted", "passed", "inconclusive", "failed", "worse", "superseded"]
+_NOT_RECORDED = "not recorded"
+"""Key of the incident that the first run could not be recorded in the history."""
 
 _RUNS_READ = 366 * 24
 """Runs of the history that are looked at: a year of hourly ones."""
-_BAD: tuple[Verdict, ...] = ("failed", "inconclusive", "worse")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,38 +59,42 @@ class ChainResult:
 
     Args:
         verdict: Accepted: the run is the baseline. Passed: nothing is wrong, and the baseline stays. Inconclusive or
-            failed: the outcome of the gate. Worse: an alarm stands. Superseded: a newer version is the baseline.
+            failed: the outcome of the gate. Worse: an alarm stands. Recovering: an alarm stands that another run like
+            this one ends. Superseded: a newer version is the baseline.
         message: The result in words.
         folder: Run folder; None if nothing was evaluated.
         baseline: Version of the baseline before the run; None without one.
+        undelivered: A sentence for each recipient that has not accepted a message.
     """
 
     verdict: Verdict
     message: str
     folder: Path | None = None
     baseline: str | None = None
+    undelivered: tuple[str, ...] = ()
 
 
-def run_chain(config: RunConfig, watched: Watched, evaluate: Callable[[Path | None], Path]) -> ChainResult:
-    """Evaluate a run and do what follows from its scores.
+def run_chain(teller: Teller, watched: Watched, evaluate: Callable[[Path | None], Path]) -> ChainResult:
+    """Evaluate a run, do what follows from its scores, and tell of it, of an error too.
 
     Args:
-        config: Configuration of the run.
+        teller: Who is told of the run; it has the configuration.
         watched: Subject of the run.
         evaluate: Function that evaluates the data, given the run folder of the baseline, and returns the run folder.
 
     Raises:
         AssayError: The data cannot be evaluated, or the store of baselines cannot be used.
     """
-    store = Baselines(config.deploy.baselines, watched.deployment)
-    before = store.current(watched.key)
+    store = Baselines(teller.config.deploy.baselines, watched.deployment)
+    before = _read_baseline(store, teller, watched)
     if _is_superseded(watched, before):
-        return _report_superseded(watched, before)
-    folder = evaluate(_find_folder(store, before)[0])
-    before = store.current(watched.key)  # another run may have been accepted meanwhile
+        return _end_superseded(teller, watched, before)
+    with watched.start.apply():
+        folder = evaluate(_find_folder(store, before)[0])
+    before = _read_baseline(store, teller, watched)  # another run may have been accepted meanwhile
     if _is_superseded(watched, before):
-        return _report_superseded(watched, before, folder)
-    return _Chain(config, watched, store, folder).finish(before)
+        return _end_superseded(teller, watched, before, folder)
+    return _Chain(teller, watched, store, folder).finish(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,47 +102,35 @@ class _Chain:
     """The steps after the evaluation of a run.
 
     Args:
-        config: Configuration of the run.
+        teller: Who is told of the run.
         watched: Subject of the run.
         store: Store of baselines.
         folder: Run folder.
     """
 
-    config: RunConfig
+    teller: Teller
     watched: Watched
     store: Baselines
     folder: Path
 
+    @property
+    def config(self) -> RunConfig:
+        """The configuration of the run."""
+        return self.teller.config
+
     def finish(self, before: Baseline | None) -> ChainResult:
-        """Compare the run with its baseline, accept it or alert, and write the outcome.
+        """Compare the run with its baseline, tell of what has changed, accept the run, and write the outcome.
 
         Args:
             before: Baseline of the run; None if it has none.
         """
         runs, run_id = self._read_runs(), FinishedRun(self.folder).run_id
         judged, alarms = self._judge(before), self._find_alarms(before, runs)
-        book = IncidentBook(self.config.history, self.watched.name)
-        known = book.read()
-        of_gate = find_gate_incidents(judged, [incident.key for incident in known], run_id)
-        of_night = find_night_incidents(self.config, self.watched, self.folder, run_id)
-        found = (*of_gate.found, *alarms.incidents(run_id), *of_night)
-        is_over = partial(_is_over, judged, alarms)
-        incidents = change_incidents(known, found, is_over, of_gate.replaced)
-        verdict = _decide(judged, alarms)
-        wants_acceptance = verdict == "passed" and (self.watched.index or self.config.deploy.accept == "passed")
-        accepted = False
-        if before is None or wants_acceptance:
-            accepted = self.store.accept(self.watched.baseline(self.folder, "first" if before is None else "passed"))
-            if not accepted:
-                return _report_superseded(self.watched, self.store.current(self.watched.key), self.folder)
-            verdict = "accepted" if verdict == "passed" else verdict
-        seen = _Seen(judged, alarms, incidents)
-        alert = self._alert(seen, verdict, before)
-        must_tell = bool(incidents.opened or incidents.recovered or (self.watched.index and verdict in _BAD))
-        outbox = Outbox(self.config.deploy.alerts, self.config.history, self.watched.name)
-        told = not must_tell or outbox.send(alert).is_received
-        book.write(incidents, of_gate.replaced, run_id, told=told)
-        message = alert.text if verdict in _BAD else self._praise(verdict, judged, before)
+        known = self.teller.book.read()
+        open_keys = [incident.key for incident in known]
+        of_gate = find_gate_incidents(judged, open_keys, run_id)
+        of_night = find_night_incidents(self.config, self.watched, self.folder, judged, open_keys)
+        found = (*of_night, *of_gate.found, *alarms.incidents(run_id))
         outcome = Outcome(
             name=self.watched.name,
             trigger=self.watched.trigger,
@@ -152,24 +144,56 @@ class _Chain:
             changes=alarms.changes,
             diagnosis=judged.diagnosis,
             since_last=self._compare_with_last(runs, before),
-            accepted=accepted,
-            message=message,
-            incidents=incidents,
             baselines=self.config.deploy.baselines,
+            kept=judged.kept,
         )
-        self._record(outcome)
+        obstacle = self._record_first(outcome, run_id) if before is None else None
+        if obstacle is not None:
+            found = (*found, obstacle)
+        incidents = change_incidents(known, found, partial(_is_over, judged, alarms), of_gate.replaced)
+        verdict = _decide(judged, alarms)
+        moves = bool(self.watched.index) or self.config.deploy.accept == "passed"
+        accepts = obstacle is None if before is None else verdict == "passed" and moves
+        if verdict == "passed" and (accepts or obstacle is not None):
+            verdict = "accepted" if accepts else "inconclusive"
+        seen = Findings(self.config, self.watched, self.folder, before, judged, alarms, incidents, verdict)
+        undelivered = self.teller.tell(incidents, of_gate.replaced, seen.alert(self.teller.flow_run))
+        if accepts and not self.store.accept(
+            self.watched.baseline(self.folder, "first" if before is None else "passed")
+        ):
+            newer = self.store.current(self.watched.key)
+            return _report_superseded(self.watched, newer, self.folder, undelivered)
+        changes = {"accepted": accepts, "message": seen.message, "incidents": incidents, "undelivered": undelivered}
+        self._record(outcome.model_copy(update=changes))
+        self.teller.beat(undelivered)
         version = None if before is None else before.version
-        return ChainResult(verdict=verdict, message=message, folder=self.folder, baseline=version)
+        return ChainResult(
+            verdict=verdict, message=seen.message, folder=self.folder, baseline=version, undelivered=undelivered
+        )
+
+    def _record_first(self, outcome: Outcome, run_id: str) -> OutcomeIncident | None:
+        """Record a first run before it is accepted; return the incident that this is not possible.
+
+        Later runs are compared with what is recorded of the baseline.
+        """
+        try:
+            write_outcome(self.folder, outcome)
+            record_surely(self.config.history, self.folder)
+        except (NotRecordedError, RunFolderError) as error:
+            sentence = f"the first run does not become the baseline: {error}"
+            now = datetime.now(UTC)
+            return OutcomeIncident(key=_NOT_RECORDED, kind="record", sentence=sentence, since=now, run_id=run_id)
+        return None
 
     def _read_runs(self) -> list[RecordedRun]:
         """Return the monitored runs before this one, oldest first; none if the history cannot be read."""
         own = FinishedRun(self.folder).run_id
         try:
-            recorded = Catalogue(self.config.history).runs(self.watched.name, last=_RUNS_READ)
+            recorded = Catalogue(self.config.history).runs(self.watched.name, last=_RUNS_READ, statuses=(COMPLETED,))
         except AssayError as error:
             get_run_logger().warning("alarms need the nights before, which are not known: %s", error)
             return []
-        return [run for run in recorded if run.run_id != own and run.outcome is not None and run.status == "completed"]
+        return [run for run in recorded if run.run_id != own and run.outcome is not None]
 
     def _find_alarms(self, before: Baseline | None, runs: Sequence[RecordedRun]) -> NightAlarms:
         """Look for metrics that have become worse than the baseline; versions of an index are gated one by one."""
@@ -217,51 +241,12 @@ class _Chain:
 
     def _publish(self, comparison: RunComparison) -> None:
         write_output(self.folder / COMPARISON, comparison_page(comparison), "the comparison")
-        subject = RunSubject.of_run(self.watched.index, self.watched.version if self.watched.index else "")
+        subject = self.watched.subject
         text = comparison_markdown(comparison)
         if self.config.deploy.alerts.link is not None:
             text = f"[Comparison page]({self.config.deploy.alerts.link_to(self.folder, COMPARISON)})\n\n{text}"
         about = subject.describe("Compared with its baseline")
         create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about)
-
-    def _alert(self, seen: "_Seen", verdict: Verdict, before: Baseline | None) -> Alert:
-        judged, incidents = seen.judged, seen.incidents
-        page = COMPARISON if judged.is_compared else REPORT
-        told = [incident.sentence for incident in incidents.opened]
-        notes: list[str] = []
-        if self.watched.index:
-            notes += (sentence for sentence in judged.refusals() if sentence not in told)
-        if self.watched.index or any(incident.kind == "gate" for incident in incidents.opened):
-            notes += judged.worse_metrics()
-        if incidents.opened:
-            notes += seen.alarms.changes
-        if (told or notes) and judged.diagnosis is not None:
-            notes.append(judged.diagnosis)
-        return Alert(
-            name=self.watched.name,
-            index=self.watched.index,
-            version=self.watched.version,
-            outcome=_outcome_of_alert(verdict, incidents),
-            incidents=alert_incidents(self.watched.name, incidents, with_continuing=not self.watched.index),
-            notes=tuple(notes),
-            baseline=None if before is None or verdict == "accepted" else before.version,
-            folder=str(self.folder),
-            report=self.config.deploy.alerts.link_to(self.folder, page),
-            flow_run=str(flow_run.id),
-        )
-
-    def _praise(self, verdict: Verdict, judged: Judged, before: Baseline | None) -> str:
-        """Return the message of a run in which nothing is wrong."""
-        subject = "version" if self.watched.index else "the run of"
-        if before is None:
-            why = "it is the first version" if self.watched.index else "it is the first run"
-        else:
-            passed = "it passed the gate against" if judged.gate is not None else "it is not worse than"
-            why = f"{passed} {subject} {before.version}"
-        if verdict == "accepted":
-            whose = f"index {self.watched.index}" if self.watched.index else self.watched.name
-            return f"{self.watched.title} is now the baseline of {whose}: {why}"
-        return f"nothing is wrong with {self.watched.title}: {why}, which stays the baseline"
 
     def _describe(self, before: Baseline) -> OutcomeBaseline:
         folder, _ = _find_folder(self.store, before)
@@ -270,23 +255,19 @@ class _Chain:
 
     def _record(self, outcome: Outcome) -> None:
         write_outcome(self.folder, outcome)
-        for warning in record_in_history(self.config.history, self.folder):
+        watched, run = self.watched, RunFolder(self.folder)
+        unrecorded = record_in_history(self.config.history, self.folder)
+        for warning in (*unrecorded, *write_metrics_file(self.config, watched.name, watched.subject, run)):
             get_run_logger().warning(warning)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """Everything that is wrong with a run.
-
-    Args:
-        judged: The run, compared with its baseline and checked against the gate.
-        alarms: Alarms of the sequential tests.
-        incidents: Changes of the incidents.
-    """
-
-    judged: Judged
-    alarms: NightAlarms
-    incidents: OutcomeIncidents
+def _read_baseline(store: Baselines, teller: Teller, watched: Watched) -> Baseline | None:
+    """Return the baseline before the run; a run that is resumed after its version was accepted is compared again."""
+    accepted = store.current(watched.key)
+    if accepted is None or not watched.index or accepted.run_id != teller.flow_run:
+        return accepted
+    earlier = [each for each in store.acceptances(watched.key) if each.run_id != accepted.run_id]
+    return earlier[-1] if earlier else None
 
 
 def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | None, str | None]:
@@ -308,13 +289,25 @@ def _is_same_version(watched: Watched, baseline: Baseline) -> bool:
     return bool(watched.index) and baseline.place == watched.place
 
 
-def _report_superseded(watched: Watched, newer: Baseline | None, folder: Path | None = None) -> ChainResult:
+def _end_superseded(
+    teller: Teller, watched: Watched, newer: Baseline | None, folder: Path | None = None
+) -> ChainResult:
+    """Send what could not be sent earlier, and end a run whose version is older than its baseline."""
+    return _report_superseded(watched, newer, folder, teller.tell(OutcomeIncidents()))
+
+
+def _report_superseded(
+    watched: Watched, newer: Baseline | None, folder: Path | None, undelivered: tuple[str, ...]
+) -> ChainResult:
     whose = f"index {watched.index}" if watched.index else watched.name
     by = "a newer baseline" if newer is None else f"its baseline, {_name_version(watched, newer)}"
     is_same = newer is not None and _is_same_version(watched, newer)
-    message = f"{watched.title} of {whose} is {'its baseline already' if is_same else f'older than {by}'}"
     return ChainResult(
-        verdict="superseded", message=message, folder=folder, baseline=None if newer is None else newer.version
+        verdict="superseded",
+        message=f"{watched.title} of {whose} is {'its baseline already' if is_same else f'older than {by}'}",
+        folder=folder,
+        baseline=None if newer is None else newer.version,
+        undelivered=undelivered,
     )
 
 
@@ -326,21 +319,17 @@ def _decide(judged: Judged, alarms: NightAlarms) -> Verdict:
     """Return the verdict about a run before it is accepted."""
     if judged.gate == "failed":
         return "failed"
-    if alarms.alarms:
+    if alarms.is_worse_tonight:
         return "worse"
-    return "inconclusive" if judged.gate == "inconclusive" or judged.obstacle is not None else "passed"
+    if judged.gate == "inconclusive" or judged.obstacle is not None or judged.losses:
+        return "inconclusive"
+    return "recovering" if alarms.alarms else "passed"
 
 
 def _is_over(judged: Judged, alarms: NightAlarms, incident: OutcomeIncident) -> bool:
     """Return whether an incident that a finished run did not find is over."""
     if incident.kind == "gate" and judged.obstacle is not None:
         return incident.key in judged.passed_keys  # other rules could not be applied
+    if is_loss(incident.key) and judged.obstacle is not None:
+        return judged.kept is not None
     return incident.kind != "alarm" or alarms.obstacle is None
-
-
-def _outcome_of_alert(
-    verdict: Verdict, incidents: OutcomeIncidents
-) -> Literal["failed", "inconclusive", "worse", "attention", "recovered"]:
-    if verdict in ("failed", "inconclusive", "worse"):
-        return verdict
-    return "attention" if incidents.is_open or not incidents.recovered else "recovered"

@@ -1,23 +1,31 @@
 """Compare a monitored run with its baseline, and apply the gate as far as the two runs can be compared."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.config.gate_file import GateSettings
+from flows.config.gate_file import KEPT_AT_LEAST, GateSettings
 from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
+from flows.monitoring.incidents import UNDECIDED
+from flows.monitoring.source_checks import ROWS, Loss, find_losses
 from metric_core.errors import AssayError, NotComparableError
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
 from tasks.comparison.diagnosis_changes import describe_changes
 from tasks.comparison.run_comparison import RunComparison
-from tasks.comparison.run_pair import Matching
+from tasks.comparison.run_pair import Matching, RunPair
+from tasks.history.recorded_run import RecordedRun
+from tasks.monitoring.kept_data import count_kept
 from tasks.reports.comparison.comparison_words import describe_size, format_interval, numbers, title
-from tasks.runs.outcome import GateOutcome, OutcomeCheck, OutcomeIncident
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.outcome import GateOutcome, OutcomeCheck, OutcomeIncident, OutcomeKept
 
 NOT_COMPARABLE = "comparison"
 """Key of the incident that a run cannot be compared with its baseline."""
+
+_GATE = "gate:"
+"""Beginning of the keys of incidents of the gate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +38,8 @@ class Judged:
         result: Checks of the gate; None if none was applied.
         obstacle: Reason why the run cannot be compared with its baseline; None if it can.
         may_be_undecided: True if the gate passes although rules cannot be decided.
+        kept: The part of its baseline's rows and values that the run has; None if it was not compared with one.
+        least_kept: Share of the baseline's rows, and of the values in them, that the run has to have.
     """
 
     comparison: RunComparison | None = None
@@ -37,6 +47,8 @@ class Judged:
     result: GateResult | None = None
     obstacle: str | None = None
     may_be_undecided: bool = False
+    kept: OutcomeKept | None = None
+    least_kept: float = KEPT_AT_LEAST
 
     @property
     def is_compared(self) -> bool:
@@ -53,6 +65,31 @@ class Judged:
         """The keys of the incidents that would be open if the checks that passed had not."""
         checks = self.result.checks if self.result is not None else ()
         return frozenset(key for check in checks if check.outcome is Outcome.PASSED for key in _incident_keys(check))
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """The rows and values of the baseline that the run lacks, if they are too many."""
+        return tuple(find_losses(self.kept, self.least_kept))
+
+    @property
+    def told_checks(self) -> tuple[Check, ...]:
+        """The checks that people are told of: rows that are missing are told once, not for each metric."""
+        checks = () if self.result is None else self.result.checks
+        share = next((loss.share for loss in self.losses if loss.key == ROWS), None)
+        if share is None:
+            return checks
+        explained = self.least_kept * share  # as many scores, if no more are missing among the rows that are there
+        return tuple(check for check in checks if not (check.counts_pairs and (check.observed or 0.0) >= explained))
+
+    def same_baseline(self, runs: Sequence[RecordedRun]) -> list[RecordedRun]:
+        """Return the runs that were compared with the same baseline as this one.
+
+        Args:
+            runs: Runs in the history.
+        """
+        own = None if self.comparison is None or self.comparison.a is None else self.comparison.a.run_id
+        named = ((run, None if run.outcome is None else run.outcome.baseline) for run in runs)
+        return [run for run, baseline in named if baseline is not None and baseline.run_id == own]
 
     def with_obstacle(self, obstacle: str) -> "Judged":
         """Return the run as one that cannot be compared with its baseline, for a reason."""
@@ -71,8 +108,10 @@ class Judged:
         return None if changes is None or not changes.lost else describe_changes(changes)
 
     def refusals(self) -> Iterator[str]:
-        """Yield a sentence for each check that did not pass."""
-        for check in self.result.checks if self.result is not None else ():
+        """Yield a sentence for each check that did not pass, and for each loss of rows or values."""
+        if self.comparison is not None:
+            yield from (loss.advise(self.comparison.b.folder) for loss in self.losses)
+        for check in self.told_checks:
             if check.outcome is not Outcome.PASSED:
                 yield _describe_check(check)
 
@@ -103,6 +142,9 @@ def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, ma
         matching: Matching and grouping of the rows.
     """
     judged = _judge(gate, baseline, folder, matching)
+    if judged.is_compared and baseline is not None:
+        pair = RunPair.from_runs(FinishedRun(baseline), FinishedRun(folder), matching)
+        judged = replace(judged, kept=count_kept(pair), least_kept=(gate or GateSettings()).kept_at_least)
     if gate is None or gate.inconclusive != "passed" or judged.result is None:
         return judged
     return replace(judged, may_be_undecided=judged.result.is_trusted)
@@ -126,6 +168,9 @@ def _judge(gate: GateSettings | None, baseline: Path | None, folder: Path, match
 def find_gate_incidents(judged: Judged, open_keys: Collection[str], run_id: str) -> GateIncidents:
     """Return the incidents of the checks that did not pass, and of a comparison that was not possible.
 
+    A rule that is no longer in the gate, such as one with another threshold, has not recovered: its incident is over
+    without a word.
+
     Args:
         judged: The run and its checks.
         open_keys: Keys of the incidents that are open.
@@ -134,7 +179,10 @@ def find_gate_incidents(judged: Judged, open_keys: Collection[str], run_id: str)
     found: list[OutcomeIncident] = []
     replaced: set[str] = set()
     now = datetime.now(UTC)
-    for check in judged.result.checks if judged.result is not None else ():
+    if judged.obstacle is None:
+        known = {key for check in judged.told_checks for key in _incident_keys(check)}
+        replaced.update(key for key in open_keys if key.startswith(_GATE) and key not in known)
+    for check in judged.told_checks:
         failed, undecided = _incident_keys(check)
         if check.outcome is Outcome.PASSED or (judged.may_be_undecided and check.outcome is Outcome.INCONCLUSIVE):
             if check.outcome is Outcome.INCONCLUSIVE and failed in open_keys:
@@ -231,7 +279,7 @@ def _outcome_check(check: Check) -> OutcomeCheck:
 def _incident_keys(check: Check) -> tuple[str, str]:
     """Return the keys of the incidents that a check failed, and that it is inconclusive."""
     subject = f"{check.kind}:{check.subject}:{check.rule}"
-    return f"gate:failed:{subject}", f"gate:inconclusive:{subject}"
+    return f"{_GATE}failed:{subject}", f"{UNDECIDED}{subject}"
 
 
 def _describe_check(check: Check) -> str:

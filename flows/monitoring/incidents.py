@@ -1,22 +1,51 @@
-"""Tell people of an incident once when it begins and once when it is over, however many runs find it.
+"""Keep the incidents of an evaluation: people are told once when one begins and once when it is over.
 
-Open incidents are in the history. If it cannot be used, each run tells all that it finds: an alert too many is better
-than none.
+Open incidents are in the history, whether or not people could be told. If it cannot be used, each run tells all that it
+finds: an alert too many is better than none.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from prefect.logging import get_run_logger
-
-from flows.alerting.alert import AlertIncident, Severity
+from flows.alerting.alert import AlertIncident, Severity, Subject
 from metric_core.errors import AssayError
-from tasks.history.incident import IncidentFinding
+from tasks.history.incident import Incident, IncidentFinding
 from tasks.history.incident_log import IncidentLog
+from tasks.prefect_support.run_log import run_logger
 from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
 
 MISSED = "missed"
 """Kind of the incident that runs were missed, which is over when people are told of it: a run has taken place."""
+
+UNDECIDED = "gate:inconclusive:"
+"""Beginning of the keys of incidents that a rule of the gate cannot be decided."""
+
+_VARYING = re.compile(r"\b0x[0-9a-f]+\b|\b(?=[a-f-]*\d)[0-9a-f]+(?:-[0-9a-f]+)*\b|\d[\dtz.,:+-]*")
+_HINT = re.compile(r"\s*\bdid you mean\b.*?\?")
+_FLOW_RUN, _CAUSE = "flow_run", "cause"
+"""Names of the details of an incident in the history."""
+
+
+def error_key(error: BaseException, reason: str) -> str:
+    """Return the key of the incident that a run failed.
+
+    It is the same for errors that differ only in numbers, times, ids, and names that they suggest.
+
+    Args:
+        error: The error.
+        reason: Its reason in words.
+
+    >>> one, two, other = (error_key(ValueError(), f"{text}") for text in ("3 of 8 rows", "10 of 12 rows", "no rows"))
+    >>> one == two, one == other, one.partition(":")[0]
+    (True, False, 'error')
+    >>> error_key(OSError(), "run 20261118-060000, 3f2a9c1d") == error_key(OSError(), "run 20261119-060000, beef0001")
+    True
+    """
+    masked = _VARYING.sub("#", _HINT.sub("", reason.lower()))
+    return f"error:{type(error).__name__}:{hashlib.sha256(masked.encode()).hexdigest()[:12]}"
 
 
 def change_incidents(
@@ -42,11 +71,7 @@ def change_incidents(
     """
     earlier = {incident.key: incident for incident in before}
     now = {incident.key: incident for incident in found}
-    again = [
-        incident.model_copy(update={"since": earlier[key].since, "run_id": earlier[key].run_id})
-        for key, incident in now.items()
-        if key in earlier
-    ]
+    again = [_continue(earlier[key], incident) for key, incident in now.items() if key in earlier]
     absent = [incident for key, incident in earlier.items() if key not in now and key not in replaced]
     return OutcomeIncidents(
         opened=tuple(incident for key, incident in now.items() if key not in earlier),
@@ -55,8 +80,45 @@ def change_incidents(
     )
 
 
-_SEVERITIES: Mapping[str, Severity] = {"comparison": "warning"}
-"""Severities of kinds of incidents other than error."""
+def _continue(earlier: OutcomeIncident, found: OutcomeIncident) -> OutcomeIncident:
+    """Return an incident that was found again: a cause stays known, on nights that do not show it too."""
+    is_known = found.cause not in ("", "unknown")
+    changes = {"since": earlier.since, "run_id": earlier.run_id, "cause": found.cause if is_known else earlier.cause}
+    return found.model_copy(update={name: value for name, value in changes.items() if value})
+
+
+def subject_of_alert(incidents: OutcomeIncidents) -> Subject:
+    """Return what an alert is about: what the run has opened, or else what is over.
+
+    Args:
+        incidents: The changes by the run.
+    """
+    if not incidents.opened and incidents.recovered:
+        return "partly recovered" if incidents.continuing else "recovered"
+    found = {
+        "inconclusive" if _is_undecided(each) else _SUBJECTS.get(each.kind, "attention") for each in incidents.opened
+    }
+    return next((subject for subject in _ORDER if subject in found), "attention")
+
+
+_SUBJECTS: Mapping[str, Subject] = {
+    "error": "error",
+    "gate": "failed",
+    "alarm": "worse",
+    "comparison": "inconclusive",
+}
+"""Subjects of alerts by the kind of the incident that is opened; for other kinds it is "attention"."""
+_ORDER: Sequence[Subject] = ("error", "failed", "worse", "inconclusive")
+_WARNINGS = ("comparison", "source", "missed", "record")
+"""Kinds of incidents that are warnings, not errors."""
+
+
+def _is_undecided(incident: OutcomeIncident) -> bool:
+    return incident.key.startswith(UNDECIDED)
+
+
+def _severity(incident: OutcomeIncident) -> Severity:
+    return "warning" if incident.kind in _WARNINGS or _is_undecided(incident) else "error"
 
 
 def alert_incidents(
@@ -78,60 +140,81 @@ def alert_incidents(
         AlertIncident(
             key=f"{name}/{each.key}",
             kind=each.kind,
-            severity=_SEVERITIES.get(each.kind, "error"),
+            severity=_severity(each),
             change=change,
             sentence=each.sentence,
             since=each.since,
+            cause=each.cause,
         )
         for change, found in changes.items()
         for each in found
     )
 
 
+@dataclass(frozen=True, slots=True)
 class IncidentBook:
     """The open incidents of an evaluation, in the history.
+
+    A flow run that is resumed after a crash may find that it has written its changes: it reads the incidents as they
+    were before it, so that it makes the same changes again.
 
     Args:
         history: Address of the history, as the option `history`.
         name: Name of the evaluation.
+        flow_run: Id of the flow run that makes changes.
     """
 
-    def __init__(self, history: str | None, name: str) -> None:
-        self.name = name
-        self._history = history
+    history: str | None
+    name: str
+    flow_run: str
 
     def read(self) -> tuple[OutcomeIncident, ...]:
-        """Return the open incidents, oldest first; none if the history cannot be read."""
-        found = self._use(lambda history: history.open_incidents(self.name))
-        names = ("key", "kind", "sentence", "run_id")
-        contents = ({name: getattr(each, name) for name in names} | {"since": each.opened} for each in found or ())
-        return tuple(OutcomeIncident.model_validate(content) for content in contents)
+        """Return the incidents that were open before the flow run, oldest first; none if they cannot be read."""
+        found: Sequence[Incident] = self._use(lambda log: log.incidents(self.name)) or ()
+        return tuple(
+            OutcomeIncident.model_validate(
+                {
+                    **{name: getattr(each, name) for name in ("key", "kind", "sentence", "run_id")},
+                    "since": each.opened,
+                    "cause": each.details.get(_CAUSE, ""),
+                }
+            )
+            for each in found
+            if each.details.get(_FLOW_RUN) != self.flow_run and (each.closed is None or self._has_closed(each))
+        )
 
-    def write(self, incidents: OutcomeIncidents, replaced: Collection[str], run_id: str, *, told: bool) -> None:
-        """Write the changes of a run.
+    def write(self, incidents: OutcomeIncidents, replaced: Collection[str] = ()) -> None:
+        """Write the changes of the flow run.
 
         Args:
             incidents: The changes.
             replaced: Keys of incidents that are over without a word.
-            run_id: Id of the run.
-            told: False if no recipient received the alert: then new incidents are told again by the next run.
         """
 
-        def work(history: IncidentLog) -> None:
-            for each in (*incidents.continuing, *(incidents.opened if told else ())):
+        def work(log: IncidentLog) -> None:
+            for each in (*incidents.continuing, *incidents.opened):
                 if each.kind != MISSED:
-                    history.open_incident(self.name, IncidentFinding(each.key, each.kind, each.sentence, run_id=run_id))
-            over = {each.key for each in incidents.recovered} if told else set()
-            for key in (*over, *replaced):
-                history.close_incident(self.name, key, run_id=run_id)
+                    log.open_incident(self.name, self._finding(each, is_new=each in incidents.opened))
+            for key in (*(each.key for each in incidents.recovered), *replaced):
+                log.close_incident(self.name, key, run_id=self.flow_run)
 
         self._use(work)
 
+    def _finding(self, incident: OutcomeIncident, *, is_new: bool) -> IncidentFinding:
+        details = {_CAUSE: incident.cause, _FLOW_RUN: self.flow_run if is_new else ""}
+        named = (incident.key, incident.kind, incident.sentence)
+        return IncidentFinding(
+            *named, found=incident.since if is_new else None, run_id=incident.run_id, details=details
+        )
+
+    def _has_closed(self, incident: Incident) -> bool:
+        return incident.closing_run_id == self.flow_run
+
     def _use(self, work: Callable[[IncidentLog], Any]) -> Any:
         try:
-            return work(IncidentLog(self._history))
+            return work(IncidentLog(self.history))
         except AssayError as error:
-            get_run_logger().warning(
+            run_logger().warning(
                 "open incidents are not known, so each run tells all that it finds: %s", error, exc_info=False
             )
             return None

@@ -1,23 +1,26 @@
-"""Find the scheduled runs that a run comes after and that never ran, and end those that still wait.
+"""Find the scheduled runs that a run comes after and that never started, and end those that still wait.
 
 A worker that was away takes up all the runs that were due meanwhile, one after the other. They would all evaluate the
-same data, so the first of them to start stands for all, and says how many there were.
+same data, so the first of them to start stands for all, and says how many there were. A run that started and failed,
+or that is resumed after a crash, has not been missed: it is told by other means.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId, FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
-from tasks.history.recorded_run import RecordedRun
-from tasks.prefect_support.paging import read_flow_runs
+from tasks.history.recorded_run import RecordedRun, missed_run_id
+from tasks.prefect_support.paging import PAGE, read_flow_runs
 from tasks.prefect_support.patience import wait_for_server
 from tasks.runs.outcome import OutcomeIncident
 
@@ -27,21 +30,38 @@ KEY = "missed runs"
 STATE = "Missed"
 """Name of the state of a run that another one stands for."""
 
+SCHEDULED = "auto-scheduled"
+"""Tag that Prefect gives to the runs of a schedule."""
+
+_NOT_STARTED = "it was due, and nothing started it"
 _MOST_DATES = 500
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
+class MissedRun:
+    """A scheduled run that did not start.
+
+    Args:
+        due: Time at which it was due.
+        flow_run: Id of the flow run, which ended as Missed; None if the server made none, or has pruned it.
+    """
+
+    due: datetime
+    flow_run: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MissedRuns:
-    """Scheduled runs that did not run.
+    """Scheduled runs that did not start.
 
     Args:
         since: Start of the last run before them.
-        dates: Times at which they were due, oldest first; at most 500.
+        runs: The runs, oldest first; at most 500.
     """
 
     since: datetime
-    dates: tuple[datetime, ...]
+    runs: tuple[MissedRun, ...]
 
     @property
     def sentence(self) -> str:
@@ -49,14 +69,14 @@ class MissedRuns:
 
         >>> from datetime import timedelta
         >>> start = datetime(2026, 11, 17, 6, tzinfo=UTC)
-        >>> MissedRuns(start, (start + timedelta(days=1), start + timedelta(days=2))).sentence
+        >>> MissedRuns(start, tuple(MissedRun(start + timedelta(days=n)) for n in (1, 2))).sentence
         '2 runs were missed since 2026-11-17 06:00 UTC: those of 2026-11-18 06:00 and 2026-11-19 06:00 UTC'
-        >>> MissedRuns(start, (start + timedelta(days=1),)).sentence
+        >>> MissedRuns(start, (MissedRun(start + timedelta(days=1)),)).sentence
         '1 run was missed since 2026-11-17 06:00 UTC: that of 2026-11-18 06:00 UTC'
         """
-        count = len(self.dates)
+        count = len(self.runs)
         words = ("run was", "that") if count == 1 else ("runs were", "those")
-        shown = [_show(date) for date in self.dates[: _SHOWN if count > _SHOWN + 1 else count]]
+        shown = [_show(each.due) for each in self.runs[: _SHOWN if count > _SHOWN + 1 else count]]
         last = f"{count - len(shown)} more" if len(shown) < count else shown.pop()
         dates = f"{', '.join(shown)} and {last}" if shown else last
         more = "at least " if count >= _MOST_DATES else ""
@@ -68,11 +88,44 @@ class MissedRuns:
         Args:
             run_id: Id of the run that says so.
         """
-        return OutcomeIncident(key=KEY, kind="missed", sentence=self.sentence, since=self.dates[0], run_id=run_id)
+        return OutcomeIncident(key=KEY, kind="missed", sentence=self.sentence, since=self.runs[0].due, run_id=run_id)
+
+    def entries(self, name: str) -> list[RecordedRun]:
+        """Return the missed runs as entries of the history.
+
+        Args:
+            name: Name of the evaluation.
+        """
+        return [
+            RecordedRun.without_results(
+                str(run.flow_run or missed_run_id(name, run.due)), name, run.due, "missed", _NOT_STARTED, "schedule"
+            )
+            for run in self.runs
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveSchedule:
+    """A schedule of a deployment.
+
+    Args:
+        schedule: The schedule, as Prefect's client has it.
+        since: Time from which it is in force; None for always.
+    """
+
+    schedule: Any
+    since: datetime | None = None
+
+    def dates(self, since: datetime, until: datetime) -> list[datetime]:
+        """Return the dates after a time and up to another, at most 500."""
+        start = since if self.since is None else max(since, self.since)
+        return [date.astimezone(UTC) for date in _dates(self.schedule, start, until) if start < date <= until]
 
 
 def find_missed_runs(runs: Sequence[RecordedRun]) -> MissedRuns | None:
-    """Return the runs of this flow run's schedule that were due since the last run and did not run.
+    """Return the runs of this flow run's schedule that were due since the last finished run and did not start.
+
+    The server says which runs were due and which started, the history too: each knows runs that the other has pruned.
 
     Args:
         runs: Runs of the evaluation in the history, oldest first; that of this flow run is passed over.
@@ -86,29 +139,40 @@ def find_missed_runs(runs: Sequence[RecordedRun]) -> MissedRuns | None:
         if deployment_id is None or not run.auto_scheduled:
             return None
         deployment = wait_for_server(lambda: client.read_deployment(deployment_id))
-    before = [
-        each.created
-        for each in runs
-        if each.run_id != str(run.id) and each.outcome is not None and each.outcome.trigger == "schedule"
-    ]
-    if not before:
-        return None
-    schedules = [each.schedule for each in deployment.schedules if each.active]
-    # A run that was due while this one went on is not missed, but the next.
-    return missed_between(schedules, max(before), run.start_time or datetime.now(UTC))
+        until = run.start_time or datetime.now(UTC)  # the next run may be due while this one goes on
+        known = [each for each in runs if each.run_id != str(run.id) and _is_scheduled(each, deployment.name)]
+        finished = [each.created for each in known if each.outcome is not None and each.status == "completed"]
+        since = max(finished) if finished else wait_for_server(lambda: _read_last_start(client, run, until))
+        if since is None:
+            return None
+        due = wait_for_server(lambda: _read_due(client, run, since, until))
+    schedules = [ActiveSchedule(each.schedule, each.created) for each in deployment.schedules if each.active]
+    return missed_between(schedules, since, until, due, [each.created for each in known])
 
 
-def missed_between(schedules: Sequence[Any], since: datetime, until: datetime) -> MissedRuns | None:
+def missed_between(
+    schedules: Iterable[ActiveSchedule],
+    since: datetime,
+    until: datetime,
+    flow_runs: Collection[FlowRun] = (),
+    starts: Iterable[datetime] = (),
+) -> MissedRuns | None:
     """Return the runs that were due between two others, the second of which stands for the last of them.
 
     Args:
-        schedules: Schedules as Prefect's client has them.
+        schedules: Schedules of the runs.
         since: Start of the first of these runs.
         until: Start of the second.
+        flow_runs: Scheduled runs that the server has, whether they started or not.
+        starts: Starts of runs that the history has, each of which stands for the last date before it.
     """
-    dates = {date for schedule in schedules for date in _dates(schedule, since, until) if since < date <= until}
-    missed = tuple(sorted(dates)[:-1])
-    return MissedRuns(since, missed) if missed else None
+    due: dict[datetime, UUID | None] = {date: None for each in schedules for date in each.dates(since, until)}
+    due |= {_due_date(each): each.id for each in flow_runs}
+    dates = sorted(date for date in due if since < date <= until)
+    taken = {_due_date(each) for each in flow_runs if _has_started(each) or _was_cancelled(each)}
+    taken.update(max((date for date in dates if date <= start), default=start) for start in starts)
+    missed = [MissedRun(date, due[date]) for date in dates[:-1] if date not in taken]
+    return MissedRuns(since, tuple(missed[:_MOST_DATES])) if missed else None
 
 
 def end_overdue_runs() -> int:
@@ -133,13 +197,56 @@ def is_overdue(run: FlowRun, own: UUID, now: datetime | None = None) -> bool:
         now: Time to compare with, by default the present.
     """
     due = run.expected_start_time
-    waits = run.state_type is StateType.SCHEDULED and run.auto_scheduled and run.run_count == 0
+    waits = run.state_type is StateType.SCHEDULED and run.auto_scheduled and not _has_started(run)
     return waits and run.id != own and due is not None and due <= (now or datetime.now(UTC))
+
+
+def _is_scheduled(run: RecordedRun, deployment: str) -> bool:
+    """Return whether a recorded run was one of a schedule; a run without an outcome says only whose run it was."""
+    return run.deployment == deployment if run.outcome is None else run.outcome.trigger == "schedule"
+
+
+def _has_started(run: FlowRun) -> bool:
+    """Return whether a run has started at some time, whatever became of it: one that is resumed waits again.
+
+    A run that is ended before it starts has a start time too.
+    """
+    return run.run_count > 0
+
+
+def _was_cancelled(run: FlowRun) -> bool:
+    """Return whether a person cancelled a run."""
+    return run.state_type is StateType.CANCELLED and run.state_name != STATE
+
+
+def _due_date(run: FlowRun) -> datetime:
+    due = run.expected_start_time
+    assert due is not None  # noqa: S101 every run of a schedule has one
+    return due.astimezone(UTC)
 
 
 def _read_scheduled(client: SyncPrefectClient, run: FlowRun) -> list[FlowRun]:
     due = {"state": {"type": {"any_": ["SCHEDULED"]}}, "expected_start_time": {"before_": datetime.now(UTC)}}
     return read_flow_runs(client, due, {"id": {"any_": [run.deployment_id]}})
+
+
+def _read_due(client: SyncPrefectClient, run: FlowRun, since: datetime, until: datetime) -> list[FlowRun]:
+    """Return the runs of the schedule that were due between two times."""
+    due = {"tags": {"all_": [SCHEDULED]}, "expected_start_time": {"after_": since, "before_": until}}
+    return read_flow_runs(client, due, {"id": {"any_": [run.deployment_id]}})
+
+
+def _read_last_start(client: SyncPrefectClient, run: FlowRun, until: datetime) -> datetime | None:
+    """Return the start of the last run of the schedule that started before this one."""
+    found = client.read_flow_runs(
+        flow_run_filter=FlowRunFilter.model_validate(
+            {"tags": {"all_": [SCHEDULED]}, "start_time": {"before_": until, "is_null_": False}}
+        ),
+        deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[run.deployment_id])),
+        sort=FlowRunSort.START_TIME_DESC,
+        limit=PAGE,
+    )
+    return next((each.start_time for each in found if each.id != run.id and _has_started(each)), None)
 
 
 def _dates(schedule: Any, since: datetime, until: datetime) -> list[datetime]:

@@ -1,14 +1,15 @@
 """Raise the sequential alarms of a night: metrics that have become worse since the accepted baseline."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from flows.config.deploy_options import DeploySettings, parse_interval
+from flows.config.deploy_options import DeploySettings
+from flows.config.intervals import parse_interval
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError
 from metric_core.statistics.alarms import NIGHTS_OF_YEAR, Alarm, AlarmSettings
@@ -24,7 +25,6 @@ from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident
 _WEEK, _MOMENT = timedelta(days=7), timedelta(microseconds=1)
 _WEEKS = 366 / 7
 _MOST_DATES = 7 * 24 * 60
-_REGAINED = "this run is not worse, and another such run ends the alarm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,11 @@ class NightAlarms:
     left_out: tuple[str, ...] = ()
 
     @property
+    def is_worse_tonight(self) -> bool:
+        """Whether an alarm stands that the night has not regained."""
+        return any(not alarm.is_regained for alarm in self.alarms)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences on what the alarms could not look at."""
         missing = () if self.obstacle is None else (f"no alarms are looked for: {self.obstacle}",)
@@ -59,7 +64,14 @@ class NightAlarms:
         """
         now = datetime.now(UTC)
         return tuple(
-            OutcomeIncident(key=alarm_key(alarm), kind="alarm", sentence=alarm.sentence, since=now, run_id=run_id)
+            OutcomeIncident(
+                key=alarm_key(alarm),
+                kind="alarm",
+                sentence=alarm.sentence,
+                since=now,
+                run_id=run_id,
+                cause=alarm.cause or "",
+            )
             for alarm in self.alarms
         )
 
@@ -69,9 +81,12 @@ def alarm_key(alarm: OutcomeAlarm) -> str:
 
     >>> alarm_key(OutcomeAlarm(metric="faithfulness", sentence="", slice={"language": "de"}))
     'alarm:faithfulness, language de'
+    >>> [alarm_key(OutcomeAlarm(metric="faithfulness", sentence="", further=further)) for further in (1, 2)]
+    ['alarm:faithfulness:further', 'alarm:faithfulness:further 2']
     """
     part = "".join(f", {column} {value}" for column, value in (alarm.slice or {}).items())
-    return f"alarm:{alarm.metric}{part}"
+    further = f":further{f' {alarm.further}' if alarm.further > 1 else ''}" if alarm.further else ""
+    return f"alarm:{alarm.metric}{part}{further}"
 
 
 def find_alarms(config: RunConfig, baseline: Path, folder: Path, runs: Sequence[RecordedRun]) -> NightAlarms:
@@ -117,34 +132,47 @@ def _find(config: RunConfig, baseline: FinishedRun, run: FinishedRun, runs: Sequ
     standing = standing_alarms.find_alarms(runs, baseline, run, matching, settings)
     pair = RunPair.from_runs(baseline, run, matching)
     finder = CauseFinder(baseline, pair)
+    known = {alarm_key(alarm): alarm for alarm in standing.before}
     return NightAlarms(
-        alarms=tuple(name_cause(alarm, finder, pair) for alarm in standing.alarms),
+        alarms=tuple(name_cause(alarm, finder, pair, known) for alarm in standing.alarms),
         state=write_alarm_state(standing.alarms),
         changes=finder.changes,
         left_out=standing.left_out,
     )
 
 
-def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair) -> OutcomeAlarm:
-    """Return an alarm with the cause of the night's change, if the night is worse than the baseline at all.
+def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair, known: Mapping[str, OutcomeAlarm]) -> OutcomeAlarm:
+    """Return an alarm with the cause of the change since the baseline.
+
+    A cause that an earlier night found is kept until another one is found: that a night does not tell, or is no longer
+    worse, does not refute it. Further drops have no cause of their own.
 
     Args:
         alarm: Alarm that stands.
         finder: Finder of the cause, for the baseline and the night.
         pair: Rows of the baseline and the night.
+        known: Alarms of the night before, by their keys.
     """
+    plain = outcome_alarm(alarm)
+    if alarm.further:
+        return plain
+    before = known.get(alarm_key(plain))
+    if not alarm.is_regained:
+        found = finder.find(alarm.stream.metric, _rows_of(alarm, pair))
+        is_found = found.cause != Cause.UNKNOWN
+        is_open = finder.has_evidence and (before is None or before.cause in (None, Cause.UNKNOWN))
+        if is_found or is_open:
+            return outcome_alarm(alarm, found.cause.value, found.reason)
+    return plain if before is None else outcome_alarm(alarm, before.cause, before.reason)
+
+
+def _rows_of(alarm: Alarm, pair: RunPair) -> frozenset[str] | None:
+    """Return the rows of an alarm's slice; None for all rows."""
     part = alarm.stream.slice
-    rows: frozenset[str] | None = None
-    if part is not None:
-        divided = next(each for each in pair.slices if each.column == part.column)
-        rows = frozenset(row for row, value in divided.values.items() if value == part.value)
-    found = finder.find(alarm.stream.metric, rows)
-    if found.system is not None and found.judge is not None and found.system.mean + found.judge.mean >= 0:
-        standing = outcome_alarm(alarm)
-        return standing.model_copy(update={"sentence": f"{standing.sentence}; {_REGAINED}"})
-    if found.cause is Cause.UNKNOWN and not finder.has_evidence:
-        return outcome_alarm(alarm)
-    return outcome_alarm(alarm, found.cause.value, found.reason)
+    if part is None:
+        return None
+    divided = next(each for each in pair.slices if each.column == part.column)
+    return frozenset(row for row, value in divided.values.items() if value == part.value)
 
 
 def _count_dates(deploy: DeploySettings, start: datetime, end: datetime) -> int:

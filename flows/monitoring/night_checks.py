@@ -1,39 +1,56 @@
-"""Find what is wrong around a scheduled run: its data, and the runs before it that did not take place."""
+"""Find what is wrong around a monitored run: its data, and the scheduled runs before it that did not take place."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from prefect.logging import get_run_logger
 
 from flows.config.run_config import RunConfig
+from flows.execution.history_record import record_without_results
+from flows.monitoring.gating import Judged
 from flows.monitoring.missed_runs import find_missed_runs
-from flows.monitoring.source_checks import find_source_incidents
+from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_source_incidents
 from flows.monitoring.watched import Watched
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import STARTED, RecordedRun
+from tasks.history.run_entry import read_run
 from tasks.runs.outcome import OutcomeIncident
 
 _RUNS = 400
 """Runs of the history that are looked at: a year of nights."""
 
 
-def find_night_incidents(config: RunConfig, watched: Watched, folder: Path, run_id: str) -> list[OutcomeIncident]:
-    """Return what is wrong with the data of a scheduled run, and which runs before it were missed.
+def find_night_incidents(
+    config: RunConfig, watched: Watched, folder: Path, judged: Judged, open_keys: Collection[str]
+) -> list[OutcomeIncident]:
+    """Return what is wrong with the data of a run, and which scheduled runs before it were missed.
 
-    Nothing is said of a run that an event or a person started: that its data are the same may be what is wanted.
+    Data that are the same are no incident of a run that an event or a person started, because they may be what is
+    wanted; one that is open is not over, either.
 
     Args:
         config: Configuration of the run.
         watched: Subject of the run.
         folder: Run folder.
-        run_id: Id of the run.
+        judged: The run, compared with its baseline.
+        open_keys: Keys of the incidents that are open.
     """
-    if watched.trigger != "schedule":
-        return []
+    is_scheduled = watched.trigger == "schedule"
+    runs: list[RecordedRun] = []
     try:
-        runs = Catalogue(config.history).runs(watched.name, last=_RUNS)
-        found = find_source_incidents(config, folder, runs, watched.announced)
+        runs = Catalogue(config.history).runs(watched.name, last=_RUNS, statuses=STARTED)
     except AssayError as error:
         get_run_logger().warning("unchanged data and missed runs are not looked for: %s", error, exc_info=False)
-        return []
-    missed = find_missed_runs(runs)
-    return found if missed is None else [*found, missed.incident(run_id)]
+    run = read_run(folder)
+    stays = not watched.index and config.deploy.accept == "first"
+    earlier = [each for each in runs if stays and each.run_id != run.run_id and each.created <= run.created]
+    found = find_source_incidents(run, runs, watched.announced, config.deploy.stale_days)
+    found = [each for each in found if is_scheduled or each.key != UNCHANGED or UNCHANGED in open_keys]
+    found += find_loss_incidents(judged.kept, judged.least_kept, run, judged.same_baseline(earlier), open_keys)
+    missed = find_missed_runs(runs) if is_scheduled and runs else None
+    if missed is None:
+        return found
+    for warning in record_without_results(config, *missed.entries(watched.name)):
+        get_run_logger().warning(warning)
+    return [*found, missed.incident(run.run_id)]

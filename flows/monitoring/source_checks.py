@@ -1,36 +1,38 @@
-"""Find what is wrong with the data of a run, whatever the scores are: no rows, or the same answers for long."""
+"""Find what is wrong with the data of a run, whatever the scores are.
 
-from collections.abc import Iterator, Sequence
+There are no rows, rows or values of the baseline are missing, or the answers have been the same for long.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
-from flows.config.run_config import RunConfig
 from tasks.history.recorded_run import ANSWERS, RecordedRun
-from tasks.history.run_entry import read_run
-from tasks.runs.outcome import OutcomeIncident
+from tasks.runs.outcome import OutcomeIncident, OutcomeKept
 
 EMPTY, UNCHANGED = "source: empty", "source: unchanged"
-"""Keys of the incidents."""
+ROWS, COLUMNS, NULLS = "source: rows", "source: columns", "source: nulls: "
+"""Keys of the incidents; that of missing values ends with the column."""
+
+HELD = timedelta(days=8)
+"""Time without a loss after which one is over: rows that are missing every Sunday are one incident."""
 
 _LEAST_RUNS = 3
 """Runs with the same answers, tonight's included, that can be called unchanged: a weekly run is not, after one week."""
 
 
 def find_source_incidents(
-    config: RunConfig, folder: Path, runs: Sequence[RecordedRun], now: datetime
+    run: RecordedRun, runs: Sequence[RecordedRun], now: datetime, stale_days: float
 ) -> list[OutcomeIncident]:
-    """Return what is wrong with the data of a run.
+    """Return what is wrong with the data of a run by themselves.
 
     Args:
-        config: Configuration of the run; `deploy.stale_days` says how long answers may stay the same.
-        folder: Run folder.
+        run: The run.
         runs: Runs of the evaluation in the history, oldest first.
         now: Time of the run.
-
-    Raises:
-        RunFolderError: The run folder is damaged.
+        stale_days: Days for which answers may stay the same; 0 for any number.
     """
-    return list(_find(read_run(folder), runs, now, config.deploy.stale_days))
+    return list(_find(run, runs, now, stale_days))
 
 
 def unchanged_since(run: RecordedRun, earlier: Sequence[RecordedRun]) -> tuple[datetime, int]:
@@ -63,4 +65,102 @@ def _find(run: RecordedRun, runs: Sequence[RecordedRun], now: datetime, stale_da
             f"{source} has had the same responses and contexts since {since:%Y-%m-%d %H:%M} UTC, in {count} runs: "
             "is the job that writes it still running?"
         )
-        yield OutcomeIncident(key=UNCHANGED, kind="source", sentence=sentence, since=since, run_id=run.run_id)
+        yield OutcomeIncident(key=UNCHANGED, kind="source", sentence=sentence, since=now, run_id=run.run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Rows or values of the baseline that a run lacks.
+
+    Args:
+        key: Key of the incident.
+        share: Share of the rows that are there, or that have not lost the value.
+        sentence: The loss in words.
+    """
+
+    key: str
+    share: float
+    sentence: str
+
+    def advise(self, folder: str) -> str:
+        """Return the loss and what to do in words.
+
+        Args:
+            folder: Run folder.
+        """
+        return f"{self.sentence}. Restore this, or accept the run as the new baseline: assay accept {folder}"
+
+
+def is_loss(key: str) -> bool:
+    """Return whether an incident is about rows or values of the baseline that are missing."""
+    return key in {ROWS, COLUMNS} or key.startswith(NULLS)
+
+
+def find_losses(kept: OutcomeKept | None, least: float, open_keys: Collection[str] = ()) -> list[Loss]:
+    """Return what a run lacks of its baseline, if it is too much.
+
+    Args:
+        kept: The part of its baseline that the run has; None if it was not compared with a baseline.
+        least: Share of the rows that have to be there, and to have kept their values.
+        open_keys: Keys of open incidents, of which a loss is told until it is half as large.
+
+    >>> [loss.sentence for loss in find_losses(OutcomeKept(rows=(31, 60), others=2), 0.9)]
+    ['29 of 60 rows of the baseline are missing, and 2 rows are new']
+    >>> kept = OutcomeKept(rows=(56, 60))
+    >>> find_losses(kept, 0.9), len(find_losses(kept, 0.9, [ROWS]))
+    ([], 1)
+    """
+    if kept is None:
+        return []
+    halfway = (1 + least) / 2
+    return [loss for loss in _losses(kept, open_keys) if loss.share < (halfway if loss.key in open_keys else least)]
+
+
+def find_loss_incidents(
+    kept: OutcomeKept | None,
+    least: float,
+    run: RecordedRun,
+    earlier: Sequence[RecordedRun],
+    open_keys: Collection[str],
+) -> list[OutcomeIncident]:
+    """Return the incidents that a run lacks rows or values of its baseline, new and open ones.
+
+    An open one is over when no run of the last eight days lacked half as much as may be missing, so that a share that
+    varies around the limit, or a loss that comes back every week, is one incident.
+
+    Args:
+        kept: The part of its baseline that the run has; None if it was not compared with a baseline.
+        least: Share of the rows that have to be there, and to have kept their values.
+        run: The run.
+        earlier: Runs before it with the same baseline, oldest first; none if the baseline moves.
+        open_keys: Keys of the open incidents.
+    """
+    if kept is None:
+        return []
+    found = {loss.key: loss.advise(run.folder) for loss in find_losses(kept, least, open_keys)}
+    for each in reversed(earlier):
+        past = None if each.outcome is None or run.created - each.created >= HELD else each.outcome.kept
+        for loss in find_losses(past, least, open_keys):
+            if loss.key in open_keys:
+                last = f"in the run of {each.created:%Y-%m-%d}; over after eight days without such a run"
+                found.setdefault(loss.key, f"{loss.sentence} {last}")
+    return [
+        OutcomeIncident(key=key, kind="source", sentence=sentence, since=run.created, run_id=run.run_id)
+        for key, sentence in found.items()
+    ]
+
+
+def _losses(kept: OutcomeKept, open_keys: Collection[str]) -> Iterator[Loss]:
+    """Yield everything that is missing; a column that has lost its last values stays the incident that it was."""
+    rows, before = kept.rows
+    if rows < before:
+        new = f", and {kept.others} rows are new" if kept.others else ""
+        yield Loss(ROWS, rows / before, f"{before - rows} of {before} rows of the baseline are missing{new}")
+    gone = {name: had for name, (has, had) in kept.values.items() if not has and f"{NULLS}{name}" not in open_keys}
+    if gone:
+        names = f"the columns {', '.join(gone)} are" if len(gone) > 1 else f"the column {next(iter(gone))} is"
+        yield Loss(COLUMNS, 1 - max(gone.values()) / rows, f"{names} empty in all rows, unlike in the baseline")
+    for name in kept.values.keys() - gone.keys():
+        has, had = kept.values[name]
+        sentence = f"the column {name} is empty in {had - has} of {had} rows in which the baseline has a value"
+        yield Loss(f"{NULLS}{name}", 1 - (had - has) / rows, sentence)

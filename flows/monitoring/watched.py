@@ -8,11 +8,13 @@ from typing import Literal
 from prefect.runtime import flow_run
 
 from flows.config.run_config import RunConfig
+from flows.execution.run_subject import RunSubject
 from tasks.history.run_entry import evaluation_name
 from tasks.runs.baselines import EVALUATIONS, Baseline
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.index_versions import IndexVersion
 from tasks.runs.outcome import Trigger
+from tasks.runs.run_start import RunStart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,17 @@ class Watched:
     def place(self) -> IndexVersion:
         """The place of the run among the versions."""
         return IndexVersion(self.version, self.announced)
+
+    @property
+    def start(self) -> RunStart:
+        """The start of the current flow run: a late one was due when its schedule says."""
+        due = self.announced if flow_run.id is None else flow_run.scheduled_start_time or self.announced
+        return RunStart(self.trigger, datetime.fromtimestamp(due.timestamp(), UTC))  # Prefect has times of its own
+
+    @property
+    def subject(self) -> RunSubject:
+        """The subject of its artifacts and of its metrics file."""
+        return RunSubject.of_run(self.index, self.version if self.index else "")
 
     @property
     def title(self) -> str:

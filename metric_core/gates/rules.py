@@ -277,6 +277,11 @@ class Check:
         return rows if self.groups is None else f"{rows} of {self.groups:,} groups"
 
     @property
+    def counts_pairs(self) -> bool:
+        """Whether the check is about the share of the baseline's rows that are scored in both runs."""
+        return self.kind is RuleKind.COVERAGE and self.rule.startswith(f"share {Count.PAIRED} ")
+
+    @property
     def subject(self) -> str:
         """The metric, and the slice if the check is about one."""
         return self.metric if self.slice is None else f"{self.metric}, {self.slice}"

@@ -42,8 +42,11 @@ NIGHTS_READ = NIGHTS_ADDED + LONGEST_WINDOW - 1
 NIGHTS_REGAINED = 2
 """Number of nights in a row that have to regain more than half of a drop for an alarm to be over."""
 
-_SHARE_OF_YEAR = 0.9
-"""Share of the error for the first `NIGHTS_OF_YEAR` runs of a year; the rest is for any number of runs after them."""
+SHARE_OF_FURTHER = 0.05
+"""Share of the error for further drops of metrics that have an alarm; see `metric_core.statistics.further_drops`."""
+
+_SHARE_OF_YEAR, _SHARE_OF_LATER = 0.9, 0.05
+"""Shares of the error for the first `NIGHTS_OF_YEAR` runs of a year, and for any number of runs after them."""
 _SHARE_OF_ALL_ROWS = 0.8
 """Share of the error for metrics over all rows, if there are slices."""
 _LARGEST_LOG = 600.0
@@ -73,17 +76,17 @@ class AlarmSettings:
             raise ConfigError(f"alarms need at least 1 night per year, got {self.nights}")
 
     def weights(self, numbers: Sequence[int]) -> Floats:
-        """Return the weights of the runs with these numbers in their year; over any year they sum to at most 1.
+        """Return the weights of the runs with these numbers in their year; over any year they sum to at most 0.95.
 
         Args:
             numbers: Number of each run in its calendar year, from 1; 0 or less for a run of an earlier year, whose
                 weight is 0.
 
         >>> AlarmSettings(nights=9).weights([0, 1, 9, 10, 11]).round(4).tolist()
-        [0.0, 0.1, 0.1, 0.01, 0.0082]
+        [0.0, 0.1, 0.1, 0.005, 0.0041]
         """
         number = np.asarray(numbers, dtype=np.float64)
-        later = (1 - _SHARE_OF_YEAR) * self.nights / np.maximum(number * (number - 1), 1)
+        later = _SHARE_OF_LATER * self.nights / np.maximum(number * (number - 1), 1)
         weights: Floats = np.where(number <= self.nights, _SHARE_OF_YEAR / self.nights, later)
         return np.where(number >= 1, weights, 0.0)
 
@@ -104,6 +107,11 @@ class Alarm:
         nights: Number of nights since `since` among those that were looked at.
         lower_is_better: True if a lower value of the metric is better.
         is_new: True if the last night raised the alarm.
+        baseline_rows: Number of rows that the baseline has; 0 if that is not known.
+        is_regained: True if the last night has regained more than half of the drop: another such night ends the alarm.
+        further: Number of alarms about the same metric and slice that stand and that it goes beyond; 0 for a drop from
+            the baseline.
+        base: Drop from the baseline when the alarm before it was raised; 0 for a drop from the baseline.
     """
 
     stream: Stream
@@ -115,6 +123,10 @@ class Alarm:
     nights: int
     lower_is_better: bool = False
     is_new: bool = True
+    baseline_rows: int = 0
+    is_regained: bool = False
+    further: int = 0
+    base: float = 0.0
 
 
 def watch(
@@ -129,7 +141,7 @@ def watch(
         number: Number of the last night's run among the runs of its calendar year, from 1.
         settings: Settings; None means the defaults.
         previous: Alarms that stood after the night before, about the same baseline; those about something that is not
-            watched any more are left out.
+            watched any more, and about further drops, are left out.
 
     Raises:
         ConfigError: The panel has no night, or the number is less than 1.
@@ -147,8 +159,17 @@ def watch(
         raise ConfigError(f"the runs of a year are numbered from 1, got {number}")
     if not panel.metrics:
         return []
-    watched = _Watched(panel.recent(NIGHTS_READ), number, settings or AlarmSettings())
-    return watched.alarms(previous)
+    settings = settings or AlarmSettings()
+    shares = dict(zip(panel.streams, shares_of(panel.streams), strict=True))
+    evidence = Evidence(panel.recent(NIGHTS_READ), number, settings, settings.error, shares)
+    standing = {alarm.stream: alarm for alarm in previous if alarm.stream in shares and not alarm.further}
+    raised = evidence.find_raised()
+    found = [
+        stream
+        for stream in panel.streams
+        if (not evidence.is_over(standing[stream]) if stream in standing else stream in raised)
+    ]
+    return evidence.describe(found, standing) if found else []
 
 
 def shares_of(streams: Sequence[Stream]) -> Floats:
@@ -230,31 +251,32 @@ def find_step(means: Floats) -> int:
     return int(has_value[int(np.argmax(explained))])
 
 
-class _Watched:
-    """Evidence about the last nights of a panel."""
+class Evidence:
+    """Evidence about the last nights of a panel.
 
-    def __init__(self, panel: Panel, number: int, settings: AlarmSettings) -> None:
+    Args:
+        panel: The nights.
+        number: Number of the last night's run among the runs of its calendar year, from 1.
+        settings: Weights of the nights.
+        error: Share of years with any false alarm, at most.
+        shares: Share of this error of each stream.
+    """
+
+    def __init__(
+        self, panel: Panel, number: int, settings: AlarmSettings, error: float, shares: Mapping[Stream, float]
+    ) -> None:
         self._panel = panel
-        self._error = settings.error
+        self._error = error
         # Nights before these are there for the means of three nights.
         self._first = max(0, len(panel.nights) - NIGHTS_ADDED)
         self._last = len(panel.nights) - 1
         self._nights = range(self._first, len(panel.nights))
         self._weights = settings.weights([number - self._last + night for night in self._nights])
-        self._shares = dict(zip(panel.streams, shares_of(panel.streams), strict=True))
+        self._shares = shares
         self._means = dict(zip(panel.streams, panel.means().T, strict=True))
 
-    def alarms(self, previous: Sequence[Alarm]) -> list[Alarm]:
-        standing = {alarm.stream: alarm for alarm in previous if alarm.stream in self._means}
-        raised = self._find_raised()
-        found = [
-            stream
-            for stream in self._panel.streams
-            if (not self._is_over(standing[stream]) if stream in standing else stream in raised)
-        ]
-        return self._describe(found, standing) if found else []
-
-    def _find_raised(self) -> set[Stream]:
+    def find_raised(self) -> set[Stream]:
+        """Return the streams that have an alarm, all of them tested together."""
         streams = self._panel.streams
         raised = find_raised(
             np.stack([self._panel.log_e_values(night) for night in self._nights]),
@@ -265,16 +287,38 @@ class _Watched:
         )
         return {stream for stream, is_raised in zip(streams, raised, strict=True) if is_raised}
 
+    def is_raised(self, stream: Stream) -> bool:
+        """Return whether a stream has an alarm, tested by itself at its share of the error."""
+        place = self._panel.streams.index(stream)
+        found = np.stack([self._panel.log_e_values(night) for night in self._nights])[:, [place]]
+        error = self._error * self._shares[stream]
+        return bool(find_raised(found, self._counted_means([stream]), self._weights, np.ones(1), error)[0])
+
     def _counted_means(self, streams: Sequence[Stream]) -> Floats:
         return np.stack([self._means[stream][self._first :] for stream in streams], axis=1)
 
-    def _is_over(self, alarm: Alarm) -> bool:
-        size = self._panel.ranges[alarm.stream.metric]
+    def is_over(self, alarm: Alarm) -> bool:
+        """Return whether the last nights have regained more than half of an alarm's drop."""
         means = self._means[alarm.stream]
         last = means[~np.isnan(means)][-NIGHTS_REGAINED:]
-        return len(last) == NIGHTS_REGAINED and bool((-last * size < alarm.drop / 2).all())
+        return len(last) == NIGHTS_REGAINED and self._has_regained(alarm, last)
 
-    def _describe(self, found: Sequence[Stream], standing: Mapping[Stream, Alarm]) -> list[Alarm]:
+    def _has_regained(self, alarm: Alarm, means: Floats) -> bool:
+        drops = -means * self._panel.ranges[alarm.stream.metric] - alarm.base
+        return bool((drops < alarm.drop / 2).all())
+
+    def carry_over(self, alarm: Alarm) -> Alarm:
+        """Return an alarm of an earlier night as it stands after the last one."""
+        is_regained = self._has_regained(alarm, self._means[alarm.stream][-1:])
+        return replace(alarm, is_new=False, is_regained=is_regained)
+
+    def describe(self, found: Sequence[Stream], standing: Mapping[Stream, Alarm]) -> list[Alarm]:
+        """Return the alarms about streams, with their days and sizes.
+
+        Args:
+            found: Streams that have an alarm.
+            standing: Alarms of earlier nights.
+        """
         # Limits take many tests: only of the metrics and slices that need them.
         panel = self._panel.only(found)
         shares = np.array([self._shares[stream] for stream in panel.streams])
@@ -324,12 +368,13 @@ class _Watched:
             drop=0.0 if np.isnan(means).all() else -float(np.nanmean(means)) * size,
             interval=Interval(limits.low * size, limits.high * size),
             rows=panel.count_rows(self._last, stream),
+            baseline_rows=panel.size_of(stream),
             nights=len(panel.nights) - first,
             lower_is_better=stream.metric in panel.lower_is_better,
         )
         if earlier is None:
             return alarm
-        continued = replace(alarm, since=earlier.since, told=earlier.told, is_new=False)
+        continued = replace(self.carry_over(earlier), rows=alarm.rows, baseline_rows=alarm.baseline_rows)
         if limits.low > 0:
-            return continued
-        return replace(continued, drop=earlier.drop, interval=earlier.interval)
+            return replace(continued, drop=alarm.drop, interval=alarm.interval, nights=alarm.nights)
+        return replace(continued, nights=alarm.nights)

@@ -148,9 +148,17 @@ class Panel:
 
     def recent(self, count: int) -> "Panel":
         """Return the panel of the last nights only."""
-        kept = slice(max(0, len(self.nights) - count), None)
-        favorable = None if self.favorable is None else self.favorable[kept]
-        return replace(self, nights=self.nights[kept], improvements=self.improvements[kept], favorable=favorable)
+        return self.select(range(max(0, len(self.nights) - count), len(self.nights)))
+
+    def select(self, places: Sequence[int]) -> "Panel":
+        """Return the panel of the nights with these indices."""
+        kept = list(places)
+        return replace(
+            self,
+            nights=tuple(self.nights[place] for place in kept),
+            improvements=self.improvements[kept],
+            favorable=None if self.favorable is None else self.favorable[kept],
+        )
 
     def only(self, streams: Sequence[Stream]) -> "Panel":
         """Return a panel with the metrics and slices of these streams only, in the order of this panel."""
@@ -193,6 +201,28 @@ class Panel:
         """Return the number of rows of a stream that are scored both in a night and in the baseline."""
         [part] = [part for part in self._parts if part.slice == stream.slice]
         return int(part.units(self.improvements[night])[1].sum(axis=0)[self.metrics.index(stream.metric)])
+
+    def size_of(self, stream: Stream) -> int:
+        """Return the number of rows of a stream in the baseline, scored or not."""
+        [part] = [part for part in self._parts if part.slice == stream.slice]
+        return len(part.rows)
+
+    def compared_with(self, reference: "Panel") -> "Panel":
+        """Return the improvements on the mean of other nights per row, instead of on the baseline.
+
+        Args:
+            reference: Panel of these nights, with the same rows and metrics.
+        """
+        count = len(reference.nights)
+        before = _window(reference.improvements, count - 1, count)
+        improvements = self.improvements - before
+        favorable = None
+        if self.favorable is not None or reference.favorable is not None:
+            # Without a score on those nights, the row may have had the worst one.
+            worst = before if reference.favorable is None else np.fmin.reduce(reference.favorable, axis=0) - 1.0
+            best = self._bets - np.where(np.isnan(before), worst, before)
+            favorable = np.where(np.isnan(improvements), np.clip(best, -1.0, 1.0), np.nan)
+        return replace(self, improvements=np.clip(improvements, -1.0, 1.0), favorable=favorable)
 
     def log_e_values(self, night: int, drops: Floats | None = None) -> Floats:
         """Return the logarithm of the e-value of each stream against "in these nights, no more was lost than the drop".

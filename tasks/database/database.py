@@ -225,24 +225,28 @@ def _set_up_file(connection: Any, _record: Any) -> None:
 
 
 def _prepare(connection: Connection, database: Database) -> None:
-    """Create the tables of a new database; refuse one whose tables have a later format."""
+    """Create the tables that a database lacks; refuse one whose tables have a later format."""
     layout = database.layout
-    if not inspect(connection).has_table(layout.formats.name):
+    found = inspect(connection)
+    is_new = not found.has_table(layout.formats.name)
+    if not is_new:
+        version = connection.execute(select(layout.formats.c.version)).scalar()
+        if version is not None and version > layout.version:
+            raise AssayError(
+                f"the {layout.purpose} {database.name} has format {version}, this rag-assay reads {layout.version}. "
+                f"Install a newer rag-assay, or set `{layout.purpose}` to another {layout.purpose}."
+            )
+    if not all(found.has_table(table.name) for table in layout.tables.sorted_tables):
         if not database.is_sqlite:
             # "If not exists" does not help two that create a table of PostgreSQL at the same time: one of them fails.
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK_OF_NEW_TABLES)))
-        # SQLite makes each table visible at once: whoever sees the table of formats finds all others, too.
+        # SQLite makes each table visible at once: whoever sees the table of formats finds those of its format, too.
         for table in sorted(layout.tables.sorted_tables, key=lambda each: each is layout.formats):
             connection.execute(CreateTable(table, if_not_exists=True))
             for index in table.indexes:
                 connection.execute(CreateIndex(index, if_not_exists=True))
+    if is_new:
         connection.execute(database.insert(layout.formats).values(version=layout.version).on_conflict_do_nothing())
-    version = connection.execute(select(layout.formats.c.version)).scalar()
-    if version is not None and version > layout.version:
-        raise AssayError(
-            f"the {layout.purpose} {database.name} has format {version}, this rag-assay reads {layout.version}. "
-            f"Install a newer rag-assay, or set `{layout.purpose}` to another {layout.purpose}."
-        )
 
 
 def _is_busy(error: DBAPIError) -> bool:

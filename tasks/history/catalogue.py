@@ -1,19 +1,20 @@
-"""The catalogue of finished runs, and of incidents: a SQLite file, or a PostgreSQL database for several machines."""
+"""The catalogue of runs, and of incidents: a SQLite file, or a PostgreSQL database for several machines."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Row, delete, select, update
 
 from metric_core.errors import ConfigError, RunFolderError
+from tasks.history.availability import WINDOWS, Availability, measure_availability
 from tasks.history.history_tables import INCIDENTS, METRICS, RUNS
 from tasks.history.incident_log import IncidentLog
-from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
+from tasks.history.recorded_run import COMPLETED, MISSED, RecordedMetric, RecordedRun, RunCost
 from tasks.history.run_entry import read_run
 from tasks.history.run_search import find_run_folders
 from tasks.runs.outcome import Outcome
@@ -21,7 +22,7 @@ from tasks.runs.outcome import Outcome
 _CHUNK = 400
 """Runs per statement: the oldest SQLite accepts 999 values."""
 
-_CONTENT = ("reason", "source", "deployment", "rows", "bad_rows", "versions", "failures", "details")
+_CONTENT = ("reason", "source", "deployment", "rows", "bad_rows", "versions", "failures", "details", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +77,22 @@ class Catalogue(IncidentLog):
         self.add(read_run(folder))
 
     def add(self, run: RecordedRun) -> None:
-        """Add a run, or replace its entry. A run that failed before it had a folder is added by its values.
+        """Add a run, or replace its entry.
+
+        Runs of an evaluation that were due at the same time are one run, so it has one entry, whoever records it: a
+        run that took place replaces a missed one, and one with a folder replaces one without. A run that failed
+        although its evaluation is recorded as completed gives that entry its reason.
 
         Args:
-            run: The run.
+            run: The run. One that has no folder is made by `RecordedRun.without_results`.
 
         Raises:
             ConfigError: The database cannot be used.
         """
-        content = {name: getattr(run, name) for name in _CONTENT} | {"cost": asdict(run.cost)}
+        content = {name: getattr(run, name) for name in _CONTENT} | {
+            "cost": asdict(run.cost),
+            "due": None if run.due is None else run.due.timestamp(),
+        }
         values = {
             "run_id": run.run_id,
             "name": run.name,
@@ -100,6 +108,8 @@ class Catalogue(IncidentLog):
         ]
 
         def work(connection: Connection) -> None:
+            if run.due is not None and not _give_way(connection, run, run.due):
+                return
             insertion = self.database.insert(RUNS).values(values)
             changed = {name: insertion.excluded[name] for name in values if name != "run_id"}
             # Locks the run, so that two writers of the same run follow each other.
@@ -111,12 +121,23 @@ class Catalogue(IncidentLog):
         with self.translate_errors("written"):
             self.database.write(work)
 
-    def runs(self, name: str | None = None, *, last: int | None = None) -> list[RecordedRun]:
+    def runs(
+        self,
+        name: str | None = None,
+        *,
+        last: int | None = None,
+        since: datetime | None = None,
+        statuses: Collection[str] = (),
+        metrics: bool = True,
+    ) -> list[RecordedRun]:
         """Return recorded runs, oldest first.
 
         Args:
             name: Name of the evaluation; None for all.
             last: Number of the latest runs to return; None for all.
+            since: Time at which a run started at the earliest; None for any.
+            statuses: Statuses of the runs, such as STARTED for all but missed ones; empty for any.
+            metrics: False leaves out the metrics, which are most of the data.
 
         Raises:
             ConfigError: The database cannot be used.
@@ -124,14 +145,31 @@ class Catalogue(IncidentLog):
         query = select(RUNS).order_by(RUNS.c.created.desc(), RUNS.c.run_id.desc()).limit(last)
         if name is not None:
             query = query.where(RUNS.c.name == name)
+        if since is not None:
+            query = query.where(RUNS.c.created >= since.timestamp())
+        if statuses:
+            query = query.where(RUNS.c.status.in_(statuses))
 
         def work(connection: Connection) -> list[RecordedRun]:
             rows = list(reversed(connection.execute(query).all()))
-            metrics = _read_metrics(connection, [row.run_id for row in rows])
-            return [_run(row, metrics[row.run_id]) for row in rows]
+            found = _read_metrics(connection, [row.run_id for row in rows]) if metrics else {}
+            return [_run(row, found.get(row.run_id, ())) for row in rows]
 
         with self.translate_errors("read"):
             return self.database.read(work)
+
+    def availability(self, name: str, now: datetime | None = None) -> tuple[Availability, ...]:
+        """Return how many of the scheduled runs of an evaluation have a result, over several numbers of days.
+
+        Args:
+            name: Name of the evaluation.
+            now: Time at which the days end; None means the present.
+
+        Raises:
+            ConfigError: The database cannot be used.
+        """
+        now = now or datetime.now(UTC)
+        return measure_availability(self.runs(name, since=now - timedelta(days=max(WINDOWS)), metrics=False), now)
 
     def run(self, run_id: str) -> RecordedRun | None:
         """Return a run by its id; None if it is not recorded.
@@ -191,7 +229,8 @@ class Catalogue(IncidentLog):
         latest accepted run of each evaluation.
 
         Args:
-            keep_last: Number of the latest runs to keep per evaluation; None for no such rule.
+            keep_last: Number of the latest runs to keep per evaluation; None for no such rule. Missed runs do not
+                count, and stay as long as the runs around them.
             before: Keep runs that started at this time or later; None for no such rule. Without any rule all stay.
             baselines: Folders of accepted runs, which stay in any case.
             dry_run: Only return what would be removed.
@@ -236,13 +275,41 @@ class Catalogue(IncidentLog):
 
 def _find_expired(runs: Sequence[RecordedRun], keep_last: int | None, before: datetime | None) -> list[RecordedRun]:
     """Return the runs of an evaluation, which are given oldest first, that no rule keeps."""
-    old = runs[: max(0, len(runs) - (keep_last or 0))]
+    started = [place for place, run in enumerate(runs) if run.status != MISSED]
+    kept_from = len(runs) if not keep_last else started[-keep_last] if len(started) >= keep_last else 0
+    old = runs[:kept_from]
     expired = [run for run in old if before is None or run.created < before]
     ids = {run.run_id for run in expired}
     kept = [run.outcome for run in runs if run.run_id not in ids]
     baselines = {each.baseline.run_id for each in kept if each is not None and each.baseline is not None}
     baselines.update([run.run_id for run in runs if run.outcome is not None and run.outcome.accepted][-1:])
     return [run for run in expired if run.run_id not in baselines]
+
+
+def _give_way(connection: Connection, run: RecordedRun, due: datetime) -> bool:
+    """Remove the entries that a run replaces because they were due at the same time, and tell whether it is added.
+
+    It is not added if another entry of the time says more.
+    """
+    others = connection.execute(
+        select(RUNS).where(
+            RUNS.c.name == run.name, RUNS.c.run_id != run.run_id, RUNS.c.content["due"].as_float() == due.timestamp()
+        )
+    ).all()
+    if better := [each for each in others if _rank(each) > _rank(run)]:
+        for each in better if run.status != MISSED else ():
+            if each.status == COMPLETED and not (each.content["reason"] or each.content["failures"]):
+                content = {**each.content, "reason": run.reason}
+                connection.execute(update(RUNS).where(RUNS.c.run_id == each.run_id).values(content=content))
+        return False
+    replaced = [each.run_id for each in others if not each.folder]
+    connection.execute(delete(RUNS).where(RUNS.c.run_id.in_(replaced)))
+    return True
+
+
+def _rank(run: Row[Any] | RecordedRun) -> int:
+    """Return how much an entry says about the run that was due: a missed one least, one with a folder most."""
+    return (run.status != MISSED) + bool(run.folder)
 
 
 def _metric_values(metric: RecordedMetric) -> dict[str, Any]:
@@ -277,8 +344,13 @@ def _read_metrics(connection: Connection, run_ids: Sequence[str]) -> dict[str, l
 
 def _run(row: Row[Any], metrics: Sequence[RecordedMetric]) -> RecordedRun:
     content = {name: value for name, value in row.content.items() if name in _CONTENT}
+    outcome, due = _outcome(row), row.content.get("due")
     return RecordedRun(
-        **{**content, "failures": tuple(content.get("failures") or ())},
+        **{
+            **content,
+            "failures": tuple(content.get("failures") or ()),
+            "trigger": content.get("trigger") or ("" if outcome is None else outcome.trigger),
+        },
         run_id=row.run_id,
         name=row.name,
         created=datetime.fromtimestamp(row.created, UTC),
@@ -286,7 +358,8 @@ def _run(row: Row[Any], metrics: Sequence[RecordedMetric]) -> RecordedRun:
         status=row.status,
         cost=RunCost(**row.content["cost"]),
         metrics=tuple(metrics),
-        outcome=_outcome(row),
+        outcome=outcome,
+        due=None if due is None else datetime.fromtimestamp(due, UTC),
     )
 
 

@@ -68,6 +68,46 @@ INCIDENTS = Table(
 )
 """One row per incident. `is_open` is 1 while the incident is open and null after, so that only one can be open."""
 
+MESSAGES = Table(
+    "assay_history_messages",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False),
+    Column("recipient", Text, nullable=False),
+    Column("alert_id", String(64), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("created", _TIME, nullable=False),
+    Column("content", _CONTENT, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("reply", Text, nullable=False),
+    Column("ended", _TIME),
+    Column("holder", String(32)),
+    Column("held_until", _TIME),
+    UniqueConstraint("name", "recipient", "alert_id", name="assay_history_messages_once"),
+    Index("assay_history_messages_by_state", "name", "state"),
+)
+"""One row per alert and recipient, in the order of `number`. Until `held_until` only `holder` may send it."""
+
+SILENCES = Table(
+    "assay_history_silences",
+    METADATA,
+    Column("silence_id", String(32), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("begins", _TIME, nullable=False),
+    Column("ends", _TIME, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+"""One row per period in which no message about an evaluation is sent."""
+
+ACKNOWLEDGEMENTS = Table(
+    "assay_history_acknowledgements",
+    METADATA,
+    Column("incident_id", String(32), primary_key=True),
+    Column("time", _TIME, nullable=False),
+    Column("person", Text, nullable=False),
+)
+"""One row per incident that somebody has taken up."""
+
 FORMATS = Table("assay_history_format", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
 """One row: the format of the tables above."""
 

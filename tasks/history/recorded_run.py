@@ -1,11 +1,12 @@
 """Records of the history: runs with their metrics, and what changed from one run to the next."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Literal
 
-from tasks.runs.outcome import Outcome
+from tasks.runs.outcome import Outcome, Trigger
 
 SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE = (
     *("system", "index", "data", "judge", "judges", "judge_server", "prompts", "judge_settings", "embedder"),
@@ -15,6 +16,14 @@ SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, PROMPTS, ASKED, EMBEDDER, ANSWERS, S
 
 CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, PROMPTS, ASKED, EMBEDDER, SOFTWARE)
 """Versions whose changes are entries of the history, in order of display. Answers change with every run."""
+
+COMPLETED, FAILED, STOPPED, MISSED = "completed", "failed", "stopped", "missed"
+"""Statuses of runs."""
+
+STARTED = (COMPLETED, FAILED, STOPPED)
+"""Statuses of runs that took place, whether or not they have results."""
+
+_LONGEST_ID = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +89,11 @@ class RecordedRun:
     Args:
         run_id: Id of the run.
         name: Name of the evaluation.
-        created: Time at which the run started.
-        folder: Run folder, on the machine that wrote it; empty if the run failed before it had one.
-        status: `completed`, `failed`, or `stopped` because its budget was spent.
-        reason: Reason why it did not finish; empty if the run finished.
+        created: Time at which the run started; of a missed run that at which it was due.
+        folder: Run folder, on the machine that wrote it; empty if the run was missed, or failed before it had one.
+        status: `completed`, `failed`, `stopped` because its budget was spent, or `missed`.
+        reason: Reason why it did not finish; empty if the run finished. A completed run has one if the monitored run
+            that evaluated it failed afterwards, so that nothing was compared.
         source: Data that were evaluated.
         deployment: Name of the deployment; empty for a run that was started by hand.
         rows: Number of evaluated rows.
@@ -97,6 +107,9 @@ class RecordedRun:
         outcome: Gate, alarms and incidents of a monitored run; None of another run.
         details: Further content of summary.json and run.json that is kept for later: diagnosis counts, the cost in
             money, and the like.
+        trigger: Cause of a monitored run; empty for another run.
+        due: Time at which a monitored run was due; None if that is not known. Runs of an evaluation that were due at
+            the same time are one run.
     """
 
     run_id: str
@@ -115,6 +128,38 @@ class RecordedRun:
     metrics: tuple[RecordedMetric, ...] = ()
     outcome: Outcome | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    trigger: Trigger | Literal[""] = ""
+    due: datetime | None = None
+
+    @classmethod
+    def without_results(  # noqa: PLR0913, PLR0917 the fields of an entry
+        cls,
+        run_id: str,
+        name: str,
+        created: datetime,
+        status: Literal["failed", "missed"],
+        reason: str,
+        trigger: Trigger,
+        due: datetime | None = None,
+    ) -> "RecordedRun":
+        """Return the entry of a monitored run without a run folder: it was missed, could not start, or failed early.
+
+        Args:
+            run_id: Id of its flow run, or `missed_run_id` if the server has none.
+            name: Name of the evaluation.
+            created: Time at which it started, or was due if it did not start.
+            status: `failed`, or `missed` if it did not start although it was due.
+            reason: Reason why it has no results.
+            trigger: Cause of the run.
+            due: Time at which it was due; None means `created`.
+        """
+        due = (due or created).astimezone(UTC).replace(microsecond=0)
+        return cls(run_id, name, created, "", status, reason, trigger=trigger, due=due)
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the run did what it was for: it finished, enough of its cells have scores, and it was judged."""
+        return self.status == COMPLETED and not self.failures and not self.reason
 
     @property
     def money(self) -> float | None:
@@ -131,6 +176,21 @@ class RecordedRun:
         """
         wanted = (key, slice_column, value)
         return next((each for each in self.metrics if (each.metric, each.slice_column, each.slice) == wanted), None)
+
+
+def missed_run_id(name: str, due: datetime) -> str:
+    """Return the id of a missed run that has no flow run.
+
+    Args:
+        name: Name of the evaluation; a long one is replaced by its digest.
+        due: Time at which the run was due.
+
+    >>> missed_run_id("support", datetime(2026, 11, 18, 6, tzinfo=UTC))
+    'missed-support-20261118T060000Z'
+    """
+    time = f"{due.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    run_id = f"missed-{name}-{time}"
+    return run_id if len(run_id) <= _LONGEST_ID else f"missed-{hashlib.sha256(name.encode()).hexdigest()[:16]}-{time}"
 
 
 @dataclass(frozen=True, slots=True)

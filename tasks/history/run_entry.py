@@ -25,7 +25,6 @@ from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
 _DIGEST = re.compile(r"[0-9a-f]{32,64}")
 _DIGITS = 12
 _MOST_LABELS, _LONGEST_LABEL = 8, 60
-_ENDED = ("completed", "failed", "stopped")
 _KEPT = ("diagnosis", "anchor", "agreement", "cost", "throughput")
 
 
@@ -61,7 +60,7 @@ def read_run(folder: Path) -> RecordedRun:
     run = RunFolder(folder.expanduser().absolute())
     manifest = run.read_json(MANIFEST)
     status = manifest.get("status")
-    if status not in _ENDED:
+    if status not in keys.STARTED:
         raise RunFolderError(
             f"the run in {run.path} did not end (its status is {status!r}): it is in progress, or was killed"
         )
@@ -84,6 +83,7 @@ def _build(
     folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any], outcome: Outcome | None
 ) -> RecordedRun:
     deployment, config = manifest.get("deployment") or {}, manifest.get("config") or {}
+    start = manifest.get("start") or {}
     source, status = manifest.get("source"), str(manifest["status"])
     name = (outcome.name if outcome is not None else None) or manifest.get("name") or config.get("name")
     return RecordedRun(
@@ -104,6 +104,8 @@ def _build(
         outcome=outcome,
         details={key: summary[key] for key in _KEPT if key in summary}
         | {key: manifest[key] for key in _KEPT if manifest.get(key) is not None},
+        trigger=start.get("trigger") or ("" if outcome is None else outcome.trigger),
+        due=_read_time(start["due"]) if start.get("due") else None,
     )
 
 

@@ -19,14 +19,16 @@ _CAUSES: Mapping[Cause, str] = {
     "both": "the system and the judge changed",
     "unknown": "it is not known whether the system or the judge changed",
 }
+_REGAINED = "this run has regained more than half of it, and another such run ends the alarm"
 
 
-def alarm_sentence(alarm: Alarm, cause: Cause | None = None) -> str:
+def alarm_sentence(alarm: Alarm, cause: Cause | None = None, reason: str = "") -> str:
     """Return an alarm in words.
 
     Args:
         alarm: The alarm.
         cause: Cause of the change; None if it was not looked for.
+        reason: Sentence on why this is the cause.
 
     >>> alarm = Alarm(
     ...     stream=Stream("faithfulness", Slice("language", "de")),
@@ -46,8 +48,15 @@ def alarm_sentence(alarm: Alarm, cause: Cause | None = None) -> str:
     subject = metric if part is None else f"{metric} of {part}"
     way = "up" if alarm.lower_is_better else "down"
     size = format_sizes(alarm.interval)
-    words = f"{subject}: worse since {format_day(alarm.since, alarm.told)}; {way} {size}"
-    return words if cause is None else f"{words}; {_CAUSES[cause]}"
+    since = f"since {format_day(alarm.since, alarm.told)}"
+    words = f"{subject}: worse {since}; {way} {size}"
+    if alarm.further:
+        words = f"{subject} has become worse again: {way} {size} more {since}"
+    if alarm.rows < alarm.baseline_rows:
+        words = f"{words}, in {alarm.rows} of the {alarm.baseline_rows} rows of the baseline"
+    if cause is not None:
+        words = f"{words}; {_CAUSES[cause]}{f' ({reason})' if reason else ''}"
+    return f"{words}; {_REGAINED}" if alarm.is_regained else words
 
 
 def meaning_of_alarms(error: float = ERROR) -> str:
@@ -89,7 +98,7 @@ def format_sizes(interval: Interval) -> str:
     return f"{interval.low:.{decimals}f} to {interval.high:.{decimals}f}"
 
 
-def outcome_alarm(alarm: Alarm, cause: Cause | None = None, reason: str | None = None) -> OutcomeAlarm:
+def outcome_alarm(alarm: Alarm, cause: Cause | None = None, reason: str = "") -> OutcomeAlarm:
     """Return an alarm as an entry of outcome.json.
 
     Args:
@@ -98,14 +107,17 @@ def outcome_alarm(alarm: Alarm, cause: Cause | None = None, reason: str | None =
         reason: Sentence on why this is the cause.
     """
     part = alarm.stream.slice
-    sentence = alarm_sentence(alarm, cause)
     return OutcomeAlarm(
         metric=alarm.stream.metric,
         slice=None if part is None else {part.column: part.value},
         since=alarm.since.date(),
         drop=(alarm.interval.low, alarm.interval.high),
         cause=cause,
-        sentence=f"{sentence} ({reason})" if reason else sentence,
+        reason=reason,
+        sentence=alarm_sentence(alarm, cause, reason),
+        further=alarm.further,
+        is_regained=alarm.is_regained,
+        rows=(alarm.rows, alarm.baseline_rows),
     )
 
 
@@ -120,6 +132,9 @@ class _StandingAlarm(BaseModel, frozen=True, extra="ignore"):
     rows: int
     nights: int
     lower_is_better: bool = False
+    baseline_rows: int = 0
+    further: int = 0
+    base: float = 0.0
 
 
 _STATE = TypeAdapter(list[_StandingAlarm])
@@ -140,6 +155,9 @@ def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
             rows=alarm.rows,
             nights=alarm.nights,
             lower_is_better=alarm.lower_is_better,
+            baseline_rows=alarm.baseline_rows,
+            further=alarm.further,
+            base=alarm.base,
         )
         for alarm in alarms
     ]
@@ -177,6 +195,9 @@ def read_alarm_state(state: Mapping[str, Any]) -> list[Alarm]:
             nights=entry.nights,
             lower_is_better=entry.lower_is_better,
             is_new=False,
+            baseline_rows=entry.baseline_rows,
+            further=entry.further,
+            base=entry.base,
         )
         for entry in standing
     ]

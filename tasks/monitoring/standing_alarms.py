@@ -3,14 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 
-from metric_core.errors import RunFolderError
+from metric_core.errors import ConfigError, RunFolderError
 from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, watch
+from metric_core.statistics.further_drops import NIGHTS_COMPARED, keep_sizes, watch_further
+from metric_core.statistics.nights import Panel
 from tasks.comparison.run_pair import Matching
 from tasks.history.recorded_run import RecordedRun
 from tasks.monitoring.alarm_entries import read_alarm_state
 from tasks.monitoring.nightly_scores import read_nights
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.outcome import Outcome, OutcomeAlarm
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +26,14 @@ class StandingAlarms:
         nights: Number of runs that were looked at, this one included.
         unwatched: Metric -> reason why it is not watched.
         left_out: Sentences on earlier runs that could not be read.
+        before: Alarms of the night before, in words.
     """
 
     alarms: tuple[Alarm, ...]
     nights: int
     unwatched: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    before: tuple[OutcomeAlarm, ...] = ()
 
 
 def find_alarms(
@@ -65,9 +71,17 @@ def find_alarms(
     left_out: list[str] = []
     runs = _open_runs(nights[1 - NIGHTS_READ :], left_out)
     panel = read_nights(baseline, [*runs, run], matching)
-    previous = _read_previous(nights[-1], left_out) if nights else []
+    # A night that could not be compared has no state: what stood before it stands after it.
+    before = next((each.outcome for each in reversed(nights) if each.outcome and each.outcome.alarm_state), None)
+    previous = [] if before is None else _read_previous(before, left_out)
     alarms = watch(panel, number, settings, previous)
-    return StandingAlarms(tuple(alarms), len(panel.nights), panel.unwatched, tuple(left_out))
+    if previous:
+        standing = [*alarms, *(alarm for alarm in previous if alarm.further)]
+        references = _read_references(baseline, nights, previous, matching) or panel.recent(0)
+        further = watch_further(panel, references, number, settings, standing)
+        alarms = [*keep_sizes(alarms, further, previous), *further]
+    told = () if before is None else before.alarms
+    return StandingAlarms(tuple(alarms), len(panel.nights), panel.unwatched, tuple(left_out), told)
 
 
 def _has_baseline(run: RecordedRun, run_id: str) -> bool:
@@ -95,9 +109,23 @@ def _open_runs(nights: Sequence[RecordedRun], left_out: list[str]) -> list[Finis
     return runs
 
 
-def _read_previous(night: RecordedRun, left_out: list[str]) -> list[Alarm]:
+def _read_references(
+    baseline: FinishedRun, nights: Sequence[RecordedRun], alarms: Sequence[Alarm], matching: Matching
+) -> Panel | None:
+    """Return the nights that raised alarms and those after them; None if they are all gone."""
+    found: dict[str, FinishedRun] = {}
+    for told in sorted({alarm.told for alarm in alarms}):
+        opened = (run for night in nights if night.created >= told for run in _open_runs([night], []))
+        found |= {run.run_id: run for run in islice(opened, NIGHTS_COMPARED)}
     try:
-        return read_alarm_state({} if night.outcome is None else night.outcome.alarm_state)
+        return read_nights(baseline, [*found.values()], Matching(matching.match)) if found else None
+    except ConfigError:  # their rows cannot be matched
+        return None
+
+
+def _read_previous(before: Outcome, left_out: list[str]) -> list[Alarm]:
+    try:
+        return read_alarm_state(before.alarm_state)
     except RunFolderError as error:
         left_out.append(str(error))
         return []

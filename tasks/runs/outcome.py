@@ -73,8 +73,12 @@ class OutcomeAlarm(_Part):
         sentence: The alarm in words, with its cause if that is known.
         since: First day on which the metric was worse; None if that is not known.
         drop: Least and largest size of the drop.
-        cause: The part that has changed; None if no anchor rows were judged.
+        cause: The part that has changed, as long as the alarm stands; None if no anchor rows were judged.
         slice: Column and value of the rows that the alarm is about; None for all rows.
+        reason: Sentence on why this is the cause; empty without one.
+        further: Number of alarms about the metric that stand and that it goes beyond; 0 for a drop from the baseline.
+        is_regained: True if the run has regained more than half of the drop: another such run ends the alarm.
+        rows: Number of rows of the baseline that the run has scores of, and number of rows of the baseline.
     """
 
     metric: str
@@ -83,6 +87,26 @@ class OutcomeAlarm(_Part):
     drop: tuple[float, float] | None = None
     cause: Cause | None = None
     slice: dict[str, str] | None = None
+    reason: str = ""
+    further: int = 0
+    is_regained: bool = False
+    rows: tuple[int, int] = (0, 0)
+
+
+class OutcomeKept(_Part):
+    """The part of the rows and values of a baseline that a run has.
+
+    Args:
+        rows: Number of rows of the baseline that the run has, and number of rows of the baseline.
+        others: Number of rows that only the run has.
+        values: Column -> number of rows of both runs in which both have a value, and in which the baseline has one, for
+            columns that lost some; those of `extras` by their own names. What defines the test is left out: runs with
+            another reference cannot be compared.
+    """
+
+    rows: tuple[int, int]
+    others: int = 0
+    values: dict[str, tuple[int, int]] = Field(default_factory=dict)
 
 
 class OutcomeIncident(_Part):
@@ -90,17 +114,20 @@ class OutcomeIncident(_Part):
 
     Args:
         key: Name of the incident among those of an evaluation: an incident is open once at a time.
-        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, or missed runs.
+        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, missed runs, a baseline that
+            cannot be compared with, or an entry of the history that could not be written.
         sentence: The incident in words.
-        since: Time at which it was found.
-        run_id: Id of the run that found it.
+        since: Time at which it was found first.
+        run_id: Id of the run that found it first.
+        cause: The part that has changed, such as the system or the judge; empty while it is not known.
     """
 
     key: str
-    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison"]
+    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison", "record"]
     sentence: str
     since: datetime
     run_id: str = ""
+    cause: str = ""
 
 
 class OutcomeIncidents(_Part):
@@ -142,6 +169,8 @@ class Outcome(_Part):
         accepted: True if the run became the baseline.
         message: The outcome in words.
         incidents: Incidents that the run opened, found open and ended.
+        kept: The part of its baseline's rows and values that the run has; None if it was not compared with one.
+        undelivered: A sentence for each recipient that has not accepted the messages about the evaluation.
         baselines: Folder or URL of the accepted baselines; None means ASSAY_HOME/baselines.
     """
 
@@ -161,6 +190,8 @@ class Outcome(_Part):
     accepted: bool = False
     message: str = ""
     incidents: OutcomeIncidents = OutcomeIncidents()
+    kept: OutcomeKept | None = None
+    undelivered: tuple[str, ...] = ()
     baselines: str | None = None
 
 

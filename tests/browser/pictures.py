@@ -51,6 +51,7 @@ def _write_history(folder: Path) -> None:
     history.write_runs(folder / "nights", 365)
     catalogue = Catalogue(str(folder / "history.db"))
     catalogue.rebuild([folder / "nights"])
+    history.record_missed(catalogue, 365)
     history.open_incidents(catalogue, 365)
     write_history_page(catalogue, history.NAME, folder / "history.html")
 

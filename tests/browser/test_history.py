@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tasks.history.availability import measure_availability
 from tasks.reports.history.history_page import history_page
 from tasks.reports.history.history_view import link_pages
 from tests.browser.conftest import OpenPage
-from tests.tasks.history.recorded import METRICS, nights, open_incident
+from tests.tasks.history.recorded import METRICS, month, nights, open_incident
 from tests.tasks.reports.folders import ATTACK
 
 if TYPE_CHECKING:
@@ -111,6 +112,68 @@ def test_the_keyboard_selects_runs(open_page: OpenPage, tmp_path: Path) -> None:
     assert "1 Mar 2026" in page.locator("#drawer").inner_text()
 
 
+@pytest.fixture(scope="module")
+def month_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a month with nights that have no results, and incidents that overlap."""
+    path = tmp_path_factory.mktemp("month") / "history.html"
+    runs, incidents = month()
+    availability = measure_availability(runs, runs[-1].created)
+    path.write_text(history_page("nightly", runs, incidents, LINK, availability=availability), encoding="utf-8")
+    return path
+
+
+def test_nights_without_results_have_cells_of_their_own_and_gaps(open_page: OpenPage, month_page: Path) -> None:
+    page = open_page(month_page)
+    cells = {tone: len(path_of(page, f".lanes path.gate{tone}").split("M")) - 1 for tone in (4, 5, 6)}
+    assert cells == {4: 2, 5: 2, 6: 3}  # did not finish, did not start, missed
+    lines = path_of(page, "#charts path.mean >> nth=0")
+    assert lines.count("M") == 4  # a line between any two gaps
+    assert {"did not start", "missed"} <= set(page.locator("#legend li").all_inner_texts())
+    assert page.locator(".chart-row .now strong").first.inner_text() == "0.607"  # the latest run with results
+
+
+def path_of(page: "Page", selector: str) -> str:
+    return page.locator(selector).get_attribute("d") or ""
+
+
+def test_tooltip_of_a_night_without_results_has_the_reason(open_page: OpenPage, month_page: Path) -> None:
+    page = open_page(month_page)
+    lanes = page.locator(".lanes svg")
+    for place, *texts in (
+        (5, "did not start", "no such file: answers.jsonl"),
+        (
+            18,
+            "missed",
+            "nothing ran it: no worker asked for work",
+            "1 incident open:",
+            "the answers have been the same",
+        ),
+        (22, "did not finish", "the judge is down"),
+    ):
+        lanes.hover(position={"x": float(page.evaluate(f"xs[{place}]")), "y": 7})
+        tip = page.locator("#tip").inner_text()
+        assert [text for text in texts if text not in tip] == []
+
+
+def test_incidents_are_drawn_from_run_to_run(open_page: OpenPage, month_page: Path) -> None:
+    page = open_page(month_page)
+    cell = min(9.0, 0.8 * float(page.evaluate("(xs[29] - xs[0]) / 29")))
+    bars = page.evaluate(
+        "[...document.querySelectorAll('rect.incident')].map((bar) => bar.getBBox())"
+        ".map(({ x, y, width }) => ({ x, y, width }))"
+    )
+    edge = [float(page.evaluate(f"xs[{place}]")) - cell / 2 for place in range(30)]
+    right = float(page.evaluate("width - CHART.right"))
+    found = [(bar["x"], bar["x"] + bar["width"]) for bar in bars]
+    for bar, (first, last) in zip(found, ((5, 7), (11, 16), (14, 20), (22, 24), (29, None)), strict=True):
+        assert bar == pytest.approx((edge[first], right if last is None else edge[last]), abs=0.2)
+    assert bars[1]["y"] < bars[2]["y"]  # they overlap
+    assert len({bar["y"] for place, bar in enumerate(bars) if place != 2}) == 1
+    page.locator("#run-rows button").first.click()  # a missed run
+    page.locator("#drawer button", has_text="Compare with previous").click()
+    assert "A: Sun, 29 Mar 2026" in page.locator("#compared-content").inner_text()
+
+
 def test_figures_beside_the_charts_follow_the_pointer(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page(write_page(tmp_path / "history.html", 20))
     row = page.locator(".chart-row", has=page.locator("path.mean")).first
@@ -150,9 +213,12 @@ def test_hostile_texts_are_inert(open_page: OpenPage, hostile_page: Path) -> Non
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_axe_finds_no_violation(open_page: OpenPage, hostile_page: Path, scheme: str, width: int) -> None:
+@pytest.mark.parametrize("name", ["hostile_page", "month_page"])
+def test_axe_finds_no_violation(
+    open_page: OpenPage, request: pytest.FixtureRequest, name: str, scheme: str, width: int
+) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    page = open_page(hostile_page, width=width, scheme=scheme)
+    page = open_page(request.getfixturevalue(name), width=width, scheme=scheme)
     page.locator("#run-rows button").first.click()
     page.locator("#drawer button", has_text="Compare with previous").click()
     violations = axe.Axe().run(page).response["violations"]

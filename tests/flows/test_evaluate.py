@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,10 +19,11 @@ from flows.evaluate import run_evaluation
 from flows.execution.rerun_plan import parse_request
 from flows.execution.run_record import choose_folder
 from flows.rerun import run_rerun
-from metric_core.errors import BadRowsError, ConfigError, FailedCellsError, RunFolderError
+from metric_core.errors import BadRowsError, ConfigError, FailedCellsError, RunFolderError, SourceError
 from tasks.history.catalogue import Catalogue
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
+from tasks.runs.run_start import RunStart
 from tests.tasks.builders import fails, says, script
 from tests.tasks.exports.otlp_receiver import OtlpReceiver, attributes_of
 from tests.waiting import wait_until
@@ -95,8 +97,11 @@ def test_runs_are_recorded_in_the_history(run: Path, tmp_path: Path) -> None:
     assert {each.slice_column for each in recorded.metrics} == {"", "topic"}
     history, page = tmp_path / "mine.db", tmp_path / "pages" / "{name}.html"
     own: dict[str, Any] = {"history": str(history), "name": "own", "history_page": str(page)}
-    evaluate(tmp_path, system_version="7", out=str(tmp_path / "second"), **own)
+    start = RunStart("schedule", datetime(2026, 11, 18, 6, tzinfo=UTC))
+    with start.apply():
+        evaluate(tmp_path, system_version="7", out=str(tmp_path / "second"), **own)
     (second,) = Catalogue(str(history)).runs("own")
+    assert (second.trigger, second.due, recorded.trigger, recorded.due) == (start.trigger, start.due, "", None)
     assert second.versions["system"] == "7"
     assert "second" in (tmp_path / "pages" / "own.html").read_text()
 
@@ -189,6 +194,18 @@ def test_unusable_replies_fail_their_cells_and_no_others(tmp_path: Path) -> None
     failed = {key for key, (_, status, _) in cells.items() if status == "failed"}
     assert failed == {("r2", "faithfulness"), ("r2", "noise_sensitivity")}
     assert cells["r2", "faithfulness"] == (None, "failed", "the reply was cut off")
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_run_that_cannot_start_replaces_the_figures_of_an_earlier_result(tmp_path: Path) -> None:
+    file = tmp_path / "assay.prom"
+    file.write_text("assay_rows 99\n", encoding="utf-8")
+    config = RunConfig(source=str(tmp_path / "nowhere.jsonl"), metrics_file=str(file))
+    with pytest.raises(SourceError):
+        run_evaluation(config)
+    written = file.read_text(encoding="utf-8")
+    assert 'assay_run_failed{deployment="",index=""} 1.0' in written
+    assert "assay_rows" not in written
 
 
 @pytest.mark.usefixtures("prefect_server")

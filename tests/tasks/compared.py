@@ -16,17 +16,20 @@ METRICS: Mapping[str, Mapping[str, Any]] = {
 ROWS = 40
 
 
-def write_run(folder: Path, level: float, answer: str = "In Dublin.", first: int = 0, **manifest: Any) -> Path:
-    """Write a run of forty rows in ten topics, with faithfulness near a level and noise sensitivity near its opposite.
+def write_run(
+    folder: Path, level: float, answer: str = "In Dublin.", first: int = 0, rows: int = ROWS, **manifest: Any
+) -> Path:
+    """Write a run in ten topics, with faithfulness near a level and noise sensitivity near its opposite.
 
     Args:
         folder: Path of the run folder.
         level: Lowest faithfulness of a row, in [0, 0.9].
         answer: Response of every row.
         first: Number of the first row.
+        rows: Number of rows.
         **manifest: Further entries of the manifest.
     """
-    ids = [f"row-{i:02}" for i in range(first, first + ROWS)]
+    ids = [f"row-{i:02}" for i in range(first, first + rows)]
     scores = {
         row_id: {
             "faithfulness": Score.scored(level + (i % 3) * 0.05),

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from pydantic.fields import FieldInfo
 
@@ -99,7 +100,10 @@ def _option_lines() -> list[str]:
 
 def _format_value(field: FieldInfo) -> str:
     """Return the default as TOML; where there is none, an example."""
-    value = field.examples[0] if field.examples else field.get_default(call_default_factory=True)
+    return _toml(field.examples[0] if field.examples else field.get_default(call_default_factory=True))
+
+
+def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {json.dumps(entry)}" for key, entry in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(entry)}" for key, entry in value.items()) + "}"
     return json.dumps(value)

@@ -291,7 +291,8 @@ def check_blocks_and_pool(config: "RunConfig | None") -> Iterator[Check]:
     from deployments.local_server import find_address, find_configured_url, use_server  # noqa: PLC0415
     from deployments.registry.checks import check_pool, server_checks  # noqa: PLC0415
     from deployments.registry.specs import POOL  # noqa: PLC0415
-    from flows.execution.run_checks import RunCheck, find_references  # noqa: PLC0415
+    from flows.config.references import find_references  # noqa: PLC0415
+    from flows.execution.run_checks import RunCheck  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     configured, server = find_configured_url(), find_address(assay_home())

@@ -205,14 +205,33 @@ def with_config(command: Callable[..., None]) -> Callable[..., None]:
     return _with_config(command, _OPTIONS)
 
 
-def with_config_except(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator like `with_config` without the named options, which would have no effect on the command."""
+def with_config_except(
+    *names: str, refused: Callable[[ConfigError], None] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator like `with_config` without the named options, which would have no effect on the command.
+
+    Args:
+        names: The options to leave out.
+        refused: Called with the error of a configuration that cannot be used, before it ends the command.
+    """
     options = tuple(option for option in _OPTIONS if option.name not in names)
-    return lambda command: _with_config(command, options)
+    return lambda command: _with_config(command, options, refused)
 
 
-def _with_config(command: Callable[..., None], options: tuple[inspect.Parameter, ...]) -> Callable[..., None]:
-    return with_parameters(command, options, lambda given: _configuration(**given))
+def _with_config(
+    command: Callable[..., None],
+    options: tuple[inspect.Parameter, ...],
+    refused: Callable[[ConfigError], None] | None = None,
+) -> Callable[..., None]:
+    def make(given: dict[str, Any]) -> RunConfig:
+        try:
+            return _configuration(**given)
+        except ConfigError as error:
+            if refused is not None:
+                refused(error)
+            raise
+
+    return with_parameters(command, options, make)
 
 
 def with_parameters(

@@ -8,10 +8,11 @@ from typing import Any
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError
+from tasks.history.availability import Availability
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import Incident
-from tasks.history.recorded_run import RecordedRun
-from tasks.reports.history.history_text import describe_outcome
+from tasks.history.recorded_run import COMPLETED, MISSED, RecordedRun
+from tasks.reports.history.history_text import describe_outcome, format_availability
 from tasks.reports.history.history_view import Links, find_pages, history_view, link_pages
 from tasks.reports.page import render_page
 from tasks.reports.run.report_page import script_json
@@ -38,17 +39,19 @@ def write_history_page(
     """
     path = page.expanduser().absolute()
     links = find_pages(path) if link is None else link_pages(link)
-    text = history_page(name, catalogue.runs(name, last=last), catalogue.incidents(name), links)
+    runs, incidents = catalogue.runs(name, last=last), catalogue.incidents(name)
+    text = history_page(name, runs, incidents, links, availability=catalogue.availability(name))
     write_output(path, text, "the page", ConfigError)
     return path
 
 
-def history_page(
+def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
     name: str,
     runs: Sequence[RecordedRun],
     incidents: Sequence[Incident],
     links: Links,
     compare: str | None = None,
+    availability: Sequence[Availability] = (),
 ) -> str:
     """Return the page of an evaluation.
 
@@ -58,6 +61,7 @@ def history_page(
         incidents: Incidents, oldest first.
         links: Function that returns the address of a page in a run's folder, or None.
         compare: Address of comparisons of two runs on a server, with {a} and {b} in it; None for a page in a file.
+        availability: Availability over several numbers of days.
 
     Raises:
         ConfigError: There are no runs.
@@ -68,12 +72,14 @@ def history_page(
     content = {
         "name": name,
         "version": version("rag-assay"),
-        "runs": len(runs),
+        "started": sum(run.status != MISSED for run in runs),
+        "missed": sum(run.status == MISSED for run in runs),
         "first": format_timestamp(runs[0].created.isoformat()),
         "last": format_timestamp(runs[-1].created.isoformat()),
         "outcome": describe_outcome(runs[-1]),
         "kind": _kind(runs[-1]),
         "message": view["message"].get(str(len(runs) - 1), ""),
+        "availability": [{"share": format_availability(each.share), **each.entry} for each in availability if each.due],
         "open": [_open_view(incident) for incident in incidents if incident.closed is None],
         "has_slices": bool(view["slices"]),
         "data": Markup(script_json(view)),  # noqa: S704 escaped by script_json
@@ -83,7 +89,7 @@ def history_page(
 
 def _kind(run: RecordedRun) -> str:
     """Return the class of the badge of a run's outcome."""
-    if run.status != "completed" or run.failures or (run.outcome is not None and run.outcome.alarms):
+    if run.status != COMPLETED or run.failures or run.reason or (run.outcome is not None and run.outcome.alarms):
         return "failed"
     gate = None if run.outcome is None else run.outcome.gate
     return gate or "finished"

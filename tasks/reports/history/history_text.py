@@ -1,5 +1,6 @@
 """Describe the history of an evaluation in words and tables, for terminals and as JSON."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -7,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from tasks.history import recorded_run as keys
+from tasks.history.availability import Availability
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, VersionChange, find_version_changes
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
@@ -34,14 +36,20 @@ def describe_outcome(run: RecordedRun) -> str:
     """Return the outcome of a run in a few words.
 
     >>> from datetime import UTC
-    >>> describe_outcome(RecordedRun("1", "nightly", datetime(2026, 3, 1, tzinfo=UTC), "", "failed"))
+    >>> start = datetime(2026, 3, 1, tzinfo=UTC)
+    >>> describe_outcome(RecordedRun("1", "nightly", start, "runs/1", "failed"))
     'did not finish'
+    >>> describe_outcome(RecordedRun.without_results("1", "nightly", start, "failed", "no such file", "schedule"))
+    'did not start'
     """
-    if run.status == "stopped":
+    if run.status == keys.STOPPED:
         return "budget spent"
-    if run.status != "completed":
-        return "did not finish"
+    if run.status == keys.MISSED:
+        return "missed"
+    if run.status != keys.COMPLETED:
+        return "did not finish" if run.folder else "did not start"
     words = ["too few scores"] if run.failures else []
+    words += ["not judged"] if run.reason else []
     if run.outcome is not None:
         words += [_GATES[run.outcome.gate]] if run.outcome.gate is not None else []
         words += ["alarm"] if run.outcome.alarms else []
@@ -98,7 +106,7 @@ def _row(run: RecordedRun, metrics: Sequence[str]) -> list[str]:
     return [
         format_time(run.created),
         describe_outcome(run),
-        f"{run.rows:,}" if run.status == "completed" else "-",
+        f"{run.rows:,}" if run.status == keys.COMPLETED else "-",
         *(_mean(found.get(key)) for key in metrics),
         format_share(failed_share(found.values())),
         "-" if seconds is None else f"{seconds:,.0f}",
@@ -133,7 +141,7 @@ def format_time(time: datetime) -> str:
 
 
 def change_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
-    """Yield a line for every run before which a version changed, and for every run that failed.
+    """Yield a line for every run before which a version changed, and for every run that failed or was missed.
 
     Args:
         runs: Runs, oldest first.
@@ -143,7 +151,7 @@ def change_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
         if changes := changed.get(run.run_id):
             yield f"{format_time(run.created)}  {'; '.join(map(describe_change, changes))}"
         if run.reason:
-            yield f"{format_time(run.created)}  did not finish: {run.reason}"
+            yield f"{format_time(run.created)}  {describe_outcome(run)}: {run.reason}"
 
 
 def _versioned(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
@@ -156,13 +164,37 @@ def describe_incident(incident: Incident) -> str:
     return f"since {format_time(incident.opened)}{times}: {incident.sentence}"
 
 
-def history_to_dict(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Incident]) -> dict[str, Any]:
+def describe_availability(availability: Availability) -> str:
+    """Return the availability over some days in a line.
+
+    >>> describe_availability(Availability(30, 27, 2, 1))
+    'last 30 days: 27 of 30 scheduled runs have a result (90%), 2 failed, 1 missed'
+    """
+    return (
+        f"last {availability.days} days: {availability.finished} of {availability.due} scheduled runs have a result "
+        f"({format_availability(availability.share)}), {availability.failed} failed, {availability.missed} missed"
+    )
+
+
+def format_availability(share: float | None) -> str:
+    """Return an availability as a percentage, rounded down, so that only a perfect one is 100%.
+
+    >>> format_availability(1.0), format_availability(0.9996), format_availability(0.9), format_availability(None)
+    ('100%', '99.9%', '90%', '-')
+    """
+    return "-" if share is None else f"{math.floor(share * 1000) / 10:g}%"
+
+
+def history_to_dict(
+    name: str, runs: Sequence[RecordedRun], incidents: Sequence[Incident], availability: Sequence[Availability]
+) -> dict[str, Any]:
     """Return the history of an evaluation as JSON.
 
     Args:
         name: Name of the evaluation.
         runs: Runs, oldest first.
         incidents: Incidents, oldest first.
+        availability: Availability over several numbers of days.
     """
     changed = {later.run_id: find_version_changes(earlier, later) for earlier, later in pairwise(_versioned(runs))}
     return {
@@ -171,6 +203,7 @@ def history_to_dict(name: str, runs: Sequence[RecordedRun], incidents: Sequence[
             {**_run_to_dict(run), "changes": [asdict(change) for change in changed.get(run.run_id, ())]} for run in runs
         ],
         "incidents": [_with_times(asdict(incident)) for incident in incidents],
+        "availability": [each.entry for each in availability],
     }
 
 

@@ -2,7 +2,9 @@
 
 import json
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,7 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         links: Function that returns the address of a page in a run's folder.
     """
     places = {run.run_id: place for place, run in enumerate(runs)}
+    times = [run.created for run in runs]
     return {
         "name": name,
         "scale": SCALE,
@@ -100,7 +103,8 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         "folder": [run.folder for run in runs],
         "report": [links(run, REPORT) for run in runs],
         "compared": _sparse(links(run, COMPARISON) if run.outcome is not None else None for run in runs),
-        "ended": [int(run.status == "completed") for run in runs],
+        "ended": [int(run.status == keys.COMPLETED) for run in runs],
+        "absent": _sparse(_absence(run) for run in runs),
         "outcome": _sparse(describe_outcome(run) for run in runs),
         "gate": [0 if run.outcome is None else _GATES[run.outcome.gate] for run in runs],
         "accepted": [place for place, run in enumerate(runs) if run.outcome is not None and run.outcome.accepted],
@@ -118,13 +122,18 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         "anchor": _anchor_columns(runs),
         "diagnosis": _diagnosis_columns(runs),
         "slices": _slices(runs),
-        "incidents": [_incident(incident, places) for incident in incidents],
+        "incidents": [_incident(incident, places, times) for incident in incidents],
     }
 
 
 def _sparse(values: Iterable[Any]) -> dict[str, Any]:
     """Return the values that are not empty by their place."""
     return {str(place): value for place, value in enumerate(values) if value}
+
+
+def _absence(run: RecordedRun) -> int:
+    """Return 1 for a run that did not start, 2 for a missed one, else 0."""
+    return 2 if run.status == keys.MISSED else int(run.status == keys.FAILED and not run.folder)
 
 
 def _baseline(run: RecordedRun, places: Mapping[str, int]) -> int:
@@ -257,6 +266,7 @@ def _slices(runs: Sequence[RecordedRun]) -> list[dict[str, Any]]:
     shown = runs[-max(1, MOST_SLICE_VALUES // per_run) :]
     first = len(runs) - len(shown)
     columns: dict[tuple[str, str, str], list[RecordedMetric | None]] = {}
+    latest = max((place for place, run in enumerate(shown) if run.status == keys.COMPLETED), default=0)
     for place, run in enumerate(shown):
         for metric in run.metrics:
             if metric.slice_column:
@@ -269,19 +279,27 @@ def _slices(runs: Sequence[RecordedRun]) -> list[dict[str, Any]]:
             "metric": metric,
             "first": first,
             "mean": [_scaled(each, "mean") for each in found],
-            "last": [_scaled(found[-1], "low"), _scaled(found[-1], "high")],
-            "scored": 0 if found[-1] is None else found[-1].scored,
+            "last": [_scaled(last, figure) for figure in ("mean", "low", "high")],
+            "scored": 0 if last is None else last.scored,
         }
         for (column, value, metric), found in columns.items()
+        for last in (found[latest],)
     ]
 
 
-def _incident(incident: Incident, places: Mapping[str, int]) -> dict[str, Any]:
+def _incident(incident: Incident, places: Mapping[str, int], times: Sequence[datetime]) -> dict[str, Any]:
+    """Return an incident with the places of the runs that found it and found it over.
+
+    If they are not among the runs, these are the latest that had started by then; -1 is before all of them.
+    """
+
+    def place(run_id: str, time: datetime) -> int:
+        return places.get(run_id, bisect_right(times, time) - 1)
+
     return {
         "text": _shorten(incident.sentence),
         "kind": incident.kind,
-        "opened": round(incident.opened.timestamp()),
-        "closed": None if incident.closed is None else round(incident.closed.timestamp()),
-        "run": places.get(incident.run_id, -1),
+        "opened": place(incident.run_id, incident.opened),
+        "closed": None if incident.closed is None else place(incident.closing_run_id, incident.closed),
         "times": incident.times,
     }

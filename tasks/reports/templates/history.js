@@ -2,11 +2,14 @@
 
 const DATA = JSON.parse(document.getElementById("history-data").textContent);
 const COUNT = DATA.time.length;
-const GATES = ["no gate", "gate passed", "gate failed", "gate inconclusive"];
+const OUTCOMES = ["no gate", "gate passed", "gate failed", "gate inconclusive", "did not finish", "did not start", "missed"];
 const RANGES = [30, 90, 365];
 const PAGE = 50;
 const CHART = { height: 92, left: 44, right: 10, top: 8, bottom: 6, strip: 14 };
 const LANE = 17;
+const BAR = 9;
+const MOST_BARS = 5;
+const LATEST = Math.max(0, DATA.ended.lastIndexOf(1));
 const $ = (id) => document.getElementById(id);
 const accepted = new Set(DATA.accepted);
 const view = { first: 0, byTime: true, picked: null, other: null, hovered: null, shown: PAGE, picking: false };
@@ -21,6 +24,8 @@ const timeOf = (place) => at("short", DATA.time[place]);
 const nameOf = (place) => `${at("full", DATA.time[place])} UTC`;
 const changesOf = (place) => DATA.changes[place] || [];
 const alarmsOf = (place) => DATA.alarms[place] || [];
+/* Looks of an outcome: 0 to 3 for the gate, 4 did not finish, 5 did not start, 6 missed. */
+const toneOf = (place) => (DATA.ended[place] ? DATA.gate[place] : 4 + (DATA.absent[place] || 0));
 
 function cellsOf(metric, place) {
   const counts = ["scored", "undefined", "failed"].map((state) => metric[state][place] || 0);
@@ -34,7 +39,7 @@ function percent(share) {
 
 function kindOf(place) {
   if (!DATA.ended[place]) return "failed";
-  if (alarmsOf(place).length || /too few/.test(DATA.outcome[place] || "")) return "failed";
+  if (alarmsOf(place).length || /too few|not judged/.test(DATA.outcome[place] || "")) return "failed";
   return ["finished", "passed", "failed", "inconclusive"][DATA.gate[place]];
 }
 
@@ -112,21 +117,24 @@ function frame(height, label) {
 function laneRow() {
   const kinds = Object.keys(DATA.words).filter((what) => Object.entries(DATA.changes).some(([at_, found]) => Number(at_) >= Math.max(1, view.first) && found.some(([each]) => each === what)));
   const names = ["outcome", ...(DATA.incidents.length ? ["incidents"] : []), ...kinds.map((what) => DATA.words[what])];
-  const height = names.length * LANE + 20;
+  const bars = incidentRows();
+  const heights = names.map((name) => (name === "incidents" ? LANE + BAR * Math.max(0, ...bars.map(([, row]) => row)) : LANE));
+  const tops = heights.map((_, i) => sum(heights.slice(0, i)));
+  const height = sum(heights) + 20;
   const node = frame(height, `Outcomes${DATA.incidents.length ? ", incidents" : ""} and changes of versions over time. The table of runs below lists them.`);
-  names.forEach((_, row) => node.append(s("rect", { class: "lane-bed", x: CHART.left, y: row * LANE + 1, width: width - CHART.left - CHART.right, height: LANE - 4, rx: 2 })));
-  const paths = ["", "", "", "", ""];
+  names.forEach((_, row) => node.append(s("rect", { class: "lane-bed", x: CHART.left, y: tops[row] + 1, width: width - CHART.left - CHART.right, height: heights[row] - 4, rx: 2 })));
+  const paths = ["", "", "", "", "", "", ""];
   const gap = xs.length > 1 ? (xs[xs.length - 1] - xs[0]) / (xs.length - 1) : 20;
   const wide = Math.max(0.9, Math.min(9, gap * 0.8));
   xs.forEach((x, i) => {
-    const tone = DATA.ended[view.first + i] ? DATA.gate[view.first + i] : 4;
-    paths[tone] += `M${round(x - wide / 2)} 1h${round(wide)}v${LANE - 4}h-${round(wide)}Z`;
+    const tone = toneOf(view.first + i);
+    paths[tone] += cellPath(x, wide, tone);
   });
   // Failures come last, so that they cover their neighbors where a run is narrower than a pixel.
-  [0, 1, 3, 2, 4].forEach((tone) => paths[tone] && node.append(s("path", { class: `gate${tone}`, d: paths[tone] })));
-  if (DATA.incidents.length) node.append(...incidentBars(LANE));
+  [0, 1, 3, 2, 4, 5, 6].forEach((tone) => paths[tone] && node.append(s("path", { class: `gate${tone}`, d: paths[tone] })));
+  node.append(...incidentBars(bars, LANE, wide));
   kinds.forEach((what, row) => {
-    const y = (names.length - kinds.length + row) * LANE;
+    const y = tops[names.length - kinds.length + row];
     for (let i = 1; i < xs.length; i += 1) {
       if (!changesOf(view.first + i).some(([each]) => each === what)) continue;
       const x = round((xs[i - 1] + xs[i]) / 2);
@@ -136,7 +144,7 @@ function laneRow() {
   for (const [x, label] of axisTicks()) node.append(textAt(x, height - 5, label));
   node.append(...cross(height - 18));
   const row = h("div", { class: "chart-row lanes" }, h("div", { class: "lane-names", "aria-hidden": "true" }, names.map((name) => h("span", {}, name))), node);
-  [...row.querySelectorAll(".lane-names span")].forEach((span) => (span.style.lineHeight = `${LANE}px`));
+  [...row.querySelectorAll(".lane-names span")].forEach((span, i) => (span.style.lineHeight = `${heights[i]}px`));
   return { row, node };
 }
 
@@ -147,24 +155,37 @@ function textAt(x, y, label, anchor) {
   return node;
 }
 
-/* Bars of incidents, from the run that found it to the run that found it over. */
-function incidentBars(y) {
-  const times = DATA.time;
-  const xOf = (time) => {
-    const next = times.findIndex((each, i) => i >= view.first && each >= time);
-    return next < 0 ? xs[xs.length - 1] : xs[next - view.first];
-  };
+/* The cell of a run: full height for one that started, lower half for one that did not start, a dash for a missed one. */
+function cellPath(x, wide, tone) {
+  const [top, height] = { 5: [7.5, 6.5], 6: [6, 3] }[tone] || [1, LANE - 4];
+  return `M${round(x - wide / 2)} ${top}h${round(wide)}v${height}h-${round(wide)}Z`;
+}
+
+/* The incidents of the shown runs with their rows: each is in the first row in which the one before it is over. */
+function incidentRows() {
+  const ends = [];
   return DATA.incidents
-    .filter((incident) => incident.closed === null || incident.closed >= times[view.first])
+    .filter(({ opened, closed }) => closed === null || closed > view.first || opened >= view.first)
     .map((incident) => {
-      const start = xOf(incident.opened) - 2;
-      const end = incident.closed === null ? xs[xs.length - 1] + 4 : xOf(incident.closed) - 2;
-      const bar = s("rect", { class: "incident", x: round(start), y: y + 4, width: round(Math.max(3, end - start)), height: LANE - 10, rx: 3 });
-      const words = s("title");
-      words.textContent = incident.text;
-      bar.append(words);
-      return bar;
+      const free = ends.findIndex((end) => end <= incident.opened);
+      const row = free < 0 ? Math.min(ends.length, MOST_BARS - 1) : free;
+      ends[row] = Math.max(ends[row] || 0, incident.closed ?? COUNT);
+      return [incident, row];
     });
+}
+
+/* Bars of incidents, from the run that found it to the run that found it over. */
+function incidentBars(bars, y, wide) {
+  const edge = (place) => (place < view.first ? CHART.left : xs[place - view.first] - wide / 2);
+  return bars.map(([incident, row]) => {
+    const start = edge(incident.opened);
+    const end = incident.closed === null ? width - CHART.right : edge(incident.closed);
+    const bar = s("rect", { class: "incident", x: round(start), y: y + 4 + row * BAR, width: round(Math.max(3, end - start)), height: LANE - 10, rx: 3 });
+    const words = s("title");
+    words.textContent = incident.text;
+    bar.append(words);
+    return bar;
+  });
 }
 
 function yScale(lows, highs, bounds, height) {
@@ -404,7 +425,7 @@ function draw() {
   lanes.node.setAttribute("aria-valuemin", "1");
   lanes.node.setAttribute("aria-valuemax", String(COUNT));
   lanes.node.addEventListener("keydown", onKey);
-  show(view.hovered ?? view.picked ?? COUNT - 1);
+  show(view.hovered ?? view.picked ?? LATEST);
   mark();
 }
 
@@ -433,7 +454,7 @@ function listen(node) {
   node.addEventListener("pointerleave", () => {
     view.hovered = null;
     $("tip").hidden = true;
-    show(view.picked ?? COUNT - 1);
+    show(view.picked ?? LATEST);
   });
   node.addEventListener("click", (event) => pick(nearest(event), event.shiftKey));
 }
@@ -466,8 +487,11 @@ function moveLine(node, kind, x) {
 function placeTip(event, p) {
   const tip = $("tip");
   const box = $("charts").getBoundingClientRect();
-  const items = [...alarmsOf(p).map((alarm) => alarm.text), ...changesOf(p).map(([, text]) => text)];
-  tip.replaceChildren(h("p", {}, h("strong", {}, nameOf(p))), h("p", {}, DATA.outcome[p] || "finished"), h("ul", {}, items.slice(0, 5).map((item) => h("li", {}, item))));
+  const open = DATA.incidents.filter(({ opened, closed }) => opened <= p && (closed === null || p < closed));
+  const items = [...(toneOf(p) >= 4 ? [DATA.message[p]] : []), ...alarmsOf(p).map((alarm) => alarm.text), ...changesOf(p).map(([, text]) => text)];
+  const list = (texts) => h("ul", {}, texts.map((text) => h("li", {}, bdi(text))));
+  const incidents = open.length ? [h("p", {}, `${plural(open.length, "incident")} open:`), list(open.slice(0, 3).map(({ text }) => text))] : [];
+  tip.replaceChildren(h("p", {}, h("strong", {}, nameOf(p))), h("p", {}, DATA.outcome[p] || "finished"), list(items.filter(Boolean).slice(0, 5)), ...incidents);
   tip.hidden = false;
   const left = event.clientX - box.left;
   const space = tip.offsetWidth + 18;
@@ -508,6 +532,7 @@ function drawer() {
   box.hidden = p === null;
   if (p === null) return;
   const base = DATA.baseline[p];
+  const previous = DATA.ended.lastIndexOf(1, p - 1);
   const button = (label, other, className = "") => h("button", { type: "button", class: `button ${className}`, onclick: () => compareRuns(Math.min(other, p), Math.max(other, p)) }, label);
   const said = [...alarmsOf(p).map((alarm) => alarm.text), DATA.message[p], ...changesOf(p).map(([, text]) => text)].filter(Boolean).join(" ");
   box.replaceChildren(
@@ -518,7 +543,7 @@ function drawer() {
       reportLink(p, "button first"),
       DATA.compared[p] ? h("a", { class: "button", href: DATA.compared[p], target: "_blank", rel: "noopener" }, "Rows compared with baseline") : null,
       base >= 0 && base !== p ? button(`Compare with baseline, ${at("day", DATA.time[base])}`, base) : null,
-      p > 0 ? button("Compare with previous", p - 1) : null,
+      p > 0 && previous >= 0 ? button("Compare with previous", previous) : null,
       COUNT > 1 ? h("button", { type: "button", class: "button", "aria-pressed": view.picking ? "true" : "false", onclick: () => { view.picking = !view.picking; drawer(); } }, view.picking ? "Click the other run …" : "Compare with …") : null,
       h("button", { type: "button", class: "button", "aria-label": "Close", onclick: () => { view.picked = null; view.picking = false; drawer(); mark(); } }, "×"),
     ),
@@ -626,9 +651,9 @@ function legend() {
     states.includes("failed") && key(s("rect", { class: "key-failed", x: 4, width: 14, height: 12 }), "failed cells"),
     states.includes("undefined") && key(s("rect", { class: "key-undefined", x: 4, width: 14, height: 12 }), "undefined cells"),
   ];
-  const words = [["--ink-good2", 1], ["--ink-bad2", 2], ["", 3], ["", 4]].filter(([, tone]) => has((p) => (DATA.ended[p] ? DATA.gate[p] : 4) === tone));
-  const swatch = (tone) => h("span", { class: "swatch" }, s("svg", { width: 14, height: 12, "aria-hidden": "true" }, s("rect", { class: `gate${tone}`, width: 14, height: 12, rx: 2 })));
-  $("legend").replaceChildren(...items.filter(Boolean), ...words.map(([, tone]) => h("li", {}, swatch(tone), tone === 4 ? "did not finish" : GATES[tone])));
+  const tones = OUTCOMES.map((_, tone) => tone).filter((tone) => tone && has((p) => toneOf(p) === tone));
+  const swatch = (tone) => s("svg", { width: 14, height: 14, "aria-hidden": "true" }, s("path", { class: `gate${tone}`, d: cellPath(7, 9, tone) }));
+  $("legend").replaceChildren(...items.filter(Boolean), ...tones.map((tone) => h("li", {}, swatch(tone), OUTCOMES[tone])));
 }
 
 function runRow(p) {
@@ -637,7 +662,7 @@ function runRow(p) {
   const row = h(
     "tr",
     { "data-place": String(p), class: p === view.picked ? "chosen" : null },
-    h("th", { scope: "row" }, timeOf(p)),
+    h("th", { scope: "row" }, timeOf(p), toneOf(p) === 6 && h("span", { class: "muted" }, " due")),
     h("td", {}, badge(p)),
     h("td", { class: "right" }, DATA.ended[p] ? DATA.rows[p].toLocaleString("en") : "–"),
     h("td", { class: "what" }, said.map((text) => h("p", { class: "about" }, bdi(text)))),
@@ -660,7 +685,7 @@ function sliceTable() {
   const key = $("slice-metric").value;
   const metric = DATA.metrics.find((each) => each.key === key);
   const sign = metric && metric.direction === "lower" ? -1 : 1;
-  const last = (each) => each.mean[each.mean.length - 1];
+  const last = (each) => each.last[0];
   const found = DATA.slices.filter((each) => each.column === column && each.metric === key);
   found.sort((one, other) => (last(one) === null) - (last(other) === null) || sign * (last(one) - last(other)));
   const values = found.flatMap((each) => reduce(each.mean));
@@ -672,7 +697,7 @@ function sliceTable() {
       const ys_ = each.mean.map((value) => (value === null ? null : 3 + 22 * (1 - (high > low ? (value - low) / (high - low) : 0.5))));
       const line = s("svg", { width: 240, height: 28, "aria-hidden": "true" }, s("path", { class: "mean", d: linePath(xs_, ys_) }));
       if (each.mean.length < 3) ys_.forEach((y, i) => y !== null && line.append(s("circle", { cx: xs_[i], cy: y, r: 2.5, class: "dot-b" })));
-      return h("tr", {}, h("th", { scope: "row" }, bdi(each.value)), h("td", { class: "right" }, shown(last(each))), h("td", { class: "right" }, each.last[0] === null ? "–" : `${shown(each.last[0])} to ${shown(each.last[1])}`), h("td", { class: "right" }, each.scored.toLocaleString("en")), h("td", { class: "line" }, line));
+      return h("tr", {}, h("th", { scope: "row" }, bdi(each.value)), h("td", { class: "right" }, shown(last(each))), h("td", { class: "right" }, each.last[1] === null ? "–" : `${shown(each.last[1])} to ${shown(each.last[2])}`), h("td", { class: "right" }, each.scored.toLocaleString("en")), h("td", { class: "line" }, line));
     }),
   );
   const first = found.length ? found[0].first : 0;

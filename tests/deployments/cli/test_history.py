@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding
+from tasks.history.recorded_run import RecordedRun
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.history.run_folders import JUDGE, START, outcome_of, write_run
 
@@ -54,6 +55,34 @@ def test_a_rebuilt_history_is_shown(assay: Assay, runs: Path) -> None:
     assert "2026-03-03 06:00  did not finish: the judge cannot be reached" in shown
     assert "open since 2026-03-02 06:00: faithfulness is 0.6" in shown
     assert assay("history", "--last", "1").out.count("06:00") == 3  # the run, its reason, and the incident
+
+
+def test_runs_without_results_are_shown_with_their_reasons(assay: Assay, runs: Path) -> None:
+    today = datetime.now(UTC).replace(microsecond=0)
+    due = (today - timedelta(days=3)).isoformat()
+    write_run(runs / "last", 3, created=due, start={"trigger": "schedule", "due": due})
+    assert assay("history", "--rebuild", str(runs)).code == 0
+    add = RecordedRun.without_results
+    Catalogue().add(add("early", "nightly", today - timedelta(days=2), "failed", "no file rows.jsonl", "schedule"))
+    Catalogue().add(add("lost", "nightly", today - timedelta(days=1), "missed", "no worker was there", "schedule"))
+    shown = assay("history").out
+    assert [line.split()[2:] for line in shown.splitlines()[6:8]] == [
+        ["did", "not", "start", "-", "-", "-", "-"],
+        ["missed", "-", "-", "-", "-"],
+    ]
+    assert f"{today - timedelta(days=2):%Y-%m-%d %H:%M}  did not start: no file rows.jsonl" in shown
+    assert f"{today - timedelta(days=1):%Y-%m-%d %H:%M}  missed: no worker was there" in shown
+    assert "last 7 days: 1 of 3 scheduled runs have a result (33.3%), 1 failed, 1 missed" in shown
+    [nightly] = json.loads(assay("history", "--json").out)["evaluations"]
+    assert [(run["status"], run["trigger"]) for run in nightly["runs"][3:]] == [
+        ("completed", "schedule"),
+        ("failed", "schedule"),
+        ("missed", "schedule"),
+    ]
+    assert nightly["runs"][-1]["due"] == (today - timedelta(days=1)).isoformat()
+    week = {"days": 7, "finished": 1, "failed": 1, "missed": 1, "due": 3, "availability": 1 / 3}
+    assert nightly["availability"][0] == week
+    assert assay("history", "--last", "1").out.splitlines()[2].split()[2] == "missed"
 
 
 def test_several_evaluations_are_listed(assay: Assay, runs: Path) -> None:

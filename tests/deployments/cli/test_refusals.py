@@ -100,7 +100,7 @@ file = "{folder}/alerts.jsonl"
     checks = {check["name"]: check for check in json.loads(outcome.out)["checks"]}
     found = {name: check["level"] for name, check in checks.items()}
     expected = {"run folder": "problem", "baseline": "problem", "first rows": "ok", "deployments": "ok"}
-    expected |= {"gate": "problem", "webhook": "problem", "alert file": "ok", "baselines": "ok"}
+    expected |= {"gate": "problem", "alerts: webhook": "problem", "alerts: file": "ok", "baselines": "ok"}
     assert {name: found[name] for name in expected} == expected
     assert "Did you mean" in checks["gate"]["found"] or "has only" in checks["gate"]["found"]
 

@@ -162,3 +162,18 @@ def test_rules_may_be_about_slices_in_each_form(tmp_path: Path) -> None:
 def test_slices_that_mean_nothing_are_refused(tmp_path: Path, rule: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_gate(gate_file(tmp_path, f"absolute = [{rule}]"))
+
+
+@pytest.mark.parametrize(
+    ("coverage", "share"),
+    [
+        ((), 0.9),
+        ({"scored_at_least": 0.5}, 0.9),
+        ({"paired_at_least": 0.4}, 0.4),
+        ({"paired_at_least": 0.0}, 0.0),
+        ([{"paired_at_least": 0.4}, {"paired_at_least": 0.6, "metrics": ["faithfulness"]}], 0.6),
+        ({"paired_at_least": 0.4, "slices": "topic"}, 0.9),
+    ],
+)
+def test_a_gate_says_how_many_rows_of_the_baseline_a_monitored_run_needs(coverage: object, share: float) -> None:
+    assert GateSettings.model_validate({"coverage": coverage}).kept_at_least == share

@@ -66,6 +66,16 @@ def test_the_last_run_with_the_same_judge_gives_the_rates(tmp_path: Path) -> Non
     assert forecast.seconds == pytest.approx((0.2 * 50 + 0.01 * 1000) / 0.8)
 
 
+def test_missed_runs_do_not_crowd_out_the_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows.dry_run.forecast._LAST_RUNS", 2)
+    record(tmp_path, 1, SERVER)
+    for day in (2, 3, 4):
+        due = datetime(2026, 3, day, tzinfo=UTC)
+        missed = RecordedRun.without_results(f"missed-{day}", "nightly", due, "missed", "no worker", "schedule")
+        Catalogue(str(tmp_path / "history.db")).add(missed)
+    assert make_forecast(config(tmp_path), DRY_RUN).rates is not None
+
+
 def test_unknown_rates_leave_the_time_and_the_cost_of_gpus_unknown(tmp_path: Path) -> None:
     forecast = make_forecast(config(tmp_path, prices={"gpu_hour": 3.5}, budget=1), DRY_RUN)
     assert (forecast.seconds, forecast.money, forecast.covered) == (None, None, None)

@@ -1,13 +1,16 @@
 """Recording runs in the history: runs that failed, and a history that cannot be used."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from flows.execution.history_record import record_in_history
+from flows.config.run_config import RunConfig
+from flows.execution.history_record import record_in_history, record_without_results
 from flows.execution.run_record import record_run
 from metric_core.errors import JudgeError
 from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import RecordedRun
 from tasks.runs.run_folder import RunFolder
 from tests.tasks.history.run_folders import write_run
 
@@ -43,3 +46,20 @@ def test_the_page_of_the_configuration_is_written_again(tmp_path: Path) -> None:
     (warning,) = record_in_history(history, folder)
     assert "the page of the history was not written" in warning
     assert len(Catalogue(history).runs()) == 3
+
+
+def test_a_run_without_results_is_on_the_page(tmp_path: Path) -> None:
+    due = datetime(2026, 11, 18, 6, tzinfo=UTC)
+    run = RecordedRun.without_results("flow-run", "nightly", due, "failed", "no such file", "schedule")
+    page = tmp_path / "{name}.html"
+    config = RunConfig(history=str(tmp_path / "history.db"), history_page=str(page))
+    assert record_without_results(config, run) == ()
+    text = (tmp_path / "nightly.html").read_text(encoding="utf-8")
+    assert ("did not start" in text, "no such file" in text) == (True, True)
+    (tmp_path / "taken").write_text("a file", encoding="utf-8")
+    blocked = config.model_copy(update={"history_page": str(tmp_path / "taken" / "page.html")})
+    (warning,) = record_without_results(blocked, run)
+    assert "the page of the history was not written" in warning
+    broken = config.model_copy(update={"history": str(tmp_path)})
+    (warning,) = record_without_results(broken, run)
+    assert warning.startswith("the run was not recorded in the history. the history sqlite:///")

@@ -17,6 +17,7 @@ from flows.monitoring.watched import Watched
 from metric_core.errors import JudgeError
 from tasks.history.catalogue import Catalogue
 from tasks.runs.outcome import Outcome, Trigger, read_outcome
+from tasks.runs.run_start import start_entry
 from tests.tasks import compared
 
 GATE = {"absolute": ["faithfulness.mean >= 0.5"], "regression": [{"max_drop": 0.1, "metrics": ["faithfulness"]}]}
@@ -79,8 +80,8 @@ class Nights:
             raise JudgeError(f"the judge is down in attempt {number}")
         started = (START + timedelta(days=number - 1)).isoformat()
         folder = self.folder / f"night-{number}"
-        entries = {"run_id": f"night-{number}", "created": started, "name": "support", **manifest}
-        self.folders.append(compared.write_run(folder, level, **entries))
+        entries = {"run_id": f"night-{number}", "created": started, "name": "support", "start": start_entry()}
+        self.folders.append(compared.write_run(folder, level, **{**entries, **manifest}))
         self.history.record(folder)
         return folder
 

@@ -1,6 +1,8 @@
 """The chain of a monitored run: what becomes the baseline, what people are told, and what the run folder says."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prefect import tags
@@ -8,10 +10,12 @@ from prefect import tags
 from flows.monitor import monitor, run_monitor
 from flows.monitoring.acceptance import accept_run
 from metric_core.errors import JudgeError
+from tasks.history.recorded_run import RecordedRun
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.outcome import read_outcome
 from tasks.runs.run_folder import COMPARISON
-from tests.flows.monitoring.conftest import Nights
+from tasks.runs.run_start import start_entry
+from tests.flows.monitoring.conftest import GATE, START, Nights
 
 pytestmark = [pytest.mark.prefect]
 
@@ -52,13 +56,47 @@ def test_an_incident_is_told_once_and_its_end_is_told(nights: Nights) -> None:
     verdict, sixth = nights.run()
     assert (verdict, [incident.kind for incident in sixth.incidents.recovered]) == ("passed", ["alarm"] * 2)
     gate, alarms = nights.alerts()
-    assert (gate["outcome"], gate["worse"], len(gate["recovered"])) == ("worse", [], 2)
+    assert (gate["outcome"], gate["worse"], len(gate["recovered"])) == ("partly recovered", [], 2)
+    assert gate["title"] == "evaluation support has partly recovered: 2 problems are still open"
     assert (alarms["outcome"], len(alarms["recovered"])) == ("recovered", 2)
     recorded = nights.history.runs("support")
     assert [run.outcome and run.outcome.gate for run in recorded[2:]] == ["failed", "failed", "passed", "passed"]
     current = Baselines(nights.deploy["baselines"], EVALUATIONS).current("support")
     assert current is not None
     assert (current.why, current.run_id) == ("first", "night-1")
+
+
+def test_metric_that_becomes_worse_again_is_told_again(nights: Nights) -> None:
+    nights.deploy["gate"] = None
+    for level in (0.85, 0.85, 0.5, 0.5, 0.5):
+        nights.run(level)
+    (first,) = nights.alerts()
+    assert any(line.startswith("faithfulness: worse since Wednesday, 18 November; down") for line in first["worse"])
+    _, outcome = nights.run(0.0)
+    assert [(alarm.further, alarm.is_regained) for alarm in outcome.alarms if alarm.metric == "faithfulness"] == [
+        (0, False),
+        (1, False),
+    ]
+    (second,) = nights.alerts()
+    assert [line.partition(" down ")[0].partition(" up ")[0] for line in second["worse"]] == [
+        "faithfulness has become worse again:",
+        "noise_sensitivity has become worse again:",
+    ]
+    keys = [incident.key for incident in outcome.incidents.opened]
+    assert keys == ["alarm:faithfulness:further", "alarm:noise_sensitivity:further"]
+    _, outcome = nights.run(0.5)
+    assert [(each.further, each.is_regained) for each in outcome.alarms] == [(0, False)] * 2 + [(1, True)] * 2
+    assert nights.alerts() == []
+    since = {incident.key: incident.since for incident in outcome.incidents.continuing}
+    nights.run(0.5)
+    (over,) = nights.alerts()
+    assert (over["outcome"], [line.split(" has")[0] for line in over["recovered"]]) == (
+        "worse",
+        ["faithfulness", "noise_sensitivity"],
+    )
+    _, outcome = nights.run(0.5)
+    assert len(outcome.incidents.continuing) == 2
+    assert all(since[incident.key] == incident.since for incident in outcome.incidents.continuing)
 
 
 def test_rule_that_can_no_longer_be_decided_has_not_recovered(nights: Nights) -> None:
@@ -101,6 +139,158 @@ def test_data_that_stay_the_same_are_told_once_by_scheduled_nights(nights: Night
         nights.run(stages=other)
         (alert,) = nights.alerts()
         assert (alert["outcome"], len(alert["recovered"])) == ("recovered", 1)
+
+
+def test_history_says_what_started_a_run_and_when_it_was_due(nights: Nights) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    nights.run()
+    with tags("auto-scheduled"):
+        nights.run()
+    first, second = nights.history.runs("support")
+    assert (first.trigger, second.trigger) == ("hand", "schedule")
+    assert first.due is not None
+    assert second.due is not None
+    assert before <= first.due <= second.due <= datetime.now(UTC)
+    assert start_entry() is None
+
+
+@pytest.mark.parametrize("trigger", ["auto-scheduled", "by hand"])
+@pytest.mark.parametrize(
+    "gate", [None, {"absolute": ["faithfulness.mean >= 0.5"], "min_rows": 2}, {"coverage": {"paired_at_least": 0.7}}]
+)
+def test_rows_of_the_baseline_that_are_missing_are_told_once(nights: Nights, trigger: str, gate: Any) -> None:
+    nights.deploy["gate"] = gate
+    least = 0.7 if gate is not None and "coverage" in gate else 0.9
+    with tags(trigger):
+        nights.run()
+        verdict, outcome = nights.run(rows=38)
+        assert (verdict, outcome.incidents.opened, outcome.kept and outcome.kept.rows) == ("passed", (), (38, 40))
+        assert nights.alerts() == []
+        verdict, outcome = nights.run(rows=24)
+        assert verdict == ("failed" if least == 0.7 else "inconclusive")
+        (alert,) = nights.alerts()
+        (sentence,) = alert["worse"][:1]
+        assert sentence.startswith(
+            "16 of 40 rows of the baseline are missing. Restore this, or accept the run as the new"
+        )
+        assert not any("share paired" in each for each in alert["worse"]), "not again for each metric"
+        assert "nothing is wrong" not in outcome.message
+        verdict, outcome = nights.run(rows=6)
+        assert (verdict == "passed", nights.alerts()) == (False, [])
+        (incident,) = outcome.incidents.continuing
+        assert incident.sentence.startswith("34 of 40 rows of the baseline are missing")
+
+
+def test_rows_that_are_missing_every_week_are_one_incident(nights: Nights) -> None:
+    nights.run()
+    verdicts = [nights.run(rows=34 if number % 7 == 0 else 37 if number % 3 == 0 else 40)[0] for number in range(21)]
+    assert [number for number, verdict in enumerate(verdicts) if verdict == "inconclusive"] == [0, 7, 14]
+    assert [alert["outcome"] for alert in nights.alerts()] == ["inconclusive"]
+    for _ in range(5):
+        _, outcome = nights.run()
+    assert "over after eight days without such a run" in outcome.incidents.continuing[0].sentence
+    assert nights.alerts() == []
+    while outcome.incidents.is_open:
+        _, outcome = nights.run()
+    (alert,) = nights.alerts()
+    assert (alert["outcome"], len(alert["recovered"]), len(nights.folders)) == ("recovered", 1, 1 + 19 + 8)
+
+
+def test_run_that_was_accepted_has_lost_nothing(nights: Nights) -> None:
+    nights.run()
+    nights.run(rows=30)
+    accept_run(nights.folders[-1])
+    verdict, outcome = nights.run(rows=30)
+    assert (verdict, outcome.incidents.is_open) == ("passed", False)
+
+
+def test_version_that_lost_rows_does_not_become_the_baseline(nights: Nights) -> None:
+    nights.deploy |= {"accept": "passed", "gate": None}
+    assert [nights.run(rows=rows)[0] for rows in (40, 31, 40)] == ["accepted", "failed", "accepted"]
+    store = Baselines(nights.deploy["baselines"], EVALUATIONS)
+    assert [each.run_id for each in store.acceptances("support")] == ["night-1", "night-3"]
+    failed, over = nights.alerts()
+    assert failed["worse"][0].startswith("9 of 40 rows of the baseline are missing")
+    assert (len(failed["worse"]), over["outcome"]) == (1, "recovered")
+
+
+def test_rows_that_are_all_others_are_told_as_not_comparable_only(nights: Nights) -> None:
+    nights.run()
+    _, outcome = nights.run(first=100)
+    assert [incident.key for incident in outcome.incidents.opened] == ["comparison"]
+
+
+def test_values_of_a_column_that_are_missing_are_told(nights: Nights) -> None:
+    nights.run()
+    verdict, outcome = nights.run(answer="")
+    (incident,) = outcome.incidents.opened
+    assert (verdict, incident.key) == ("inconclusive", "source: columns")
+    assert incident.sentence.startswith(
+        "the column response is empty in all rows, unlike in the baseline. Restore this"
+    )
+
+
+def test_hand_made_run_does_not_end_an_incident_that_it_does_not_look_for(nights: Nights) -> None:
+    nights.deploy["stale_days"] = 1.5
+    same = {"samples": {"digests": ["a"]}}
+    with tags("auto-scheduled"):
+        for _ in range(3):
+            nights.run(stages=same)
+    assert [alert["outcome"] for alert in nights.alerts()] == ["attention"]
+    verdict, outcome = nights.run(stages=same)
+    assert ([each.key for each in outcome.incidents.continuing], nights.alerts()) == (["source: unchanged"], [])
+    assert (verdict, "nothing is wrong" in outcome.message) == ("passed", False)
+
+
+def test_rule_with_another_threshold_has_not_recovered(nights: Nights) -> None:
+    nights.run()
+    nights.run(0.4)
+    nights.alerts()
+    nights.deploy["gate"] = {**GATE, "absolute": ["faithfulness.mean >= 0.2"]}
+    _, outcome = nights.run(0.4)
+    assert (outcome.incidents.recovered, nights.alerts()) == ((), [])
+    nights.deploy["gate"] = {**GATE, "absolute": ["faithfulness.mean >= 0.45"]}
+    nights.run(0.3)
+    (alert,) = nights.alerts()
+    assert (alert["recovered"], any("at least 0.45" in each for each in alert["worse"])) == ([], True)
+
+
+def test_missed_runs_do_not_crowd_out_the_nights_before(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alarms, the comparison with the run before and the check for unchanged answers look at runs with results."""
+    monkeypatch.setattr("flows.monitoring.chain._RUNS_READ", 3)
+    monkeypatch.setattr("flows.monitoring.night_checks._RUNS", 3)
+    nights.deploy["stale_days"] = 0.9
+    same = {"samples": {"digests": ["a"]}}
+
+    def miss(after: datetime) -> None:
+        for hour in range(1, 9):
+            due = after + timedelta(hours=hour)
+            run = RecordedRun.without_results(f"missed-{due}", "support", due, "missed", "no worker", "schedule")
+            nights.history.add(run)
+
+    with tags("auto-scheduled"):
+        for level in (0.8, 0.8, 0.2):
+            _, outcome = nights.run(level, stages=same)
+            miss(START + timedelta(days=len(nights.folders) - 1))
+        assert {alarm.metric for alarm in outcome.alarms} == {"faithfulness", "noise_sensitivity"}
+        assert any(incident.kind == "source" for incident in outcome.incidents.opened)
+        _, outcome = nights.run(0.8, stages=same)
+    assert any(sentence.startswith("faithfulness: from") for sentence in outcome.since_last)
+
+
+def test_metrics_file_of_a_monitored_run_counts_it_and_its_incidents(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = nights.folder / "assay.prom"
+    config = nights.configuration().model_copy(update={"metrics_file": str(file)})
+    monkeypatch.setattr(nights, "configuration", lambda: config)
+    entries: dict[str, Any] = {"bad_row_count": 0, "seconds": 1.0, "failures": [], "stages": {}}
+    with tags("auto-scheduled"):
+        nights.run(**entries)
+        assert 'assay_open_incidents{deployment="",index=""} 0.0' in file.read_text(encoding="utf-8")
+        _, outcome = nights.run(0.2, **entries)
+    written = file.read_text(encoding="utf-8")
+    assert f'assay_open_incidents{{deployment="",index=""}} {len(outcome.incidents.opened)}.0' in written
 
 
 def test_message_that_nobody_received_is_sent_again(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,11 @@
 
 from flows.monitoring.gating import Judged, describe_change, find_gate_incidents
 from metric_core.gates.checks import check_gate
-from metric_core.gates.rules import AbsoluteRule, Gate, Statistic, Threshold
+from metric_core.gates.rules import AbsoluteRule, Count, CoverageRule, Gate, Statistic, Threshold
 from metric_core.records import Direction, Score
 from metric_core.statistics.comparison import compare
 from metric_core.statistics.pairs import ScoreColumns
+from tasks.runs.outcome import OutcomeKept
 
 
 def test_sentences_name_the_rows_and_the_groups_that_they_rest_on() -> None:
@@ -21,3 +22,33 @@ def test_sentences_name_the_rows_and_the_groups_that_they_rest_on() -> None:
         result = check_gate(Gate(absolute=(AbsoluteRule("mine", Statistic.MEAN, Threshold(0.8)),)), [columns])
         [incident] = find_gate_incidents(Judged(gate="failed", result=result), (), "run").found
         assert f") {size}: violates the threshold" in incident.sentence
+
+
+def test_scores_that_are_missing_besides_rows_are_told_for_their_metric() -> None:
+    rows = [f"row {number:02}" for number in range(60)]
+    before = {row: Score.scored(0.8) for row in rows}
+    lost = {"all of them": 31, "half of them": 15}
+    columns = [
+        ScoreColumns(metric=metric, direction=Direction.HIGHER, a=before, b={row: before[row] for row in rows[:count]})
+        for metric, count in lost.items()
+    ]
+    result = check_gate(Gate(coverage=(CoverageRule(None, Count.PAIRED, Threshold(0.9)),)), columns)
+    assert [check.outcome.value for check in result.checks] == ["failed", "failed"]
+    judged = Judged(gate="failed", result=result, kept=OutcomeKept(rows=(31, 60)))
+    assert [check.metric for check in judged.told_checks] == ["half of them"]
+    [incident] = find_gate_incidents(judged, (), "run").found
+    assert "half of them" in incident.sentence
+    complete = Judged(gate="failed", result=result, kept=OutcomeKept(rows=(60, 60)))
+    assert len(find_gate_incidents(complete, (), "run").found) == 2
+
+
+def test_incident_of_a_rule_that_is_gone_is_over_without_a_word() -> None:
+    columns = [ScoreColumns(metric="mine", direction=Direction.HIGHER, a={}, b={"row": Score.scored(0.8)})]
+    result = check_gate(Gate(coverage=(CoverageRule(None, Count.SCORED, Threshold(0.5)),)), columns)
+    known = "gate:failed:coverage:mine:share scored at least 0.5"
+    gone = "gate:failed:coverage:mine:share scored at least 0.9"
+    judged = Judged(gate="passed", result=result)
+    assert find_gate_incidents(judged, [known, gone, "alarm:mine"], "run").replaced == {gone}
+    assert find_gate_incidents(Judged(), [known], "run").replaced == {known}, "there is no gate any more"
+    unlike = judged.with_obstacle("another judge")
+    assert find_gate_incidents(unlike, [known, gone], "run").replaced == frozenset(), "not all rules were applied"

@@ -1,22 +1,49 @@
 """Scheduled runs that did not run, and those that still wait."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate
+from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
+from prefect.states import Cancelled, Completed, Crashed, Failed, Late, Running, Scheduled
 
-from flows.monitoring.missed_runs import MissedRuns, is_overdue, missed_between
+from flows.monitor import monitor
+from flows.monitoring.missed_runs import (
+    STATE,
+    ActiveSchedule,
+    MissedRun,
+    MissedRuns,
+    find_missed_runs,
+    is_overdue,
+    missed_between,
+)
+from tasks.history.recorded_run import RecordedRun
+from tasks.prefect_support.paging import read_flow_runs
+from tasks.runs.outcome import Outcome
+from tests.flows.deployed_flow import DeployedFlow
 
 MONDAY = datetime(2026, 11, 16, 6, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
 def find_missed(schedule: Any, since: datetime, until: datetime) -> list[str]:
-    missed = missed_between([schedule], since, until)
-    return [] if missed is None else [f"{date.astimezone(UTC):%d %H:%M}" for date in missed.dates]
+    return dates_of(missed_between([ActiveSchedule(schedule)], since, until))
+
+
+def dates_of(missed: MissedRuns | None) -> list[str]:
+    return [] if missed is None else [f"{each.due:%d %H:%M}" for each in missed.runs]
+
+
+def make_run(day: int, state: StateType = StateType.SCHEDULED, **content: Any) -> FlowRun:
+    """Return a run of the schedule that is due some days after Monday."""
+    fixed = {"id": UUID(int=day), "flow_id": UUID(int=3), "auto_scheduled": True}
+    due = MONDAY + day * DAY
+    return FlowRun.model_validate(fixed | {"state_type": state, "expected_start_time": due} | content)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +72,45 @@ def test_time_zone_and_interval_are_kept() -> None:
 
 
 def test_many_missed_runs_are_counted_and_the_first_are_named() -> None:
-    missed = MissedRuns(MONDAY, tuple(MONDAY + n * DAY for n in range(1, 9)))
+    missed = MissedRuns(MONDAY, tuple(MissedRun(MONDAY + n * DAY) for n in range(1, 9)))
     assert missed.sentence.startswith("8 runs were missed since 2026-11-16 06:00 UTC: those of 2026-11-17 06:00, ")
     assert missed.sentence.endswith("2026-11-21 06:00 and 3 more UTC")
     incident = missed.incident("7")
     assert (incident.kind, incident.since, incident.run_id) == ("missed", MONDAY + DAY, "7")
+
+
+@pytest.mark.parametrize(
+    ("run", "is_missed"),
+    [
+        (make_run(1, StateType.FAILED, run_count=1, state_name="Error"), False),
+        (make_run(1, StateType.RUNNING, run_count=1), False),
+        (make_run(1, StateType.CRASHED, run_count=1), False),
+        (make_run(1, run_count=1), False),  # waits for its restart
+        (make_run(1, StateType.CANCELLED, state_name="Cancelled"), False),  # by a person
+        (make_run(1, StateType.CANCELLED, state_name=STATE, start_time=MONDAY), True),
+        (make_run(1, state_name="Late"), True),
+        (make_run(1, StateType.CRASHED), True),  # the worker could not start its process
+    ],
+)
+def test_run_that_started_is_not_missed_whatever_became_of_it(run: FlowRun, is_missed: bool) -> None:
+    daily = ActiveSchedule(CronSchedule(cron="0 6 * * *", timezone="UTC"))
+    missed = missed_between([daily], MONDAY, MONDAY + 2 * DAY + timedelta(seconds=20), [run])
+    assert (missed is not None) is is_missed
+    assert missed is None or missed.runs == (MissedRun(MONDAY + DAY, run.id),)
+
+
+def test_history_knows_what_the_server_has_pruned() -> None:
+    daily = ActiveSchedule(CronSchedule(cron="0 6 * * *", timezone="UTC"))
+    starts = [MONDAY + 2 * DAY + timedelta(hours=1)]
+    assert dates_of(missed_between([daily], MONDAY, MONDAY + 4 * DAY, [], starts)) == ["17 06:00", "19 06:00"]
+
+
+def test_dates_of_a_new_schedule_begin_with_it() -> None:
+    hourly = CronSchedule(cron="0 * * * *", timezone="UTC")
+    changed = MONDAY + DAY + timedelta(hours=9)
+    late = make_run(1)
+    missed = missed_between([ActiveSchedule(hourly, changed)], MONDAY, changed + timedelta(hours=1), [late])
+    assert dates_of(missed) == ["17 06:00"]  # the server made a run by the schedule before
 
 
 @pytest.mark.parametrize(
@@ -64,15 +125,66 @@ def test_many_missed_runs_are_counted_and_the_first_are_named() -> None:
     ],
 )
 def test_only_runs_of_the_schedule_that_wait_are_overdue(changes: dict[str, Any], is_over: bool) -> None:
-    run = FlowRun.model_validate(
-        {
-            "id": UUID(int=2),
-            "flow_id": UUID(int=3),
-            "auto_scheduled": True,
-            "state_type": StateType.SCHEDULED,
-            "run_count": 0,
-            "expected_start_time": MONDAY,
-        }
-        | changes
-    )
+    run = make_run(0, **{"id": UUID(int=2), "run_count": 0} | changes)
     assert is_overdue(run, UUID(int=1), MONDAY + timedelta(minutes=1)) is is_over
+
+
+class DeployedSchedule(DeployedFlow):
+    """A deployment whose schedule has made runs in the past.
+
+    Args:
+        days: Number of days, of which today is the last.
+    """
+
+    def __init__(self, client: Any, days: int) -> None:
+        super().__init__(client, monitor, {"config": {}})
+        now = datetime.now(UTC).replace(microsecond=0)
+        daily = IntervalSchedule(interval=DAY, anchor_date=now - timedelta(minutes=1))
+        client.create_deployment_schedules(self.id, [DeploymentScheduleCreate(schedule=daily, active=True)])
+        start = (now - (days - 0.5) * DAY).isoformat()
+        window = {"start_time": start, "end_time": now.isoformat(), "min_runs": days}
+        client.request("POST", "/deployments/{id}/schedule", path_params={"id": self.id}, json=window)
+        self.runs = sorted(read_flow_runs(client, {}, {"id": {"any_": [self.id]}}), key=self.due)
+        assert len(self.runs) == days
+
+    @staticmethod
+    def due(run: FlowRun) -> datetime:
+        assert run.expected_start_time is not None
+        return run.expected_start_time
+
+    def set_states(self, number: int, *states: State[Any]) -> None:
+        for state in states:
+            self.client.set_flow_run_state(self.runs[number].id, state, force=True)
+
+    def recorded(self, number: int, **content: Any) -> RecordedRun:
+        """Return the entry of a run in the history."""
+        start = self.due(self.runs[number]) + timedelta(seconds=9)
+        fixed = {"run_id": uuid4().hex, "name": "support", "created": start, "folder": "", "status": "completed"}
+        return RecordedRun(**fixed | content)
+
+
+@pytest.fixture
+def schedule(prefect_server: str) -> Iterator[DeployedSchedule]:
+    del prefect_server
+    with get_client(sync_client=True) as client:
+        yield DeployedSchedule(client, 7)
+
+
+@pytest.mark.prefect
+def test_only_runs_that_never_started_are_missed(schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule.set_states(0, Running(), Completed())
+    schedule.set_states(1, Running(), Failed(name="Error"))
+    schedule.set_states(2, Late(), Cancelled(name=STATE))
+    schedule.set_states(3, Running(), Crashed(), Scheduled())
+    schedule.set_states(4, Running())
+    schedule.set_states(6, Running())
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
+    finished = schedule.recorded(0, outcome=Outcome(name="support", trigger="schedule"))
+    missed = find_missed_runs([finished])
+    assert missed is not None
+    assert missed.runs == tuple(MissedRun(schedule.due(each), each.id) for each in (schedule.runs[2], schedule.runs[5]))
+    failed = schedule.recorded(5, status="failed", deployment=schedule.name)
+    missed = find_missed_runs([finished, failed])
+    assert missed is not None
+    assert [each.flow_run for each in missed.runs] == [schedule.runs[2].id]
+    assert find_missed_runs([]) is None  # the history is lost, and the run before has just started

@@ -1,5 +1,6 @@
 """The cause that an alarm names."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -7,9 +8,10 @@ import pytest
 
 from flows.monitoring.night_alarms import NightAlarms, name_cause
 from metric_core.statistics.alarms import Alarm
-from metric_core.statistics.attribution import Attribution, Cause, Part
+from metric_core.statistics.attribution import Attribution, Cause
 from metric_core.statistics.nights import Stream
 from metric_core.statistics.resampling import Interval
+from tasks.monitoring.alarm_entries import outcome_alarm
 
 NIGHT = datetime(2025, 11, 18, tzinfo=UTC)
 ALARM = Alarm(
@@ -21,31 +23,44 @@ class Finder:
     """A finder of causes with one finding.
 
     Args:
-        change: Change that it says is the system's.
+        cause: Cause that it finds.
     """
 
     has_evidence = True
 
-    def __init__(self, change: float) -> None:
-        self._change = change
+    def __init__(self, cause: Cause) -> None:
+        self._cause = cause
 
     def find(self, metric: str, rows: frozenset[str] | None) -> Attribution:
         assert (metric, rows) == ("faithfulness", None)
-        part = Part(self._change, self._change - 0.01, self._change + 0.01)
-        return Attribution(Cause.SYSTEM, "the judge is the same", {}, part, Part(0.0, 0.0, 0.0))
+        return Attribution(self._cause, "as the anchor says", {})
 
 
 @pytest.mark.parametrize(
-    ("change", "cause", "words"),
+    ("found", "before", "cause"),
     [
-        (-0.1, "system", "the system changed (the judge is the same)"),
-        (0.02, None, "this run is not worse, and another such run ends the alarm"),
+        (Cause.SYSTEM, None, "system"),
+        (Cause.UNKNOWN, None, "unknown"),
+        (Cause.UNKNOWN, "judge", "judge"),
+        (Cause.UNKNOWN, "unknown", "unknown"),
+        (Cause.SYSTEM, "judge", "system"),
     ],
 )
-def test_night_that_is_not_worse_has_no_cause(change: float, cause: str | None, words: str) -> None:
-    named = name_cause(ALARM, cast("Any", Finder(change)), cast("Any", None))
+def test_cause_that_was_found_is_kept_until_another_is_found(found: Cause, before: Any, cause: str) -> None:
+    known = {} if before is None else {"alarm:faithfulness": outcome_alarm(ALARM, before, "as found before")}
+    named = name_cause(ALARM, cast("Any", Finder(found)), cast("Any", None), known)
     assert named.cause == cause
-    assert named.sentence == f"faithfulness: worse since Tuesday, 18 November; down 0.04 to 0.15; {words}"
+    assert named.reason == ("as found before" if found is Cause.UNKNOWN and before == "judge" else "as the anchor says")
+    regained = name_cause(replace(ALARM, is_regained=True), cast("Any", Finder(found)), cast("Any", None), known)
+    assert (regained.cause, regained.is_regained, named.is_regained) == (before, True, False)
+    assert regained.sentence.endswith("this run has regained more than half of it, and another such run ends the alarm")
+
+
+def test_night_is_not_worse_if_all_its_alarms_are_regained() -> None:
+    regained = outcome_alarm(replace(ALARM, is_regained=True))
+    assert not NightAlarms().is_worse_tonight
+    assert not NightAlarms(alarms=(regained,)).is_worse_tonight
+    assert NightAlarms(alarms=(regained, outcome_alarm(ALARM))).is_worse_tonight
 
 
 def test_what_alarms_could_not_look_at_is_named() -> None:

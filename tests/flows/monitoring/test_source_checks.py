@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from flows.config.run_config import RunConfig
-from flows.monitoring.source_checks import find_source_incidents
+from flows.monitoring.source_checks import find_losses, find_source_incidents
 from tasks.history.run_entry import read_run
+from tasks.runs.outcome import OutcomeKept
 from tests.tasks.history.run_folders import START, write_run
 
 
-def sentences(tmp_path: Path, answers: str, deploy: dict[str, Any] | None = None, **tonight: Any) -> list[str]:
+def sentences(tmp_path: Path, answers: str, stale_days: float = 3, **tonight: Any) -> list[str]:
     """Return what is said about the last of the nights whose answers have these digests; `-` is a night that failed."""
     runs = []
     for night, digest in enumerate(answers):
@@ -20,8 +20,7 @@ def sentences(tmp_path: Path, answers: str, deploy: dict[str, Any] | None = None
         run |= {"status": "failed"} if digest == "-" else {}
         folder = write_run(tmp_path / f"{night}", night, **run | (tonight if night == len(answers) - 1 else {}))
         runs.append(read_run(folder))
-    config = RunConfig.model_validate({"deploy": {"stale_days": 3, **(deploy or {})}})
-    found = find_source_incidents(config, folder, runs, START + timedelta(days=night, minutes=1))
+    found = find_source_incidents(runs[-1], runs, START + timedelta(days=night, minutes=1), stale_days)
     assert {each.kind for each in found} <= {"source"}
     return [each.sentence for each in found]
 
@@ -49,10 +48,35 @@ def test_answers_that_stay_the_same_are_reported_with_the_time_since_when(
 
 
 def test_unchanged_answers_are_not_reported_where_nobody_wants_it(tmp_path: Path) -> None:
-    assert sentences(tmp_path, "aaaaaaaa", {"stale_days": 0}) == []
+    assert sentences(tmp_path, "aaaaaaaa", 0) == []
 
 
 def test_run_without_rows_is_reported(tmp_path: Path) -> None:
     assert sentences(tmp_path / "a", "ab", rows=0) == ["data/answers.jsonl has no rows to evaluate"]
     found = sentences(tmp_path / "b", "ab", rows=0, bad_row_count=7)
     assert found == ["data/answers.jsonl has no rows to evaluate; 7 bad rows were left out"]
+
+
+def losses(values: dict[str, tuple[int, int]], *open_keys: str) -> list[tuple[str, str]]:
+    """Return the keys and sentences of what a run of sixty rows lacks."""
+    return [
+        (loss.key, loss.sentence) for loss in find_losses(OutcomeKept(rows=(60, 60), values=values), 0.9, open_keys)
+    ]
+
+
+def test_columns_and_values_that_are_missing_are_told() -> None:
+    assert losses({"response": (54, 60), "topic": (33, 40)}) == [
+        ("source: nulls: topic", "the column topic is empty in 7 of 40 rows in which the baseline has a value")
+    ]
+    assert losses({"response": (0, 60), "topic": (0, 60)}) == [
+        ("source: columns", "the columns response, topic are empty in all rows, unlike in the baseline")
+    ]
+    assert losses({"remark": (0, 5)}) == [], "a column that few rows have may be empty"
+
+
+def test_column_that_lost_its_last_values_stays_one_incident() -> None:
+    [(key, sentence)] = losses({"topic": (0, 60)}, "source: nulls: topic")
+    assert (key, sentence) == (
+        "source: nulls: topic",
+        "the column topic is empty in 60 of 60 rows in which the baseline has a value",
+    )

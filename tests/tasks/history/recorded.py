@@ -1,10 +1,11 @@
 """Runs of a history in memory, for tests of its page."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from tasks.history.incident import Incident
-from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
+from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, missed_run_id
 from tasks.runs.outcome import Outcome, OutcomeAlarm, OutcomeBaseline
 from tests.tasks.history.run_folders import START
 
@@ -73,6 +74,48 @@ def _metric(key: str, night: int, place: int, slice_value: str = "") -> Recorded
         slice_column=column,
         slice=slice_value,
     )
+
+
+def month() -> tuple[list[RecordedRun], list[Incident]]:
+    """Return thirty nights, of which seven have no results, and their incidents.
+
+    Two nights had no data, two were missed, two died, and the last was missed. The first incidents overlap; of the
+    others one was found by nights that did not start, and one by no run of the history.
+    """
+    runs = nights(30, METRICS[:4], slices=2)
+    for night, run in enumerate(runs):
+        due = run.created
+        runs[night] = replace(run, trigger="schedule", due=due)
+        if night in (5, 6):
+            reason = "no such file: answers.jsonl"
+            started = due + timedelta(minutes=2)
+            runs[night] = RecordedRun.without_results(
+                f"flow-run-{night}", "nightly", started, "failed", reason, "schedule", due=due
+            )
+        elif night in (18, 19, 29):
+            run_id = missed_run_id("nightly", due)
+            reason = "nothing ran it: no worker asked for work"
+            runs[night] = RecordedRun.without_results(run_id, "nightly", due, "missed", reason, "schedule")
+        elif night in (22, 23):
+            runs[night] = replace(
+                runs[night], status="failed", reason="the judge is down", metrics=(), outcome=None, details={}
+            )
+    found = (
+        ("no such file: answers.jsonl", 5, 7, "flow-run-5"),
+        ("faithfulness is worse", 11, 16, "run-11"),
+        ("the answers have been the same for 3 days", 14, 20, "run-14"),
+        ("the judge is down", 22, 24, "flow-run-22"),
+        ("3 runs were missed", 29, None, ""),
+    )
+    return runs, [_incident(*each) for each in found]
+
+
+def _incident(sentence: str, opened: int, closed: int | None, run_id: str) -> Incident:
+    """Return an incident that was found twenty minutes after its run had begun."""
+    start, end = (None if night is None else START + timedelta(days=night, minutes=20) for night in (opened, closed))
+    assert start is not None
+    closing = "" if closed is None else f"run-{closed}"
+    return Incident(sentence, "nightly", sentence, "alarm", sentence, start, start, end, 1, run_id, closing)
 
 
 def open_incident(text: str = "") -> Incident:

@@ -9,7 +9,7 @@ import pytest
 
 from metric_core.errors import ConfigError, RunFolderError
 from tasks.history.catalogue import Catalogue
-from tasks.history.recorded_run import RunCost
+from tasks.history.recorded_run import STARTED, RecordedRun, RunCost, missed_run_id
 from tests.tasks.history.run_folders import START, outcome_of, write_nights, write_run
 from tests.waiting import DEAD_SECONDS
 
@@ -150,6 +150,85 @@ def test_pruning_keeps_the_last_runs_and_their_baselines(catalogue: Catalogue, t
     ]
     assert [run.run_id for run in catalogue.runs("nightly")] == ["run-1", "run-3", "run-4", "run-5"]
     assert [run.run_id for run in catalogue.runs("weekly")] == ["weekly"]
+
+
+def test_pruning_counts_runs_that_took_place(catalogue: Catalogue, tmp_path: Path) -> None:
+    for night in (0, 1, 2):
+        catalogue.record(write_run(tmp_path / str(night), night))
+    for night in (-1, 3, 4, 5):
+        catalogue.add(missed_night(night))
+    assert [run.created for run in catalogue.prune(keep_last=3, dry_run=True)] == [START - timedelta(days=1)]
+    removed = catalogue.prune(keep_last=2)
+    assert [run.created for run in removed] == [START - timedelta(days=1), START]
+    assert len(catalogue.runs("nightly", statuses=STARTED)) == 2
+
+
+def missed_night(night: int, run_id: str = "") -> RecordedRun:
+    due = START + timedelta(days=night)
+    run_id = run_id or missed_run_id("nightly", due)
+    return RecordedRun.without_results(run_id, "nightly", due, "missed", "no worker was there", "schedule")
+
+
+def failed_night(night: int, run_id: str = "flow-run", reason: str = "no such file") -> RecordedRun:
+    due = START + timedelta(days=night)
+    started = due + timedelta(minutes=3, microseconds=7)
+    return RecordedRun.without_results(run_id, "nightly", started, "failed", reason, "schedule", due=due)
+
+
+def start_of(night: int) -> dict[str, str]:
+    return {"trigger": "schedule", "due": (START + timedelta(days=night)).isoformat()}
+
+
+def test_runs_without_results_have_entries(catalogue: Catalogue, tmp_path: Path) -> None:
+    catalogue.record(write_run(tmp_path / "run", 0, start=start_of(0)))
+    catalogue.add(failed_night(1))
+    catalogue.add(missed_night(2))
+    assert catalogue.runs("nightly")[1:] == [failed_night(1), missed_night(2)]
+    first, second, third = catalogue.runs("nightly", metrics=False)
+    assert (first.trigger, first.due, first.has_result, first.metrics) == ("schedule", START, True, ())
+    assert (second.status, second.reason, second.folder, second.has_result) == ("failed", "no such file", "", False)
+    assert second.created == START + timedelta(days=1, minutes=3, microseconds=7)
+    assert (third.status, third.due, third.created) == ("missed", START + timedelta(days=2), third.due)
+    assert [run.run_id for run in catalogue.runs("nightly", statuses=STARTED)] == ["run-0", "flow-run"]
+    assert [run.run_id for run in catalogue.runs("nightly", since=second.created)] == ["flow-run", third.run_id]
+    assert catalogue.runs("nightly", last=1, statuses=STARTED) == [second]
+    assert len(missed_run_id("a name that is much longer than the column of the database " * 3, START)) <= 64
+
+
+def test_the_trigger_of_entries_that_lack_it_is_that_of_the_outcome(catalogue: Catalogue, tmp_path: Path) -> None:
+    catalogue.record(write_run(tmp_path / "run", 0, outcome=outcome_of(None)))
+    (run,) = catalogue.runs("nightly")
+    assert (run.trigger, run.due) == ("schedule", None)
+
+
+def test_runs_that_were_due_at_the_same_time_are_one(catalogue: Catalogue, tmp_path: Path) -> None:
+    catalogue.add(missed_night(0))
+    catalogue.add(missed_night(0, run_id="of the server"))
+    assert [run.run_id for run in catalogue.runs()] == ["of the server"]
+    catalogue.add(failed_night(0))
+    catalogue.add(missed_night(0))  # says less
+    assert [run.run_id for run in catalogue.runs()] == ["flow-run"]
+    catalogue.add(failed_night(0, "second attempt", "another reason"))
+    assert [(run.run_id, run.reason) for run in catalogue.runs()] == [("second attempt", "another reason")]
+    catalogue.record(write_run(tmp_path / "died", 0, start=start_of(0), status="failed", reason="the judge is down"))
+    catalogue.add(failed_night(0))
+    assert [(run.run_id, run.reason) for run in catalogue.runs()] == [("run-0", "the judge is down")]
+    catalogue.add(missed_night(1))
+    assert len(catalogue.runs()) == 2
+
+
+def test_an_evaluation_whose_monitored_run_failed_afterwards_has_its_reason(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    catalogue.record(write_run(tmp_path / "run", 0, start=start_of(0)))
+    catalogue.record(write_run(tmp_path / "few", 1, start=start_of(1), failures=["too few scores"]))
+    for night in (0, 1):
+        catalogue.add(failed_night(night, reason="the baseline cannot be read"))
+        catalogue.add(missed_night(night))
+    first, second = catalogue.runs("nightly")
+    assert (first.status, first.reason, first.has_result) == ("completed", "the baseline cannot be read", False)
+    assert (second.reason, second.failures, second.has_result) == ("", ("too few scores",), False)
+    assert first.metrics != ()
 
 
 def test_two_processes_write_at_once(url: str, tmp_path: Path) -> None:

@@ -68,6 +68,32 @@ def test_a_drop_stands_from_its_first_night_until_it_is_regained(tmp_path: Path)
     assert [each.nights for each in found] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_a_further_drop_is_an_alarm_of_its_own_also_if_the_first_night_is_gone(tmp_path: Path) -> None:
+    history, found = _follow(tmp_path, [0, 24, 24, 24, 60, 60])
+    assert [[alarm.further for alarm in each.alarms] for each in found] == [[], [0], [0], [0], [0, 1], [0, 1]]
+    assert [alarm.metric for alarm in found[-1].before] == ["faithfulness", "faithfulness"]
+    shutil.rmtree(history[2].folder)
+    baseline, tonight = FinishedRun(history[0].folder), _write(tmp_path / "again", 6, 60)
+    again = find_alarms(history[:5], baseline, tonight, Matching())
+    assert [(alarm.further, alarm.is_new) for alarm in again.alarms] == [(0, False), (1, True)]
+    for run in history[3:5]:
+        shutil.rmtree(run.folder)
+    assert [alarm.further for alarm in find_alarms(history[:5], baseline, tonight, Matching()).alarms] == [0]
+
+
+def test_alarms_stand_after_a_night_that_could_not_be_compared(tmp_path: Path) -> None:
+    history, _ = _follow(tmp_path, [0, 24, 24])
+    assert history[-1].outcome is not None
+    lost = history[-1].outcome.model_copy(update={"alarms": (), "alarm_state": {}})
+    found = find_alarms(
+        [*history[:-1], replace(history[-1], outcome=lost)],
+        FinishedRun(history[0].folder),
+        _write(tmp_path / "again", 5, 24),
+        Matching(),
+    )
+    assert [(alarm.since, alarm.is_new) for alarm in found.alarms] == [(datetime(2025, 11, 3, 3, tzinfo=UTC), False)]
+
+
 def test_runs_with_another_baseline_or_without_an_outcome_are_no_nights(tmp_path: Path) -> None:
     history, _ = _follow(tmp_path, [24, 24])
     new, tonight = _write(tmp_path, 5, 24), _write(tmp_path, 6, 24)

@@ -2,15 +2,17 @@
 
 import json
 import re
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from metric_core.errors import ConfigError
+from tasks.history.availability import measure_availability
 from tasks.history.recorded_run import RecordedRun
 from tasks.reports.history.history_page import history_page
 from tasks.reports.history.history_view import MOST_SLICE_VALUES, link_pages
-from tests.tasks.history.recorded import METRICS, nights, open_incident
+from tests.tasks.history.recorded import METRICS, month, nights, open_incident
 from tests.tasks.reports.folders import ATTACK
 
 
@@ -38,10 +40,76 @@ def test_the_script_gets_a_list_per_figure() -> None:
     assert data["alarms"] == {
         "9": [{"metric": "faithfulness", "slice": None, "since": None, "text": "faithfulness is worse "}]
     }
-    assert data["incidents"][0]["run"] == 1
+    assert (data["incidents"][0]["opened"], data["incidents"][0]["closed"]) == (1, None)
     assert len(data["metrics"]) == len(METRICS)
     assert data["anchor"] == {"faithfulness": [7100] * 12}
     assert data["diagnosis"]["passage missing"] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2]
+
+
+def test_runs_without_results_are_gaps_with_their_reasons() -> None:
+    runs, incidents = month()
+    data = data_of(history_page("nightly", runs, incidents, no_report))
+    gaps = [place for place, run in enumerate(runs) if run.status != "completed"]
+    assert len(gaps) == 7
+    for metric in data["metrics"]:
+        assert [place for place, mean in enumerate(metric["mean"]) if mean is None] == gaps
+    outcomes = {place: data["outcome"][str(place)] for place in gaps}
+    assert list(outcomes.values()) == [
+        "did not start",
+        "did not start",
+        "missed",
+        "missed",
+        *["did not finish"] * 2,
+        "missed",
+    ]
+    kinds = {"did not finish": 0, "did not start": 1, "missed": 2}
+    assert data["absent"] == {str(place): kind for place in gaps if (kind := kinds[outcomes[place]])}
+    for place in gaps:
+        assert data["message"][str(place)] == runs[place].reason
+
+
+def test_incidents_begin_and_end_at_the_runs_that_found_it() -> None:
+    """Expected places are those of the runs by id, or the latest that had begun, looked up one by one."""
+    runs, incidents = month()
+
+    def place(run_id: str, time: datetime) -> int:
+        own = [at for at, run in enumerate(runs) if run.run_id == run_id]
+        return own[0] if own else len([run for run in runs if run.created <= time]) - 1
+
+    data = data_of(history_page("nightly", runs, incidents, no_report))
+    for shown, incident in zip(data["incidents"], incidents, strict=True):
+        assert shown["opened"] == place(incident.run_id, incident.opened)
+        assert shown["closed"] == (incident.closed and place(incident.closing_run_id, incident.closed))
+    by_run = {shown["text"]: (shown["opened"], shown["closed"]) for shown in data["incidents"]}
+    assert by_run == {
+        "no such file: answers.jsonl": (5, 7),
+        "faithfulness is worse": (11, 16),
+        "the answers have been the same for 3 days": (14, 20),
+        "the judge is down": (22, 24),
+        "3 runs were missed": (29, None),
+    }
+    later = data_of(history_page("nightly", runs[12:], incidents, no_report))
+    assert [(each["opened"], each["closed"]) for each in later["incidents"][:3]] == [(-1, -1), (-1, 4), (2, 8)]
+
+
+def test_availability_is_that_of_the_entries() -> None:
+    runs, incidents = month()
+    now = runs[-1].created + timedelta(hours=1)
+    page = history_page("nightly", runs, incidents, no_report, availability=measure_availability(runs, now))
+    table = page.split('class="plain availability"')[1].split("</table>")[0]
+    rows = [re.findall(r">([^<>]+)</t[hd]>", row) for row in table.split("<tr>")[2:]]
+    for row, days in zip(rows, (7, 30, 90), strict=True):
+        due = [run for run in runs if run.trigger == "schedule" and now - timedelta(days=days) < run.created <= now]
+        finished, missed = (sum(run.status == status for run in due) for status in ("completed", "missed"))
+        counts = [len(due), finished, len(due) - finished - missed, missed]
+        assert [row[0], *row[2:]] == [f"{days} days", *map(str, counts)]
+        assert float(row[1].rstrip("%")) == pytest.approx(100 * finished / len(due), abs=0.1)
+
+
+def test_slices_are_those_of_the_latest_run_that_has_some() -> None:
+    runs = [*nights(3, METRICS[:1], slices=1), month()[0][-1]]
+    (shown,) = data_of(history_page("nightly", runs, [], no_report))["slices"]
+    assert (shown["mean"][-1], shown["last"][0], shown["scored"]) == (None, shown["mean"][2], 490)
 
 
 def test_changes_are_at_the_first_run_with_them() -> None:

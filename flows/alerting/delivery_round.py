@@ -1,0 +1,263 @@
+"""Deliver the messages of an evaluation that the history keeps: the part of one run."""
+
+import time
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, partial
+
+from flows.alerting import delivery
+from flows.alerting.alert import Alert
+from flows.alerting.delivery import Delivery
+from flows.alerting.kept_alerts import cancel_pairs, choose_incidents, keys_of, open_alerts, read_alert, write_alert
+from flows.alerting.recipients import Recipient, default_file, recipients_of
+from flows.config.alert_options import AlertSettings
+from flows.config.intervals import parse_interval
+from metric_core.errors import AssayError
+from tasks.history.alert_log import AlertLog
+from tasks.history.incident import Incident
+from tasks.history.message_log import Message, State
+from tasks.prefect_support.run_log import run_logger
+
+LEASE_SECONDS = 60.0
+"""Time after which another run may send a message, because the one that was to send it is dead."""
+WAITING_DAYS = 14
+WAITING_MESSAGES = 200
+"""Messages that may wait for a recipient."""
+
+_POLL_SECONDS = 0.5
+_REFUSALS = 3
+"""Refused messages after which a run sends a recipient no more."""
+_FURTHER = " for escalation"
+
+
+def own_recipients(settings: AlertSettings) -> dict[str, Recipient]:
+    """Return the recipients of all alerts by their names: the default file if none is configured."""
+    return {each.name: each for each in recipients_of(settings) or (default_file(),)}
+
+
+def further_recipients(settings: AlertSettings) -> dict[str, Recipient]:
+    """Return the recipients of what is escalated, by their names."""
+    found = () if settings.escalation is None else recipients_of(settings.escalation)
+    return {f"{each.name}{_FURTHER}": each for each in found}
+
+
+@dataclass(frozen=True)
+class DeliveryRound:
+    """The messages about an evaluation, as one run delivers them.
+
+    Args:
+        log: The history.
+        name: Name of the evaluation.
+        settings: Recipients.
+        alert: Alert of the run; None without one.
+        now: Present time.
+    """
+
+    log: AlertLog
+    name: str
+    settings: AlertSettings
+    alert: Alert | None
+    now: datetime
+
+    def put(self, state: State) -> bool:
+        """Write the messages about the alert, all or none, and return whether it is a new one.
+
+        Args:
+            state: State of the messages.
+
+        Raises:
+            AssayError: The history cannot be used.
+        """
+        rows = [*self._missed()]
+        if self.alert is not None:
+            rows += [(name, self.alert) for name in self._own]
+            rows += self._ends(self.alert)
+        added = self._write(rows, state)
+        self._drop()  # last, because they say what is open
+        return self.alert is not None and any(alert_id == self.alert.id for _, alert_id in added)
+
+    def end_silence(self) -> list[Alert]:
+        """Prepare what was silenced for delivery, and return the alerts."""
+        released = self.log.end_silence(self.name, cancel_pairs, self.now)
+        alerts = [read_alert(each.content) for each in released]
+        return list({alert.id: alert for alert in alerts}.values())
+
+    def deliver(self, deadline: float) -> tuple[str, ...]:
+        """Send what is due, and return a sentence for each recipient that has not accepted all messages.
+
+        Args:
+            deadline: Time of `time.monotonic` after which nothing more is sent.
+
+        Raises:
+            AssayError: The history cannot be used.
+        """
+        self._escalate_overdue()
+        self._send_all({**self._own, **self._further}, deadline)
+        if self._escalate_undelivered():
+            self._send_all(self._further, time.monotonic() + delivery.RUN_SECONDS / 2)
+        self._renew()
+        found = [each.sentence for each in self.log.undelivered(self.name)]
+        oldest = self.now - timedelta(days=WAITING_DAYS)
+        for each in self.log.give_up(self.name, before=oldest, most=WAITING_MESSAGES, at=self.now):
+            delivery.write_to_file(read_alert(each.content))
+            found.append(
+                f"the message of {each.created:%Y-%m-%d %H:%M} to the {each.recipient} is given up after {each.tries} "
+                f"tries: {each.reply}"
+            )
+        return tuple(found)
+
+    def is_accepted(self) -> bool:
+        """Return whether a recipient has accepted the alert."""
+        alert_id = "" if self.alert is None else self.alert.id
+        return bool(self.log.messages(self.name, self._own, state="sent", alert_id=alert_id))
+
+    @cached_property
+    def _own(self) -> dict[str, Recipient]:
+        return own_recipients(self.settings)
+
+    @cached_property
+    def _further(self) -> dict[str, Recipient]:
+        return further_recipients(self.settings)
+
+    @cached_property
+    def _incidents(self) -> dict[str, Incident]:
+        """The incidents that are open after the run and were so before, by their keys in alerts."""
+        found = {f"{self.name}/{each.key}": each for each in self.log.open_incidents(self.name)}
+        return {key: each for key, each in found.items() if key not in keys_of(self.alert, "resolved")}
+
+    @cached_property
+    def _acknowledged(self) -> set[str]:
+        known = self.log.acknowledgements([each.incident_id for each in self._incidents.values()])
+        return {key for key, each in self._incidents.items() if each.incident_id in known}
+
+    def _write(self, rows: Collection[tuple[str, Alert]], state: State = "waiting") -> set[tuple[str, str]]:
+        contents = [(recipient, alert.id, write_alert(alert)) for recipient, alert in rows]
+        return self.log.put(self.name, contents, state, self.now)
+
+    def _drop(self) -> None:
+        """Delete the messages to recipients that are not in the configuration any more."""
+        if not self.name:  # alerts about no evaluation are of several configurations
+            return
+        for gone in self.log.drop(self.name, [*self._own, *self._further]):
+            run_logger().warning(
+                f"a message of {gone.created:%Y-%m-%d %H:%M} is not sent: the {gone.recipient} is not in deploy.alerts "
+                "any more"
+            )
+
+    def _missed(self) -> Iterator[tuple[str, Alert]]:
+        """Yield what is open that a recipient was not told of, because it was not in the configuration then."""
+        last = self.log.last_recipients(self.name, _FURTHER)
+        if not last or not (added := self._own.keys() - last):
+            return
+        opened = open_alerts(each for each in self.log.messages(self.name) if not each.recipient.endswith(_FURTHER))
+        for name in sorted(added):
+            known = open_alerts(self.log.messages(self.name, [name]))
+            yield from ((name, alert) for alert in _choose(opened, self._incidents.keys() - known.keys()))
+
+    def _ends(self, alert: Alert) -> Iterator[tuple[str, Alert]]:
+        """Yield the ends of incidents to recipients of escalations that were told of the beginning."""
+        for name in self._further if (over := keys_of(alert, "resolved")) else ():
+            if told := over & open_alerts(self.log.messages(self.name, [name])).keys():
+                yield name, choose_incidents(alert, told)
+
+    def _send_all(self, to: Mapping[str, Recipient], deadline: float) -> None:
+        works = {name: partial(self._send, name, recipient, deadline) for name, recipient in to.items()}
+        for name, error in delivery.run_beside(works, deadline).items():
+            if not isinstance(error, AssayError):
+                raise error
+            run_logger().error(f"it is not known whether the {name} got its messages: {error}")
+
+    def _send(self, name: str, recipient: Recipient, deadline: float) -> None:
+        """Send a recipient its messages, oldest first; stop at one that another try may deliver."""
+        holder = uuid.uuid4().hex
+        tried: set[int] = set()
+        refused: set[str] = set()
+        refusals = 0
+        try:
+            while time.monotonic() < deadline:
+                claimed = self.log.claim(self.name, name, holder, LEASE_SECONDS)
+                due = [each for each in claimed or () if each.number not in tried]
+                if claimed is None:
+                    time.sleep(_POLL_SECONDS)  # another run is sending them
+                elif not due:
+                    return
+                for message in due:
+                    tried.add(message.number)
+                    alert = self._read_late(message)
+                    keys = {each.key for each in alert.incidents}
+                    if refused & keys:  # its end would arrive before its beginning
+                        continue
+                    done = delivery.try_repeatedly(partial(self._try, message, recipient, alert), deadline)
+                    if done.is_sent:
+                        continue
+                    refusals += 1
+                    refused |= keys
+                    if not done.is_lasting or refusals >= _REFUSALS or time.monotonic() >= deadline:
+                        return
+        finally:
+            self.log.let_go(holder)
+
+    def _try(self, message: Message, recipient: Recipient, alert: Alert) -> Delivery:
+        self.log.note_try(message.number, LEASE_SECONDS)
+        done = delivery.try_once(recipient, alert)
+        self.log.note_reply(message.number, done.reply, at=datetime.now(UTC) if done.is_sent else None)
+        return done
+
+    def _read_late(self, message: Message) -> Alert:
+        """Return the alert of a message, which says so if it is late."""
+        alert = read_alert(message.content)
+        if alert.remark or message.created > self.now - timedelta(minutes=1):
+            return alert
+        return replace(alert, remark=f"This message could not be delivered since {message.created:%Y-%m-%d %H:%M}.")
+
+    def _escalate_overdue(self) -> None:
+        """Write messages about incidents that have been open for too long, and that nobody has acknowledged."""
+        if self.settings.escalation is None:
+            return
+        after = self.settings.escalation.after
+        limit = self.now - parse_interval(after)
+        old = {key for key, each in self._incidents.items() if each.opened <= limit} - self._acknowledged
+        if old:
+            opened = open_alerts(self.log.messages(self.name, self._own))
+            self._escalate(opened, old, f"it is open for more than {after}, and nobody has acknowledged it")
+
+    def _escalate_undelivered(self) -> bool:
+        """Write messages about what recipients have not accepted, and return whether there are any."""
+        found = [each.sentence for each in self.log.undelivered(self.name) if each.recipient in self._own]
+        if not found or self.settings.escalation is None:
+            return False
+        waiting = open_alerts(self.log.messages(self.name, self._own, state="waiting"))
+        return self._escalate(waiting, waiting.keys() - self._acknowledged, "; ".join(found))
+
+    def _escalate(self, alerts: Mapping[str, Alert], keys: Collection[str], reason: str) -> bool:
+        rows: list[tuple[str, Alert]] = []
+        remark = f"This is escalated: {reason}."
+        for name in self._further:
+            untold = set(keys) - open_alerts(self.log.messages(self.name, [name])).keys()
+            rows += [(name, replace(alert, remark=remark)) for alert in _choose(alerts, untold)]
+        return bool(self._write(rows))
+
+    def _renew(self) -> None:
+        """Tell recipients that forget open incidents of those that are still open."""
+        told = set() if self.alert is None else {each.key for each in self.alert.incidents}
+        works = {}
+        for name, recipient in {**self._own, **self._further}.items():
+            if recipient.renews:
+                known = open_alerts(self.log.messages(self.name, [name], state="sent"))
+                for alert in _choose(known, self._incidents.keys() - told):
+                    again = tuple(replace(each, change="continuing") for each in alert.incidents)
+                    renewal = replace(alert, incidents=again)
+                    works[f"{name} {alert.id}"] = partial(delivery.try_once, recipient, renewal)
+        delivery.run_beside(works, time.monotonic() + delivery.RUN_SECONDS / 2)
+
+
+def _choose(alerts: Mapping[str, Alert], keys: Collection[str]) -> Iterator[Alert]:
+    """Yield the alerts that opened some incidents, about those only."""
+    chosen: dict[str, tuple[Alert, set[str]]] = {}
+    for key, alert in alerts.items():
+        if key in keys:
+            chosen.setdefault(alert.id, (alert, set()))[1].add(key)
+    for alert, own in chosen.values():
+        yield choose_incidents(alert, own)

@@ -1,0 +1,94 @@
+"""Alerts that are kept in messages: which incidents they leave open, and what of them must still be told."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from flows.alerting.alert import Alert
+from tasks.history.message_log import Message
+
+_ALERT = TypeAdapter(Alert)
+
+
+def write_alert(alert: Alert) -> dict[str, Any]:
+    """Return an alert as JSON that `read_alert` reads."""
+    content: dict[str, Any] = _ALERT.dump_python(alert, mode="json")
+    return content
+
+
+def read_alert(content: Mapping[str, Any]) -> Alert:
+    """Return the alert that `write_alert` has written."""
+    return _ALERT.validate_python(content)
+
+
+def keys_of(alert: Alert | None, change: str) -> set[str]:
+    """Return the keys of the incidents that an alert opens or ends.
+
+    Args:
+        alert: The alert; None has none.
+        change: The change, as `AlertIncident.change`.
+    """
+    return set() if alert is None else {each.key for each in alert.incidents if each.change == change}
+
+
+def open_alerts(messages: Iterable[Message]) -> dict[str, Alert]:
+    """Return the alerts that opened what is still open after messages, by the keys of the incidents.
+
+    An alert about no incident is there by its own id.
+
+    Args:
+        messages: Messages, oldest first.
+    """
+    found: dict[str, Alert] = {}
+    for message in messages:
+        alert = read_alert(message.content)
+        for key in keys_of(alert, "resolved"):
+            found.pop(key, None)
+        found |= dict.fromkeys(keys_of(alert, "opened") if alert.incidents else {alert.id}, alert)
+    return found
+
+
+def choose_incidents(alert: Alert, keys: Collection[str]) -> Alert:
+    """Return an alert about some of the incidents that it opens or ends.
+
+    Args:
+        alert: The alert.
+        keys: Keys of the incidents to keep; the alert stays as it is if these are all that it opens and ends.
+    """
+    changed = keys_of(alert, "opened") | keys_of(alert, "resolved")
+    if changed <= set(keys):
+        return alert
+    kept = tuple(each for each in alert.incidents if each.key in keys)
+    is_over = all(each.status == "resolved" for each in kept)
+    return replace(alert, incidents=kept, notes=(), outcome="recovered" if is_over else "attention")
+
+
+def cancel_pairs(messages: Sequence[Message]) -> dict[int, dict[str, Any]]:
+    """Return what must be told of messages that were held back: not what began and ended while they were.
+
+    Args:
+        messages: Messages to one recipient, oldest first.
+
+    Returns:
+        Numbers and new contents of the messages to send.
+    """
+    opened: dict[str, int] = {}
+    kept = {message.number: read_alert(message.content) for message in messages}
+    untold: dict[int, set[str]] = {number: set() for number in kept}
+    for number, alert in kept.items():
+        for key in keys_of(alert, "resolved") & opened.keys():
+            untold[opened.pop(key)].add(key)
+            untold[number].add(key)
+        opened |= dict.fromkeys(keys_of(alert, "opened"), number)
+    return {
+        number: write_alert(_after_silence(alert, untold[number]))
+        for number, alert in kept.items()
+        if not untold[number] or untold[number] != keys_of(alert, "opened") | keys_of(alert, "resolved")
+    }
+
+
+def _after_silence(alert: Alert, untold: Collection[str]) -> Alert:
+    told = choose_incidents(alert, {each.key for each in alert.incidents} - set(untold))
+    return replace(told, remark=f"This message is of {alert.time:%Y-%m-%d %H:%M}: it was held back by a silence.")

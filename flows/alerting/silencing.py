@@ -1,0 +1,43 @@
+"""Find out whether messages about an evaluation are silenced."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from flows.config.alert_options import MaintenanceWindow
+from metric_core.errors import ConfigError
+from tasks.history.operator_log import Silence
+
+
+def standing_silence(
+    silences: Sequence[Silence], windows: Sequence[MaintenanceWindow], now: datetime
+) -> Silence | None:
+    """Return the silence that holds at a time and ends last; None if there is none.
+
+    Args:
+        silences: Silences of the evaluation.
+        windows: Periods of maintenance, which are silences that come back.
+        now: The time.
+
+    Raises:
+        ConfigError: The cron expression or the time zone of a period is invalid.
+    """
+    standing = [each for each in silences if each.begins <= now < each.ends]
+    standing += [found for window in windows if (found := _maintenance(window, now)) is not None]
+    return max(standing, key=lambda each: each.ends, default=None)
+
+
+def _maintenance(window: MaintenanceWindow, now: datetime) -> Silence | None:
+    from prefect.server.schemas.schedules import CronSchedule  # noqa: PLC0415 takes a while, and is needed only here
+
+    length = timedelta(hours=window.hours)
+    try:
+        schedule = CronSchedule(cron=window.cron, timezone=window.timezone)
+    except ValueError as error:
+        raise ConfigError(
+            f"deploy.alerts.maintenance needs a cron expression and a time zone, got {window.cron!r} in "
+            f"{window.timezone!r}"
+        ) from error
+    first = now - length + timedelta(seconds=1)
+    begun = asyncio.run(schedule.get_dates(1, start=first, end=now))
+    return Silence(begun[0], begun[0] + length, "maintenance") if begun else None

@@ -1,0 +1,108 @@
+"""Say what a monitored run has found: the alert about what has changed, and the message about what stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from flows.alerting.alert import Alert, Subject
+from flows.config.run_config import RunConfig
+from flows.monitoring.gating import Judged
+from flows.monitoring.incidents import alert_incidents, subject_of_alert
+from flows.monitoring.night_alarms import NightAlarms
+from flows.monitoring.watched import Watched
+from tasks.runs.baselines import Baseline
+from tasks.runs.outcome import OutcomeIncidents
+from tasks.runs.run_folder import COMPARISON, REPORT
+
+Verdict: TypeAlias = Literal["accepted", "passed", "recovering", "inconclusive", "failed", "worse", "superseded"]
+
+_SUBJECTS: Mapping[Verdict, Subject] = {"failed": "failed", "inconclusive": "inconclusive", "worse": "worse"}
+"""What a message is about that says what stands, by the verdicts with which something is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that a run has found.
+
+    Args:
+        config: Configuration of the run.
+        watched: Subject of the run.
+        folder: Run folder.
+        before: Baseline of the run; None if it has none.
+        judged: The run, compared with its baseline and checked against the gate.
+        alarms: Alarms of the sequential tests.
+        incidents: Changes of the incidents.
+        verdict: Verdict about the run.
+    """
+
+    config: RunConfig
+    watched: Watched
+    folder: Path
+    before: Baseline | None
+    judged: Judged
+    alarms: NightAlarms
+    incidents: OutcomeIncidents
+    verdict: Verdict
+
+    def alert(self, flow_run: str) -> Alert | None:
+        """Return the alert about what has changed, or about a version that is not accepted; None if there is no news.
+
+        Args:
+            flow_run: Id of the flow run.
+        """
+        is_refused = bool(self.watched.index) and self.verdict in _SUBJECTS
+        if not (self.incidents.opened or self.incidents.recovered or is_refused):
+            return None
+        return self._about(flow_run)
+
+    @property
+    def message(self) -> str:
+        """What stands after the run."""
+        if (subject := _SUBJECTS.get(self.verdict)) is not None:
+            return replace(self._about(), outcome=subject).text
+        open_kinds = {each.kind for each in (*self.incidents.opened, *self.incidents.continuing)}
+        if self.verdict != "accepted" and open_kinds - ({"alarm"} if self.verdict == "recovering" else set()):
+            return replace(self._about(), outcome="attention").text
+        return self._praise()
+
+    def _about(self, flow_run: str = "") -> Alert:
+        judged, incidents = self.judged, self.incidents
+        is_refused = bool(self.watched.index) and self.verdict in _SUBJECTS
+        told = [incident.sentence for incident in incidents.opened]
+        notes: list[str] = []
+        if self.watched.index:
+            notes += (sentence for sentence in judged.refusals() if sentence not in told)
+        if self.watched.index or any(incident.kind == "gate" for incident in incidents.opened):
+            notes += judged.worse_metrics()
+        if incidents.opened:
+            notes += self.alarms.changes
+        if (told or notes) and judged.diagnosis is not None:
+            notes.append(judged.diagnosis)
+        return Alert(
+            name=self.watched.name,
+            index=self.watched.index,
+            version=self.watched.version,
+            outcome=_SUBJECTS[self.verdict] if is_refused else subject_of_alert(incidents),
+            incidents=alert_incidents(self.watched.name, incidents, with_continuing=not is_refused),
+            notes=tuple(notes),
+            baseline=None if self.before is None or self.verdict == "accepted" else self.before.version,
+            folder=str(self.folder),
+            report=self.config.deploy.alerts.link_to(self.folder, COMPARISON if judged.is_compared else REPORT),
+            flow_run=flow_run,
+        )
+
+    def _praise(self) -> str:
+        """Return the message of a run in which nothing is wrong."""
+        subject = "version" if self.watched.index else "the run of"
+        if self.before is None:
+            why = "it is the first version" if self.watched.index else "it is the first run"
+        else:
+            passed = "it passed the gate against" if self.judged.gate is not None else "it is not worse than"
+            why = f"{passed} {subject} {self.before.version}"
+        if self.verdict == "accepted":
+            whose = f"index {self.watched.index}" if self.watched.index else self.watched.name
+            return f"{self.watched.title} is now the baseline of {whose}: {why}"
+        if self.verdict == "recovering":
+            return f"nothing is wrong with {self.watched.title}; another such run ends the alarm"
+        return f"nothing is wrong with {self.watched.title}: {why}, which stays the baseline"

@@ -1,0 +1,211 @@
+"""Tell people of a monitored run, whatever started it and whatever became of it.
+
+A schedule, an event and a person tell in the same way, and so does a run that could not begin: only the options that
+say how are needed, and they are read by themselves. docs/design/telling.md says in which order, and why.
+"""
+
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from prefect.runtime import flow_run
+
+from flows.alerting.alert import Alert, show_value
+from flows.alerting.outbox import Outbox
+from flows.alerting.recipients import recipients_of
+from flows.config.loading import check_options, options_to_tell
+from flows.config.run_config import RunConfig
+from flows.execution.history_record import record_without_results
+from flows.execution.metrics_file import write_metrics_file
+from flows.monitoring.heartbeat import call_heartbeat
+from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents, error_key
+from flows.monitoring.watched import Watched
+from metric_core.errors import AssayError, ConfigError, FailedCellsError
+from tasks.history.recorded_run import RecordedRun
+from tasks.prefect_support.patience import is_unavailable
+from tasks.prefect_support.run_log import run_logger
+from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
+from tasks.runs.run_folder import REPORT
+
+TOLD = "people have been told of this error, as deploy.alerts says"
+TOLD_BEFORE = "people were told of this error before; it has not been over since"
+NOBODY = "no recipient is set in deploy.alerts, so nobody has been told of this error but ASSAY_HOME/alerts.jsonl"
+
+
+@dataclass(slots=True, kw_only=True)
+class Teller:
+    """What people are told of a monitored run.
+
+    Args:
+        config: Configuration of the run, or what is usable of it.
+        watched: Subject of the run; None while it is not known.
+        payload: The fields of the event that started the run, which may be invalid.
+        flow_run: Id of the flow run, or of an attempt that had none.
+    """
+
+    config: RunConfig
+    watched: Watched | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    flow_run: str = field(default_factory=lambda: str(flow_run.id or uuid.uuid4()))
+    started: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+
+    @property
+    def name(self) -> str:
+        """The name of the evaluation; empty while it is not known."""
+        return "" if self.watched is None else self.watched.name
+
+    @property
+    def book(self) -> IncidentBook:
+        """The incidents of the evaluation."""
+        return IncidentBook(self.config.history, self.name, self.flow_run)
+
+    def tell(
+        self, incidents: OutcomeIncidents, replaced: Collection[str] = (), alert: Alert | None = None
+    ) -> tuple[str, ...]:
+        """Send an alert, or else what could not be sent earlier, and write the incidents.
+
+        Args:
+            incidents: The changes by the run.
+            replaced: Keys of incidents that are over without a word.
+            alert: The alert; None if there is no news.
+
+        Returns:
+            A sentence for each recipient that has not accepted a message.
+        """
+        outbox = Outbox(self.config.deploy.alerts, self.config.history, self.name)
+        sent = outbox.resend() if alert is None else outbox.send(alert)
+        if self.watched is not None:
+            self.book.write(incidents, replaced)
+        return sent.undelivered
+
+    @contextmanager
+    def tells_errors(self) -> Iterator[None]:
+        """Tell of an error in the block, and raise it again; notes of the error say who has been told."""
+        try:
+            yield
+        except Exception as error:
+            if not is_unavailable(error):  # the run is resumed, and could not reach its recipients anyway
+                self.tell_error(error)
+            raise
+
+    def tell_error(self, error: Exception) -> None:
+        """Tell of an error that ended the run, or because of which it could not begin.
+
+        People are told once of an error, until a run is finished or another error takes its place; of a version of an
+        index always. Notes of the error say who has been told.
+
+        Args:
+            error: The error.
+        """
+        # An AssayError is written for users; other messages may contain secrets, so only their type is sent.
+        reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
+        folder = Path(error.folder) if isinstance(error, FailedCellsError) else None
+        incidents, replaced = OutcomeIncidents(), set[str]()
+        if self.watched is not None:
+            key = error_key(error, reason)
+            run_id = self.flow_run if folder is None else ""
+            incident = OutcomeIncident(key=key, kind="error", sentence=reason, since=self.started, run_id=run_id)
+            known = self.book.read()
+            replaced = {each.key for each in known if each.kind == "error"} - {key}
+            incidents = change_incidents(known, [incident], lambda _open: False, replaced)
+        is_news = bool(incidents.opened) or self.watched is None or bool(self.watched.index)
+        alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
+        undelivered = self.tell(incidents, replaced, alert if is_news else None)
+        self._record_failure(reason, undelivered)
+        if is_news and not recipients_of(self.config.deploy.alerts):
+            error.add_note(NOBODY)
+        elif not undelivered:
+            error.add_note(TOLD if is_news else TOLD_BEFORE)
+        for sentence in undelivered:
+            error.add_note(f"not delivered: {sentence}")
+
+    def beat(self, undelivered: Collection[str]) -> None:
+        """Call the heartbeat monitor after a run that has finished, unless people have not been told what it found.
+
+        Runs for an event do not count: they come whether or not the schedule works.
+
+        Args:
+            undelivered: Sentences on recipients that have not accepted a message.
+        """
+        address = self.config.deploy.heartbeat
+        if address is None or self.watched is None or self.watched.trigger == "event" or undelivered:
+            return
+        warning = call_heartbeat(address, self.name, self.flow_run)
+        if warning is not None:
+            run_logger().warning(warning)
+
+    def _error_alert(self, incidents: OutcomeIncidents, folder: Path | None, *notes: str) -> Alert:
+        about = self.payload if self.watched is None else {"index": self.watched.index, "version": self.watched.version}
+        has_index = self.watched is None or bool(self.watched.index)
+        return Alert(
+            name=self.name,
+            index=show_value(about.get("index")) if has_index else "",
+            version=show_value(about.get("version")),
+            outcome="error",
+            incidents=alert_incidents(self.name, incidents, with_continuing=False),
+            notes=notes,
+            folder=None if folder is None else str(folder),
+            report=None if folder is None else self.config.deploy.alerts.link_to(folder, REPORT),
+            flow_run=self.flow_run,
+        )
+
+    def _record_failure(self, reason: str, undelivered: tuple[str, ...]) -> None:
+        if self.watched is None:
+            return
+        run = RecordedRun.without_results(
+            self.flow_run, self.name, self.started, "failed", reason, self.watched.trigger, self.watched.start.due
+        )
+        details = {"undelivered": list(undelivered)} if undelivered else {}
+        run = replace(run, source=self.watched.dataset, details=details)
+        unrecorded = record_without_results(self.config, run)
+        for warning in (*unrecorded, *write_metrics_file(self.config, self.name, self.watched.subject, None)):
+            run_logger().warning(warning)
+
+
+def tell_refused(parameters: dict[str, Any], error: Exception) -> NoReturn:
+    """Tell of a run for an event whose parameters cannot be used, and raise the error.
+
+    Args:
+        parameters: Parameters of the flow: `config`, or only the recipients, `alerts`.
+        error: The error because of which they are refused.
+    """
+    event = parameters.get("event")
+    payload = event.get("payload") if isinstance(event, Mapping) else parameters
+    explained = explain_refusal(parameters, error)
+    fields = payload if isinstance(payload, Mapping) else {}
+    Teller(config=usable_config(parameters), payload=fields).tell_error(explained)
+    raise explained from error
+
+
+def usable_config(parameters: Mapping[str, Any]) -> RunConfig:
+    """Return the options that say how to tell of a run, from the parameters of its flow, which may be invalid.
+
+    Args:
+        parameters: Parameters of the flow: `config`, or only the recipients, `alerts`.
+    """
+    config = parameters.get("config")
+    if isinstance(config, RunConfig):
+        return config
+    content = config if isinstance(config, Mapping) else {"deploy": {"alerts": parameters.get("alerts")}}
+    return options_to_tell(content)
+
+
+def explain_refusal(parameters: Mapping[str, Any], error: Exception) -> Exception:
+    """Return the error because of which the parameters of a run were refused, in words for users if there are any.
+
+    Args:
+        parameters: Parameters of the flow.
+        error: The error.
+    """
+    config = parameters.get("config")
+    if isinstance(error, AssayError) or not isinstance(config, Mapping):
+        return error
+    try:
+        check_options(config, "of the deployment")
+    except ConfigError as explained:
+        return explained
+    return error

@@ -1,0 +1,91 @@
+"""Further drops: a metric that has an alarm becomes worse again.
+
+An alarm stands until its drop is regained, for months if nobody repairs the system, and all that time the metric is
+worse than in the baseline. So the nights after the alarm are compared with the night that raised it and the two after
+that, row by row and by the same e-values. The first of them stands out because it was bad: by chance, later nights are
+rather better than it, which makes false alarms rarer. After a further alarm, its nights take their place.
+
+The weights of a year sum to at most 0.95, and each night is tested once. `SHARE_OF_FURTHER` of the error is for further
+alarms, divided among metrics and slices. So alarms of both kinds together are false in at most `error` of the years,
+also in years in which some metrics do become worse.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from metric_core.statistics.alarms import NIGHTS_READ, SHARE_OF_FURTHER, Alarm, AlarmSettings, Evidence, shares_of
+from metric_core.statistics.nights import Panel
+
+NIGHTS_COMPARED = 3
+"""Number of nights, beginning with that of an alarm, whose mean per row the nights after them are compared with."""
+
+
+def watch_further(
+    panel: Panel,
+    references: Panel,
+    number: int,
+    settings: AlarmSettings | None = None,
+    standing: Sequence[Alarm] = (),
+) -> list[Alarm]:
+    """Return the alarms about further drops that stand after the last night of a panel.
+
+    Such an alarm stands until two nights in a row have regained more than half of the further drop, and no longer than
+    the alarm before it.
+
+    Args:
+        panel: The panel that `watch` was given.
+        references: Panel of the nights that raised the alarms that stood before, and of those after each of them, with
+            the same rows and metrics. If one of the `NIGHTS_COMPARED` is missing, the next one takes its place.
+        number: Number of the last night's run among the runs of its calendar year, from 1.
+        settings: Settings; None means the defaults.
+        standing: Alarms that `watch` returned, and those about further drops that stood after the night before.
+    """
+    settings = settings or AlarmSettings()
+    panel = panel.recent(NIGHTS_READ)
+    shares = dict(zip(panel.streams, shares_of(panel.streams), strict=True)) if panel.metrics else {}
+    error = settings.error * SHARE_OF_FURTHER
+    found: list[Alarm] = []
+    for first in (alarm for alarm in standing if not alarm.further):
+        part = panel.only([first.stream])
+        evidence = Evidence(part, number, settings, error, shares)
+        last = first
+        of_stream = [alarm for alarm in standing if alarm.stream == first.stream and alarm.further]
+        for alarm in sorted(of_stream, key=lambda each: each.further):
+            if evidence.is_over(alarm):
+                break
+            last = evidence.carry_over(alarm)
+            found.append(last)
+        places = [place for place, night in enumerate(references.nights) if last.told <= night < panel.nights[-1]]
+        if last.is_new or not places:
+            continue
+        before = references.only([first.stream]).select(places[:NIGHTS_COMPARED])
+        later = part.select([place for place, night in enumerate(part.nights) if night > before.nights[-1]])
+        beyond = Evidence(later.compared_with(before), number, settings, error, shares)
+        if beyond.is_raised(first.stream):
+            [drop] = beyond.describe([first.stream], {})
+            means = before.means()[:, before.streams.index(first.stream)]
+            base = 0.0 if np.isnan(means).all() else -float(np.nanmean(means)) * panel.ranges[first.stream.metric]
+            found.append(replace(drop, further=last.further + 1, base=base))
+    return found
+
+
+def keep_sizes(alarms: Sequence[Alarm], further: Sequence[Alarm], previous: Sequence[Alarm]) -> list[Alarm]:
+    """Return alarms, those that further drops go beyond with the sizes that they had before.
+
+    What was lost beyond a drop is another alarm's, and no part of what has to be regained.
+
+    Args:
+        alarms: Alarms of the last night about drops from the baseline.
+        further: Its alarms about further drops.
+        previous: Alarms that stood after the night before.
+    """
+    exceeded = {alarm.stream for alarm in further}
+    sizes = {alarm.stream: alarm for alarm in previous if alarm.stream in exceeded and not alarm.further}
+    return [
+        replace(alarm, drop=sizes[alarm.stream].drop, interval=sizes[alarm.stream].interval)
+        if alarm.stream in sizes
+        else alarm
+        for alarm in alarms
+    ]

@@ -1,0 +1,49 @@
+"""The trigger of a monitored run and the time at which it was due: the entry `start` of run.json."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tasks.runs.outcome import Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """The start of a monitored run.
+
+    Args:
+        trigger: Cause of the run.
+        due: Time at which it was due: of a scheduled run that of its schedule, of others that of their flow run.
+    """
+
+    trigger: Trigger
+    due: datetime
+
+    @property
+    def entry(self) -> dict[str, str]:
+        """The entry of run.json, with the time in UTC to the second.
+
+        >>> RunStart("schedule", datetime(2026, 11, 18, 6, tzinfo=UTC)).entry
+        {'trigger': 'schedule', 'due': '2026-11-18T06:00:00+00:00'}
+        """
+        return {"trigger": self.trigger, "due": self.due.astimezone(UTC).isoformat(timespec="seconds")}
+
+    @contextmanager
+    def apply(self) -> Iterator[None]:
+        """Make this the start of the runs that are opened in the block."""
+        token = _start.set(self)
+        try:
+            yield
+        finally:
+            _start.reset(token)
+
+
+_start: ContextVar[RunStart | None] = ContextVar("run_start", default=None)
+
+
+def start_entry() -> Mapping[str, str] | None:
+    """Return the entry of run.json on the start of the current run; None if the run is not monitored."""
+    start = _start.get()
+    return None if start is None else start.entry
