@@ -91,7 +91,7 @@ class Catalogue(IncidentLog):
         """
         content = {name: getattr(run, name) for name in _CONTENT} | {
             "cost": asdict(run.cost),
-            "due": None if run.due is None else run.due.timestamp(),
+            "due": None if run.due is None else _time_text(run.due),
         }
         values = {
             "run_id": run.run_id,
@@ -293,7 +293,7 @@ def _give_way(connection: Connection, run: RecordedRun, due: datetime) -> bool:
     """
     others = connection.execute(
         select(RUNS).where(
-            RUNS.c.name == run.name, RUNS.c.run_id != run.run_id, RUNS.c.content["due"].as_float() == due.timestamp()
+            RUNS.c.name == run.name, RUNS.c.run_id != run.run_id, RUNS.c.content["due"].as_string() == _time_text(due)
         )
     ).all()
     if better := [each for each in others if _rank(each) > _rank(run)]:
@@ -305,6 +305,10 @@ def _give_way(connection: Connection, run: RecordedRun, due: datetime) -> bool:
     replaced = [each.run_id for each in others if not each.folder]
     connection.execute(delete(RUNS).where(RUNS.c.run_id.in_(replaced)))
     return True
+
+
+def _time_text(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat()
 
 
 def _rank(run: Row[Any] | RecordedRun) -> int:
@@ -359,7 +363,7 @@ def _run(row: Row[Any], metrics: Sequence[RecordedMetric]) -> RecordedRun:
         cost=RunCost(**row.content["cost"]),
         metrics=tuple(metrics),
         outcome=outcome,
-        due=None if due is None else datetime.fromtimestamp(due, UTC),
+        due=None if due is None else datetime.fromisoformat(due),
     )
 
 

@@ -153,8 +153,7 @@ class RecordedRun:
             trigger: Cause of the run.
             due: Time at which it was due; None means `created`.
         """
-        due = (due or created).astimezone(UTC).replace(microsecond=0)
-        return cls(run_id, name, created, "", status, reason, trigger=trigger, due=due)
+        return cls(run_id, name, created, "", status, reason, trigger=trigger, due=due or created)
 
     @property
     def has_result(self) -> bool:

@@ -23,12 +23,12 @@ class RunStart:
 
     @property
     def entry(self) -> dict[str, str]:
-        """The entry of run.json, with the time in UTC to the second.
+        """The entry of run.json, with the time in UTC.
 
         >>> RunStart("schedule", datetime(2026, 11, 18, 6, tzinfo=UTC)).entry
         {'trigger': 'schedule', 'due': '2026-11-18T06:00:00+00:00'}
         """
-        return {"trigger": self.trigger, "due": self.due.astimezone(UTC).isoformat(timespec="seconds")}
+        return {"trigger": self.trigger, "due": self.due.astimezone(UTC).isoformat()}
 
     @contextmanager
     def apply(self) -> Iterator[None]:

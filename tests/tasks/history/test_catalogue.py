@@ -215,6 +215,11 @@ def test_runs_that_were_due_at_the_same_time_are_one(catalogue: Catalogue, tmp_p
     assert [(run.run_id, run.reason) for run in catalogue.runs()] == [("run-0", "the judge is down")]
     catalogue.add(missed_night(1))
     assert len(catalogue.runs()) == 2
+    for microseconds in (1, 2):  # two runs by hand in one second
+        started = START + timedelta(days=2, microseconds=microseconds)
+        add = RecordedRun.without_results
+        catalogue.add(add(f"hand-{microseconds}", "nightly", started, "failed", "no such file", "hand"))
+    assert len(catalogue.runs()) == 4
 
 
 def test_an_evaluation_whose_monitored_run_failed_afterwards_has_its_reason(
