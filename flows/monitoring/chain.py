@@ -32,7 +32,7 @@ from flows.monitoring.night_alarms import NightAlarms, find_alarms
 from flows.monitoring.night_checks import find_night_incidents
 from flows.monitoring.source_checks import is_loss
 from flows.monitoring.watched import Watched
-from metric_core.errors import AssayError
+from metric_core.errors import AssayError, RunFolderError
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
@@ -296,9 +296,13 @@ def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | No
     if baseline is None:
         return None, None
     try:
-        return store.run_folder(baseline), None
+        folder = store.run_folder(baseline)
+        next(FinishedRun(folder).samples(), None)  # the evaluation reads them, too
+    except RunFolderError as error:
+        return None, f"{error}. Restore it, or accept another run as the baseline: assay accept RUN"
     except AssayError as error:
         return None, str(error)
+    return folder, None
 
 
 def _is_superseded(watched: Watched, before: Baseline | None) -> bool:

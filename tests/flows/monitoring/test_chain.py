@@ -1,6 +1,7 @@
 """The chain of a monitored run: what becomes the baseline, what people are told, and what the run folder says."""
 
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -302,6 +303,19 @@ def test_baseline_whose_folder_is_gone_is_an_incident_and_no_crash(nights: Night
     assert (verdict, outcome.gate) == ("inconclusive", "inconclusive")
     (alert,) = nights.alerts()
     assert "assay accept RUN" in alert["text"]
+
+
+def test_baseline_whose_tables_are_gone_is_an_incident_and_no_crash(nights: Nights) -> None:
+    nights.run()
+    nights.run(rows=30)
+    assert nights.baseline == nights.folders[0]
+    rmtree(nights.folders[0] / "stages")
+    verdict, outcome = nights.run(rows=30)
+    assert (verdict, outcome.kept, nights.baseline) == ("inconclusive", None, None)
+    (incident,) = outcome.incidents.opened
+    assert incident.key == "comparison"
+    assert "stages/samples.parquet. Restore it, or accept another run as the baseline" in incident.sentence
+    assert [incident.key for incident in outcome.incidents.continuing] == ["source: rows"], "nothing is known of it"
 
 
 def test_each_run_that_passes_is_accepted_if_so_configured_and_an_older_one_by_hand(nights: Nights) -> None:
