@@ -86,7 +86,9 @@ class IncidentBook:
         def work(history: IncidentLog) -> None:
             for each in (*incidents.continuing, *(incidents.opened if told else ())):
                 if each.kind != MISSED:
-                    history.open_incident(self.name, IncidentFinding(each.key, each.kind, each.sentence, run_id=run_id))
+                    found = each.since if each in incidents.opened else None
+                    finding = IncidentFinding(each.key, each.kind, each.sentence, found=found, run_id=run_id)
+                    history.open_incident(self.name, finding)
             over = {each.key for each in incidents.recovered} if told else set()
             for key in (*over, *replaced):
                 history.close_incident(self.name, key, run_id=run_id)

@@ -79,12 +79,13 @@ def test_metric_that_becomes_worse_again_is_told_again(nights: Nights) -> None:
         "faithfulness has become worse again:",
         "noise_sensitivity has become worse again:",
     ]
-    keys = [incident.key for incident in outcome.incidents.opened]
-    assert keys == ["alarm:faithfulness:further", "alarm:noise_sensitivity:further"]
+    opened = {incident.key: incident.since for incident in outcome.incidents.opened}
+    assert [*opened] == ["alarm:faithfulness:further", "alarm:noise_sensitivity:further"]
     _, outcome = nights.run(0.5)
     assert [(each.further, each.is_regained) for each in outcome.alarms] == [(0, False)] * 2 + [(1, True)] * 2
     assert nights.alerts() == []
     since = {incident.key: incident.since for incident in outcome.incidents.continuing}
+    assert opened.items() <= since.items()
     nights.run(0.5)
     (over,) = nights.alerts()
     assert (over["outcome"], [line.split(" has")[0] for line in over["recovered"]]) == (
