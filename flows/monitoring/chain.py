@@ -275,9 +275,13 @@ def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | No
     if baseline is None:
         return None, None
     try:
-        return store.run_folder(baseline), None
+        folder = store.run_folder(baseline)
+        next(FinishedRun(folder).samples(), None)  # the evaluation reads them, too
+    except RunFolderError as error:
+        return None, f"{error}. Restore it, or accept another run as the baseline: assay accept RUN"
     except AssayError as error:
         return None, str(error)
+    return folder, None
 
 
 def _is_superseded(watched: Watched, before: Baseline | None) -> bool:

@@ -40,6 +40,7 @@ class Nights:
         }
         self.history = Catalogue(str(folder / "history.db"))
         self.folders: list[Path] = []
+        self.baseline: Path | None = None
         self._next: tuple[float, dict[str, Any]] = (0.8, {})
         self._told = 0
 
@@ -72,8 +73,9 @@ class Nights:
         new, self._told = lines[self._told :], len(lines)
         return [json.loads(line) for line in new]
 
-    def evaluate(self, _config: RunConfig, _watched: Watched, _baseline: Path | None) -> Path:
+    def evaluate(self, _config: RunConfig, _watched: Watched, baseline: Path | None) -> Path:
         """Write the run folder of a night; a night without a level has a judge that is down."""
+        self.baseline = baseline
         level, manifest = self._next
         number = len(self.folders) + 1
         if level < 0:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -82,12 +83,13 @@ def test_metric_that_becomes_worse_again_is_told_again(nights: Nights) -> None:
         "faithfulness has become worse again:",
         "noise_sensitivity has become worse again:",
     ]
-    keys = [incident.key for incident in outcome.incidents.opened]
-    assert keys == ["alarm:faithfulness:further", "alarm:noise_sensitivity:further"]
+    opened = {incident.key: incident.since for incident in outcome.incidents.opened}
+    assert [*opened] == ["alarm:faithfulness:further", "alarm:noise_sensitivity:further"]
     _, outcome = nights.run(0.5)
     assert [(each.further, each.is_regained) for each in outcome.alarms] == [(0, False)] * 2 + [(1, True)] * 2
     assert nights.alerts() == []
     since = {incident.key: incident.since for incident in outcome.incidents.continuing}
+    assert opened.items() <= since.items()
     nights.run(0.5)
     (over,) = nights.alerts()
     assert (over["outcome"], [line.split(" has")[0] for line in over["recovered"]]) == (
@@ -357,6 +359,19 @@ def test_baseline_whose_folder_is_gone_is_an_incident_and_no_crash(nights: Night
     assert (verdict, outcome.gate) == ("inconclusive", "inconclusive")
     (alert,) = nights.alerts()
     assert "assay accept RUN" in alert["text"]
+
+
+def test_baseline_whose_tables_are_gone_is_an_incident_and_no_crash(nights: Nights) -> None:
+    nights.run()
+    nights.run(rows=30)
+    assert nights.baseline == nights.folders[0]
+    rmtree(nights.folders[0] / "stages")
+    verdict, outcome = nights.run(rows=30)
+    assert (verdict, outcome.kept, nights.baseline) == ("inconclusive", None, None)
+    (incident,) = outcome.incidents.opened
+    assert incident.key == "comparison"
+    assert "stages/samples.parquet. Restore it, or accept another run as the baseline" in incident.sentence
+    assert [incident.key for incident in outcome.incidents.continuing] == ["source: rows"], "nothing is known of it"
 
 
 def test_each_run_that_passes_is_accepted_if_so_configured_and_an_older_one_by_hand(nights: Nights) -> None:
