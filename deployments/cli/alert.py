@@ -81,7 +81,7 @@ def acknowledge(
     history: Address = None,
     config: ConfigFile = None,
 ) -> None:
-    """Say that somebody takes care of an incident, so that it is not escalated."""
+    """Note who takes care of an incident, so that it is not escalated."""
     from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.history.operator_log import Acknowledgement  # noqa: PLC0415 loads the database driver
 

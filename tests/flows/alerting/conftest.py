@@ -29,7 +29,7 @@ class Box:
         error: Error that it raises; None accepts.
         before: Called with each alert first.
         after: Called with each alert that was accepted.
-        renews: Whether it must be told of open incidents again and again.
+        renews: True if it must be told of open incidents again and again.
     """
 
     name: str
