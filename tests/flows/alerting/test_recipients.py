@@ -112,7 +112,11 @@ def test_date_after_which_to_try_again_becomes_seconds(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ("url", "is_lasting"),
-    [("http://127.0.0.1:9/secret-path", False), ("ftp://127.0.0.1/secret-path", True), ("http://127.0.0.1:secret-path/", True)],
+    [
+        ("http://127.0.0.1:9/secret-path", False),
+        ("ftp://127.0.0.1/secret-path", True),
+        ("http://127.0.0.1:secret-path/", True),
+    ],
 )
 def test_unreachable_webhook_is_told_without_its_url(
     url: str, is_lasting: bool, monkeypatch: pytest.MonkeyPatch
