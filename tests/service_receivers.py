@@ -64,9 +64,10 @@ class ServiceReceiver(JsonEndpoint):
         """Take a request, and return the status and the content of the reply."""
         raise NotImplementedError
 
-    def errors(self, content: Any, schema: Mapping[str, Any] | None = None) -> list[str]:
+    @classmethod
+    def errors(cls, content: Any, schema: Mapping[str, Any] | None = None) -> list[str]:
         """Return what is wrong with the content of a request."""
-        validator = Draft202012Validator(schema or self.schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        validator = Draft202012Validator(schema or cls.schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
         return [f"{each.json_path}: {each.message}" for each in validator.iter_errors(content)]
 
 

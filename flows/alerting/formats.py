@@ -6,7 +6,7 @@ they have exactly the incidents open that the history has.
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,11 +15,13 @@ from flows.alerting.alert import Alert, AlertIncident, Severity
 CLIENT = "rag-assay"
 MESSAGE_LIMIT = 130
 """Characters of the message of an alert in Opsgenie, the shortest of all."""
-_SUMMARY_LIMIT = 1024
-_DEDUP_KEY_LIMIT = 255
+SUMMARY_LIMIT = 1024
+DEDUP_KEY_LIMIT = 255
 _ALIAS_LIMIT = 512
 _DESCRIPTION_LIMIT = 15_000
 _DETAIL_LIMIT = 1_000
+_OVER_WHEN_TOLD = "missed"
+"""Kind of the incident that runs were missed: the run that tells of it has taken place."""
 _TEST_LASTS = timedelta(minutes=5)
 _PRIORITIES: Mapping[Severity, str] = {"critical": "P1", "error": "P2", "warning": "P3", "info": "P5"}
 
@@ -62,15 +64,18 @@ def service_events(alert: Alert, *, with_continuing: bool = False) -> Iterator[S
     """Yield the events of an alert, those of incidents that are over last.
 
     The incidents of an evaluation say everything that services need to know of it: an alert about a further version
-    of an index with the same problem has no event. An alert that knows of no evaluation, such as one about an event
-    that nothing listens to, is an incident itself, and has the same key the next time. A test opens an incident and
-    ends it.
+    of an index with the same problem has no event. Runs that were missed are over when a run says so: services have
+    heard of them from the Prefect server, and are told of the end only. An alert that knows of no evaluation, such as
+    one about an event that nothing listens to, is an incident itself, and has the same key the next time. A test opens
+    an incident and ends it.
 
     Args:
         alert: Alert to send.
         with_continuing: If true, an incident that was open before and still is has an event, too.
     """
-    incidents: tuple[AlertIncident, ...] = alert.incidents
+    incidents = tuple(
+        replace(each, change="resolved") if each.kind == _OVER_WHEN_TOLD else each for each in alert.incidents
+    )
     if alert.outcome == "test":
         incidents = (_whole(alert, "opened"), _whole(alert, "resolved"))
     elif not alert.name and not incidents:
@@ -135,12 +140,12 @@ def pagerduty_event(event: ServiceEvent, routing_key: str) -> dict[str, Any]:
     told: dict[str, Any] = {
         "routing_key": routing_key,
         "event_action": "trigger" if event.is_open else "resolve",
-        "dedup_key": shorten_key(event.key, _DEDUP_KEY_LIMIT),
+        "dedup_key": shorten_key(event.key, DEDUP_KEY_LIMIT),
     }
     if not event.is_open:
         return told
     payload = {
-        "summary": shorten(event.summary, _SUMMARY_LIMIT),
+        "summary": shorten(event.summary, SUMMARY_LIMIT),
         "source": event.subject,
         "severity": event.severity,
         "timestamp": "" if event.time is None else _iso(event.time),
@@ -183,13 +188,13 @@ def opsgenie_alert(event: ServiceEvent) -> dict[str, Any]:
     }
 
 
-def opsgenie_closing(event: ServiceEvent) -> dict[str, Any]:
+def opsgenie_closing(note: str) -> dict[str, Any]:
     """Return the content of a request that closes an alert in Opsgenie.
 
     Args:
-        event: Event of an incident that is over.
+        note: Note on why it is over.
     """
-    return {"source": CLIENT, "note": shorten(event.text, _DESCRIPTION_LIMIT)}
+    return {"source": CLIENT, "note": shorten(note, _DESCRIPTION_LIMIT)}
 
 
 def opsgenie_headers(key: str) -> dict[str, str]:

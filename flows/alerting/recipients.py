@@ -29,10 +29,10 @@ from flows.alerting.formats import (
 )
 from flows.config.alert_options import (
     AlertmanagerSettings,
-    AlertSettings,
     EmailSettings,
     OpsgenieSettings,
     PagerDutySettings,
+    RecipientOptions,
 )
 from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import check_variable, read_secret
@@ -210,7 +210,7 @@ class OpsgenieRecipient:
         if event.is_open:
             return self.settings.url, opsgenie_alert(event)
         alias = quote(opsgenie_alias(event.key), safe="")
-        return f"{self.settings.url}/{alias}/close?identifierType=alias", opsgenie_closing(event)
+        return f"{self.settings.url}/{alias}/close?identifierType=alias", opsgenie_closing(event.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ RECIPIENTS: Mapping[str, Callable[[Any], Recipient]] = {
 """Name of the option in `deploy.alerts` -> the recipient that its value declares."""
 
 
-def recipients_of(settings: AlertSettings) -> tuple[Recipient, ...]:
+def recipients_of(settings: RecipientOptions) -> tuple[Recipient, ...]:
     """Return the recipients of a configuration.
 
     Args:

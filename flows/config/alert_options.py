@@ -162,8 +162,8 @@ class AlertmanagerSettings(OptionGroup):
         return f"{self.url}/api/v2/alerts"
 
 
-class AlertSettings(OptionGroup):
-    """Recipients of alerts about runs that were not accepted, that got worse, or that could not be finished."""
+class RecipientOptions(OptionGroup):
+    """Recipients of alerts."""
 
     webhook: Annotated[
         Reference | None,
@@ -233,6 +233,11 @@ class AlertSettings(OptionGroup):
             examples=[{"url": "http://alertmanager:9093"}],
         ),
     ] = None
+
+
+class AlertSettings(RecipientOptions):
+    """Recipients of alerts about runs that were not accepted, that got worse, or that could not be finished."""
+
     link: Annotated[
         Annotated[str, AfterValidator(refuse_secrets)] | None,
         Option(
