@@ -27,7 +27,7 @@ from tasks.runtime.smtp import SmtpServer
 
 KIND = "block"
 _HELD = ("url", "headers", "json_data", "secrets")
-"""What is chosen in a block."""
+"""Fields of blocks that hold options of users."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ line, and the body is the key.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from prefect.events.actions import ActionTypes, CallWebhook, SendNotification
 from prefect.types import SecretDict
 from pydantic import SecretStr
 
-from deployments.registry.templates import Field, json_template, literal, shortened, time_after
+from deployments.registry.templates import Field, cut_template, json_template, literal, time_after
 from deployments.registry.watch import Report, WatchedDeployment, incident_key, incident_kind
 from flows.alerting.formats import (
     DEDUP_KEY_LIMIT,
@@ -57,7 +57,7 @@ def _event(deployment: WatchedDeployment, report: Report, *, is_open: bool) -> S
 
 
 def _template(content: object, report: Report, **variables: str) -> str:
-    short = shortened(report.title, MESSAGE_LIMIT)
+    short = cut_template(report.title, MESSAGE_LIMIT)
     return json_template(content, title=report.title, text=report.text, short=short, **variables)
 
 
@@ -97,7 +97,7 @@ class PagerDutyService:
     def opening(self, deployment: WatchedDeployment, report: Report) -> ActionTypes:
         """Send an event that opens the incident, with the advice, because people on call may see one line only."""
         whole = f"{report.title}. {report.text}"
-        return self._send(self.opener, shortened(whole, SUMMARY_LIMIT), deployment, report)
+        return self._send(self.opener, cut_template(whole, SUMMARY_LIMIT), deployment, report)
 
     def ending(self, deployment: WatchedDeployment, report: Report) -> ActionTypes:
         """Send an event that ends it."""
@@ -165,7 +165,7 @@ class AlertmanagerService:
 
     def _call(self, event: ServiceEvent, report: Report, end: Field) -> ActionTypes:
         content = {
-            **alertmanager_alert(event, self.keep),
+            **alertmanager_alert(event, self.keep, datetime.now(UTC)),
             "startsAt": Field.TIME.mark,
             "endsAt": end.mark,
         }

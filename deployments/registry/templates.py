@@ -53,7 +53,7 @@ def time_after(duration: timedelta) -> str:
     return f"{{{{ {_TIME}.fromtimestamp({moment}, {_TIME}.tzinfo).isoformat() }}}}"
 
 
-def shortened(template: str, limit: int) -> str:
+def cut_template(template: str, limit: int) -> str:
     """Return a template that renders as the beginning of what another does.
 
     Args:

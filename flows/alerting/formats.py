@@ -206,18 +206,18 @@ def opsgenie_headers(key: str) -> dict[str, str]:
     return {"Authorization": f"GenieKey {key}"}
 
 
-def alertmanager_alert(event: ServiceEvent, keep: timedelta) -> dict[str, Any]:
+def alertmanager_alert(event: ServiceEvent, keep: timedelta, now: datetime) -> dict[str, Any]:
     """Return an alert of Alertmanager's API v2.
 
     Alertmanager takes an alert as over at `endsAt`. That of an open incident lies ahead, so that the incident stays
     open until a run ends it; it must not stay forever, because an evaluation that is removed ends nothing.
 
     Args:
-        event: Event to send; it must have a time.
+        event: Event to send.
         keep: Time after which an open incident is over if it is not sent again.
+        now: Present time, which is later than that of the event if the event is sent again.
     """
-    now = event.time or datetime.now(UTC)
-    since = min(event.since or now, now)
+    time = event.time or now
     keep = _TEST_LASTS if event.kind == "test" else keep
     labels = {
         "alertname": "RagAssay",
@@ -230,8 +230,8 @@ def alertmanager_alert(event: ServiceEvent, keep: timedelta) -> dict[str, Any]:
     return {
         "labels": labels,
         "annotations": {name: value for name, value in annotations.items() if value},
-        "startsAt": _iso(since),
-        "endsAt": _iso(now + keep if event.is_open else now),
+        "startsAt": _iso(min(event.since or time, time)),
+        "endsAt": _iso(now + keep if event.is_open else time),
         **({"generatorURL": event.link} if event.link else {}),
     }
 

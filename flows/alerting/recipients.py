@@ -229,10 +229,10 @@ class AlertmanagerRecipient:
 
     def send(self, alert: Alert) -> str:
         """Send all incidents, those that are still open too: Alertmanager forgets them when it restarts."""
-        keep = timedelta(days=self.settings.keep_days)
+        keep, now = timedelta(days=self.settings.keep_days), datetime.now(UTC)
         events = service_events(alert, with_continuing=True)
         # The end of a test would hide that it was open; it ends by itself.
-        alerts = [alertmanager_alert(each, keep) for each in events if each.is_open or each.kind != "test"]
+        alerts = [alertmanager_alert(each, keep, now) for each in events if each.is_open or each.kind != "test"]
         secret = "" if self.settings.authorization is None else read_secret(self.settings.authorization)
         requests = [(self.settings.alerts_url, alerts)] if alerts else []
         return _post_each(requests, {"Authorization": secret} if secret else {}, secret)

@@ -1,4 +1,4 @@
-"""What the Prefect server sends to services with incidents, checked against their schemas."""
+"""Messages of the Prefect server to services with incidents, checked against the schemas of these."""
 
 import json
 from collections.abc import Iterator, Mapping

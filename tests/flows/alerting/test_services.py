@@ -124,6 +124,19 @@ def test_incident_is_told_with_severity_cause_and_links(services: Services) -> N
     assert firing["generatorURL"] == "https://reports.example/run/comparison.html"
 
 
+def test_incident_that_is_told_again_stays_open_for_as_long_as_one_that_is_new(services: Services) -> None:
+    services.tell(incident("a", "continuing"), time=NOW - timedelta(days=34))
+    firing = services.receivers["alertmanager"].open["support/a"]
+    assert datetime.fromisoformat(firing["endsAt"]) >= NOW + timedelta(days=35)
+
+
+def test_missed_runs_are_over_when_a_run_tells_of_them(services: Services) -> None:
+    missed = incident("missed runs", "opened", kind="missed")
+    services.receivers["pagerduty"].open["support/missed runs"] = {}  # by the Prefect server
+    services.tell(missed, incident("a", "opened"))
+    assert services.open() == keys("a")
+
+
 def test_long_names_and_texts_are_accepted_and_end_what_they_opened(services: Services) -> None:
     name = "ü" * 600
     long = incident(f"gate:{name}", "opened", sentence="s" * 40_000)
