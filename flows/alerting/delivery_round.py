@@ -236,7 +236,8 @@ class DeliveryRound:
         rows: list[tuple[str, Alert]] = []
         remark = f"This is escalated: {reason}."
         for name in self._further:
-            untold = set(keys) - open_alerts(self.log.messages(self.name, [name])).keys()
+            known = open_alerts(self.log.messages(self.name, [name])).keys()
+            untold = set(keys) - (known & self._incidents.keys())  # what is not in the history ends by itself
             rows += [(name, replace(alert, remark=remark)) for alert in _choose(alerts, untold)]
         return bool(self._write(rows))
 
