@@ -18,8 +18,8 @@ from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from flows.alerting.delivery import Delivery
     from flows.alerting.incident_states import IncidentState
-    from flows.alerting.outbox import Delivery
     from flows.config.alert_options import AlertSettings
     from tasks.history.alert_log import AlertLog
     from tasks.history.operator_log import Silence

@@ -98,8 +98,8 @@ class MessageLog(HistoryDatabase):
         def work(connection: Connection) -> set[tuple[str, str]]:
             old = MESSAGES.c.ended < (at - _KEPT).timestamp()
             connection.execute(delete(MESSAGES).where(MESSAGES.c.name == name, old))
-            insertion = self.database.insert(MESSAGES).on_conflict_do_nothing()
-            return {key for key, row in rows.items() if connection.execute(insertion.values(row)).rowcount}
+            insertion = self.database.insert(MESSAGES).on_conflict_do_nothing().returning(MESSAGES.c.number)
+            return {key for key, row in rows.items() if connection.execute(insertion.values(row)).first() is not None}
 
         with self.translate_errors("written"):
             return self.database.write(work)

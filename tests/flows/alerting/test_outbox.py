@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -100,7 +101,7 @@ def test_the_wait_that_a_recipient_asks_for_is_honoured_within_the_time_of_a_run
     nights: Nights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(delivery.time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", pauses.append)
     nights.webhook.error = RecipientError("it replied with status 429", retry_after=7)
     nights.run("gate")
     assert pauses == [7.0] * (delivery.TRIES - 1)
@@ -204,6 +205,13 @@ def test_without_a_history_alerts_are_sent_at_once(nights: Nights, tmp_path: Pat
     assert titles_in_file(tmp_path) == ["evaluation support has failed its gate"]
 
 
+def test_a_message_of_a_later_release_stops_no_alert(nights: Nights) -> None:
+    nights.log.put("support", [("webhook", "1", {"outcome": "of a later release"})], "waiting", START)
+    assert nights.run("gate").undelivered == ()
+    assert (nights.webhook.take(), nights.email.take()) == ([("opened", "gate")], [("opened", "gate")])
+
+
+@pytest.mark.parametrize("nights", ["sqlite"], indirect=True)
 def test_a_history_of_an_earlier_release_gets_the_tables_it_lacks(nights: Nights) -> None:
     nights.run()
     with closing(sqlite3.connect(nights.history)) as connection:
