@@ -1,38 +1,152 @@
-"""`assay alert --test`: send a test message to the recipients of alerts, and show what came back."""
+"""`assay alert`: open incidents and who was told of them; acknowledge and silence them; test the recipients."""
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.options import Json
+from deployments.cli._support.options import ConfigFile, Json
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.doctor import PROBLEM
+from deployments.cli.history import Address, find_history, find_names
 from deployments.cli.run import set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from flows.alerting.outbox import Delivery
+    from flows.alerting.delivery import Delivery
+    from flows.alerting.incident_states import IncidentState
     from flows.config.alert_options import AlertSettings
+    from tasks.history.alert_log import AlertLog
+    from tasks.history.operator_log import Silence
+
+app = VerbGroup(help="Show, acknowledge and silence open incidents.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the evaluation.", show_default=False)]
+Time = Annotated[
+    str,
+    typer.Option(
+        "--until",
+        metavar="TIME",
+        help="End: a time such as 2026-11-22T06:00, in UTC unless it names its zone, or a length such as 4h or 1d12h.",
+    ),
+]
 
 
-def alert(
-    config: Annotated[
-        Path | None,
-        typer.Argument(metavar="CONFIG", help="Configuration file with [deploy.alerts].", show_default=False),
+@app.callback()
+def alert() -> None:
+    """Show, acknowledge and silence open incidents."""
+
+
+@app.command("list")
+def list_incidents(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the evaluation. Default: all.", show_default=False),
     ] = None,
-    test: Annotated[bool, typer.Option("--test", help="Send a test message to each recipient.")] = False,
+    history: Address = None,
+    config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Send a test alert, and show what came back."""
+    """Show open incidents: who was told, what was not delivered, who takes care of them, what is silenced."""
+    from flows.alerting.incident_states import incident_states  # noqa: PLC0415 loads the database driver
+
+    log, names = _open(history, config, name)
+    now = datetime.now(UTC)
+    maintenance = _maintenance(config, now)
+    silences = {each: [*maintenance, *log.silences(each, now)] for each in names}
+    states = {each: incident_states(log, each) for each in names}
+    if as_json:
+        found = [_content(each, states[each], silences[each]) for each in names]
+        stdout.print_json(json.dumps({"history": log.address, "evaluations": found}))
+        return
+    for each in names:
+        _print(each, states[each], silences[each], now)
+    if not any(states.values()):
+        stdout.print("no incident is open", soft_wrap=True)
+
+
+@app.command("acknowledge")
+def acknowledge(
+    name: Name,
+    key: Annotated[
+        str | None,
+        typer.Argument(metavar="KEY", help="Key of the incident. Default: all open ones.", show_default=False),
+    ] = None,
+    by: Annotated[str, typer.Option("--by", metavar="WHO", help="Who takes care of it.")] = "",
+    history: Address = None,
+    config: ConfigFile = None,
+) -> None:
+    """Note who takes care of an incident, so that it is not escalated."""
+    from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.history.operator_log import Acknowledgement  # noqa: PLC0415 loads the database driver
+
+    log, _ = _open(history, config, name)
+    incidents = log.open_incidents(name)
+    known = [each.key for each in incidents]
+    if key is not None and key not in known:
+        near = suggest_names(key, known) or known
+        raise ConfigError(f"{name} has no open incident {key!r}, but {', '.join(near) or 'none'}")
+    chosen = [each for each in incidents if key in (None, each.key)]
+    log.acknowledge([each.incident_id for each in chosen], Acknowledgement(datetime.now(UTC), by))
+    for each in chosen:
+        stdout.print(f"acknowledged {each.key}: {each.sentence}", markup=False, soft_wrap=True)
+    if not chosen:
+        stdout.print(f"{name} has no open incident", markup=False, soft_wrap=True)
+
+
+@app.command("silence")
+def silence(
+    name: Name,
+    until: Time,
+    begins: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="TIME", help="Beginning, a time as for --until. Default: now.", show_default=False
+        ),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, for those who ask.")] = "",
+    history: Address = None,
+    config: ConfigFile = None,
+) -> None:
+    """Send no messages about an evaluation for a while; what is still open then is told after it."""
+    from tasks.history.operator_log import Silence  # noqa: PLC0415 loads the database driver
+
+    log, _ = _open(history, config, name)
+    now = datetime.now(UTC)
+    start = now if begins is None else _parse_time("--from", begins, now)
+    end = _parse_time("--until", until, start)
+    if end <= max(start, now):
+        raise ConfigError(
+            f"the silence would end on {_show(end)}, before it begins or in the past: set a later --until"
+        )
+    log.silence(name, Silence(start, end, reason))
+    stdout.print(f"no messages about {name} from {_show(start)} to {_show(end)}", markup=False, soft_wrap=True)
+
+
+@app.command("unsilence")
+def unsilence(name: Name, history: Address = None, config: ConfigFile = None) -> None:
+    """End all silences of an evaluation, also those that have not begun."""
+    log, _ = _open(history, config, name)
+    count = log.end_silences(name, datetime.now(UTC))
+    stdout.print(f"ended {count} {'silence' if count == 1 else 'silences'} of {name}", markup=False, soft_wrap=True)
+
+
+@app.command("test")
+def send_test_messages(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="Configuration file with [deploy.alerts].", show_default=False)
+    ],
+    as_json: Json = False,
+) -> None:
+    """Send a test message to each recipient, and show what came back."""
     from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
 
     settings = load_config(config).deploy.alerts
-    if not test:
-        raise ConfigError("alerts are sent by runs; `assay alert --test CONFIG` sends a test message to each recipient")
     set_log_levels(verbose=False)
     deliveries = _send(settings)
     if as_json:
@@ -50,12 +164,92 @@ def alert(
         raise typer.Exit(PROBLEM)
 
 
+def _open(history: str | None, config: Path | None, name: str | None) -> "tuple[AlertLog, list[str]]":
+    """Return the history, and the evaluations that are meant, which it must know."""
+    from tasks.history.alert_log import AlertLog  # noqa: PLC0415 loads the database driver
+    from tasks.history.catalogue import Catalogue  # noqa: PLC0415
+
+    address = find_history(history, config)
+    return AlertLog(address), find_names(Catalogue(address), name)
+
+
+def _maintenance(config: Path | None, now: datetime) -> "list[Silence]":
+    """Return the period of maintenance in a configuration that holds now, if there is one."""
+    from flows.alerting.silencing import standing_silence  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.loading import load_config  # noqa: PLC0415
+
+    windows = () if config is None else load_config(config).deploy.alerts.maintenance
+    found = standing_silence([], windows, now)
+    return [] if found is None else [found]
+
+
+def _parse_time(option: str, text: str, start: datetime) -> datetime:
+    """Return a time, which may be a length from another one."""
+    from flows.config.intervals import parse_interval  # noqa: PLC0415 keeps `assay --help` quick
+
+    try:
+        return start + parse_interval(text)
+    except ValueError:
+        pass
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(
+            f"{option} must be a time such as 2026-11-22T06:00, or a length such as 4h or 1d12h, got {text!r}"
+        ) from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _content(name: str, states: "list[IncidentState]", silences: "list[Silence]") -> dict[str, Any]:
+    incidents = [
+        {
+            "key": each.incident.key,
+            "kind": each.incident.kind,
+            "sentence": each.incident.sentence,
+            "since": _iso(each.incident.opened),
+            "told": each.told,
+            "undelivered": each.waiting,
+            "silenced": each.silenced,
+            "acknowledged": each.acknowledgement
+            and {"by": each.acknowledgement.person, "time": _iso(each.acknowledgement.time)},
+        }
+        for each in states
+    ]
+    periods = [{"begins": _iso(each.begins), "ends": _iso(each.ends), "reason": each.reason} for each in silences]
+    return {"name": name, "incidents": incidents, "silences": periods}
+
+
+def _print(name: str, states: "list[IncidentState]", silences: "list[Silence]", now: datetime) -> None:
+    if not states and not silences:
+        return
+    stdout.print(name, style="bold", markup=False, soft_wrap=True)
+    for each in silences:
+        begins = "" if each.begins <= now else f"from {_show(each.begins)} "
+        reason = f": {each.reason}" if each.reason else ""
+        stdout.print(f"  silenced {begins}until {_show(each.ends)}{reason}", markup=False, soft_wrap=True)
+    for state in states:
+        incident = state.incident
+        line = f"  {incident.key}, since {_show(incident.opened)}: {incident.sentence}"
+        stdout.print(line, style="red", markup=False, soft_wrap=True)
+        for sentence in state.sentences:
+            stdout.print(f"    {sentence}", markup=False, soft_wrap=True)
+
+
+def _show(time: datetime) -> str:
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat(timespec="seconds")
+
+
 def _send(settings: "AlertSettings") -> "tuple[Delivery, ...]":
     """Send the message; a Prefect server is needed only for blocks."""
     from flows.config.references import find_references  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
-    if settings.block is None and not any(each.startswith("block:") for each in find_references(settings)):
+    blocks = [settings.block, settings.escalation and settings.escalation.block]
+    if not any(blocks) and not any(each.startswith("block:") for each in find_references(settings)):
         from flows.alerting.outbox import send_test  # noqa: PLC0415 loads Prefect
 
         return send_test(settings)

@@ -81,12 +81,12 @@ def history(
         raise ConfigError("--open opens the page: name its file with --page, or serve it with --serve")
     if serve and (page is not None or as_json):
         raise ConfigError("--serve shows the pages in a browser: leave --page and --json out")
-    catalogue = Catalogue(_address(history, config))
+    catalogue = Catalogue(find_history(history, config))
     if rebuild:
         _rebuild(catalogue, rebuild, as_json)
         if name is None and page is None and not serve:
             return
-    names = _names(catalogue, name)
+    names = find_names(catalogue, name)
     if serve:
         _serve(catalogue, name, port, last, show)
         return
@@ -102,7 +102,7 @@ def history(
         _print_runs(catalogue, names[0], last or _SHOWN, metrics)
 
 
-def _address(history: str | None, config: Path | None) -> str | None:
+def find_history(history: str | None, config: Path | None) -> str | None:
     """Return the address of the history: as given, or as in the configuration."""
     from flows.config.history_options import check_history  # noqa: PLC0415 keeps `assay --help` quick
     from flows.config.loading import load_config, refuse_renamed_variables  # noqa: PLC0415
@@ -125,7 +125,7 @@ def _rebuild(catalogue: "Catalogue", folders: list[Path], as_json: bool) -> None
     stdout.print(f"recorded {report.recorded} runs{skipped_text}: {catalogue.address}", markup=False, soft_wrap=True)
 
 
-def _names(catalogue: "Catalogue", name: str | None) -> list[str]:
+def find_names(catalogue: "Catalogue", name: str | None) -> list[str]:
     """Return the evaluations to show.
 
     Raises:

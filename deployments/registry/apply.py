@@ -271,12 +271,13 @@ def _watch(
         yield from remove_recipients(client, deployed.name)
         return
     deployment_id, pool = place
-    recipients, changes = apply_recipients(client, deployed.name, config.deploy.alerts)
+    evaluation = evaluation_name(deployed.parameters["config"].get("name"), "", config.source)
+    recipients, changes = apply_recipients(client, deployed.name, evaluation, config.deploy.alerts)
     yield from changes
     watched = WatchedDeployment(
         id=deployment_id,
         name=deployed.name,
-        evaluation=evaluation_name(deployed.parameters["config"].get("name"), "", config.source),
+        evaluation=evaluation,
         pool=pool,
         gaps=find_gaps(deployed.schedule),
         patience=timedelta(minutes=config.deploy.late_minutes),

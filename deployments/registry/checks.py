@@ -7,8 +7,10 @@ from pathlib import Path
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.exceptions import ObjectNotFound
 
+from deployments.registry.schedules import parse_schedule
 from deployments.registry.specs import build_specs
 from flows.alerting.recipients import recipients_of
+from flows.config.alert_options import MaintenanceWindow, RecipientOptions
 from flows.config.references import find_references
 from flows.config.run_config import RunConfig
 from flows.execution.run_checks import RunCheck
@@ -49,9 +51,12 @@ def deployment_checks(config: RunConfig, *, is_here: bool) -> Iterator[RunCheck]
         yield RunCheck("gate", lambda: _check_gate(config), "correct the gate, or `metrics`")
     if not is_here:
         return
-    for each in recipients_of(settings.alerts):
-        advice = f"correct deploy.alerts.{each.name}, or set the variable that it names"
-        yield RunCheck(f"alerts: {each.name}", each.check, advice)
+    yield from _check_recipients(settings.alerts, "alerts")
+    if settings.alerts.escalation is not None:
+        yield from _check_recipients(settings.alerts.escalation, "alerts.escalation")
+    for window in settings.alerts.maintenance:
+        advice = "correct deploy.alerts.maintenance"
+        yield RunCheck("maintenance", partial(_check_window, window), advice)
     yield RunCheck("baselines", lambda: _check_baselines(settings.baselines), "correct deploy.baselines")
 
 
@@ -105,6 +110,17 @@ def _check_gate(config: RunConfig) -> str:
     requests = config.requests() or default_suite(tuple(COLUMNS))  # without metrics, the data decides
     check_metric_names(gate, [each.key for each in requests])
     return f"rules about {', '.join(gate.metric_names) or 'all metrics'}"
+
+
+def _check_recipients(options: RecipientOptions, table: str) -> Iterator[RunCheck]:
+    for each in recipients_of(options):
+        advice = f"correct deploy.{table}.{each.name}, or set the variable that it names"
+        yield RunCheck(f"{table}: {each.name}", each.check, advice)
+
+
+def _check_window(window: MaintenanceWindow) -> str:
+    parse_schedule(window.cron, window.timezone)
+    return f"{window.cron} ({window.timezone}), for {window.hours:g} hours"
 
 
 def _check_baselines(root: str | None) -> str:

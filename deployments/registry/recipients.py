@@ -2,12 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from prefect.blocks.core import Block
-from prefect.blocks.notifications import SlackWebhook
+from prefect.blocks.notifications import CustomWebhookNotificationBlock, SlackWebhook
 from prefect.blocks.webhook import Webhook
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.exceptions import ObjectNotFound
@@ -15,54 +17,77 @@ from prefect.types import SecretDict
 from pydantic import SecretStr
 
 from deployments.registry.changes import AppliedChanges, Change
+from deployments.registry.server_services import JSON, AlertmanagerService, OpsgenieService, PagerDutyService
 from deployments.registry.watch import Recipients
-from flows.config.alert_options import AlertSettings, EmailSettings
+from flows.alerting.recipients import EmailRecipient, FileRecipient, WebhookRecipient, recipients_of
+from flows.config.alert_options import AlertSettings
 from metric_core.errors import AssayError
 from tasks.runtime.credentials import read_secret
 from tasks.runtime.smtp import SmtpServer
 
 KIND = "block"
-_JSON = {"Content-Type": "application/json"}
-_CHANNELS = ("webhook", "email")
-_SLUGS = {"webhook": "webhook", "email": "slack-webhook"}
+_HELD = ("url", "headers", "json_data", "secrets")
+"""Fields of blocks that hold options of users."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Channel:
+    """A kind of recipient that the server can send to.
+
+    Args:
+        kinds: Kinds of its blocks, by what is added to its name.
+        make: Function of the recipient and the name of the evaluation that returns the blocks.
+        join: Function of the recipient and the ids of its blocks that returns it as the server knows it.
+    """
+
+    kinds: Mapping[str, type[Block]]
+    make: Callable[[Any, str], Mapping[str, Block]]
+    join: Callable[[Any, Mapping[str, UUID]], Recipients]
 
 
 def apply_recipients(
-    client: SyncPrefectClient, deployment: str, alerts: AlertSettings
+    client: SyncPrefectClient, deployment: str, evaluation: str, alerts: AlertSettings
 ) -> tuple[Recipients, list[AppliedChanges]]:
     """Create, update or delete the blocks by which the server sends alerts about a deployment.
 
     Args:
         client: Client of the server.
         deployment: Name of the deployment.
+        evaluation: Name of the evaluation.
         alerts: Recipients of alerts.
 
     Returns:
         The recipients that the server can send to, and the changes; a change of the kind "unreported" says which
         recipient it cannot send to, and why.
     """
-    wanted: dict[str, Block] = {}
     done: list[AppliedChanges] = []
-    for channel, make in _makers(alerts).items():
+    joined: list[Recipients] = []
+    kept: list[str] = []
+    chosen = {each.name: each for each in recipients_of(alerts)}
+    for name in [name for name in _CHANNELS if name in chosen]:
+        channel, recipient = _CHANNELS[name], chosen[name]
         try:
-            wanted[channel] = make()
+            blocks = channel.make(recipient, evaluation)
         except AssayError as error:
-            done.append(_unreported(deployment, f"the {channel} gets no message about runs that are missing: {error}"))
-    webhooks: list[UUID] = []
-    notifications: list[UUID] = []
-    for channel, block in wanted.items():
-        change = _save(client, block_name(deployment, channel), block)
-        done.append(AppliedChanges(KIND, f"{_SLUGS[channel]}/{block_name(deployment, channel)}", change))
-        found = client.read_block_document_by_name(block_name(deployment, channel), _SLUGS[channel])
-        (webhooks if channel == "webhook" else notifications).append(found.id)
-    done += remove_recipients(client, deployment, without=wanted)
+            done.append(_unreported(deployment, f"the {name} gets no message about runs that are missing: {error}"))
+            continue
+        ids: dict[str, UUID] = {}
+        for suffix, block in blocks.items():
+            saved, slug = block_name(deployment, f"{name}{suffix}"), block.get_block_type_slug()
+            change = _save(client, saved, block)
+            done.append(AppliedChanges(KIND, f"{slug}/{saved}", change))
+            ids[suffix] = client.read_block_document_by_name(saved, slug).id
+        joined.append(channel.join(recipient, ids))
+        kept.append(name)
+    done += remove_recipients(client, deployment, without=kept)
     if alerts.block is not None:
         kind, _, name = alerts.block.partition("/")
-        notifications.append(client.read_block_document_by_name(name, kind, include_secrets=False).id)
-    if not (alerts.webhook or alerts.email or alerts.block):
-        advice = "set webhook, email or block in [deploy.alerts]; the server cannot write to a file of a worker"
+        found = client.read_block_document_by_name(name, kind, include_secrets=False)
+        joined.append(Recipients(notifications=(found.id,)))
+    if not chosen.keys() - {FileRecipient.name}:
+        advice = "set a recipient in [deploy.alerts] that is no file: the server cannot write to a file of a worker"
         done.append(_unreported(deployment, f"nobody gets a message about runs that are missing: {advice}"))
-    return Recipients(tuple(webhooks), tuple(notifications)), done
+    return Recipients.union(joined), done
 
 
 def remove_recipients(
@@ -73,20 +98,23 @@ def remove_recipients(
     Args:
         client: Client of the server.
         deployment: Name of the deployment.
-        without: Channels whose blocks stay.
+        without: Recipients whose blocks stay.
         dry_run: If true, delete nothing.
     """
-    for channel in _CHANNELS:
+    for channel, suffix in [(name, suffix) for name in _CHANNELS for suffix in _CHANNELS[name].kinds]:
         if channel in without:
             continue
-        name = block_name(deployment, channel)
+        name, slug = (
+            block_name(deployment, f"{channel}{suffix}"),
+            _CHANNELS[channel].kinds[suffix].get_block_type_slug(),
+        )
         try:
-            found = client.read_block_document_by_name(name, _SLUGS[channel], include_secrets=False)
+            found = client.read_block_document_by_name(name, slug, include_secrets=False)
         except ObjectNotFound:
             continue
         if not dry_run:
             client.delete_block_document(found.id)
-        yield AppliedChanges(KIND, f"{_SLUGS[channel]}/{name}", Change.REMOVED)
+        yield AppliedChanges(KIND, f"{slug}/{name}", Change.REMOVED)
 
 
 def block_name(deployment: str, channel: str) -> str:
@@ -101,19 +129,42 @@ def block_name(deployment: str, channel: str) -> str:
     return f"rag-assay-{slug}-{channel}"
 
 
-def _makers(alerts: AlertSettings) -> dict[str, Callable[[], Block]]:
-    makers: dict[str, Callable[[], Block]] = {}
-    if (webhook := alerts.webhook) is not None:
-        makers["webhook"] = lambda: Webhook(url=SecretStr(read_secret(webhook)), headers=SecretDict(_JSON))
-    if (email := alerts.email) is not None:
-        makers["email"] = lambda: _email_block(email)
-    return makers
+def _webhook(recipient: WebhookRecipient) -> Block:
+    return Webhook(url=SecretStr(read_secret(recipient.reference)), headers=SecretDict(JSON))
 
 
-def _email_block(email: EmailSettings) -> Block:
+def _mailbox(recipient: EmailRecipient) -> Block:
     """Return a block that sends e-mail: Prefect has none for SMTP, but this one takes any URL of Apprise."""
+    email = recipient.settings
     server = SmtpServer.from_url(read_secret(email.server))
     return SlackWebhook(url=SecretStr(server.apprise_url(email.sender, email.to)))
+
+
+_CUSTOM = CustomWebhookNotificationBlock
+_CHANNELS: Mapping[str, _Channel] = {
+    "webhook": _Channel(
+        {"": Webhook}, lambda each, _: {"": _webhook(each)}, lambda _, ids: Recipients(webhooks=(ids[""],))
+    ),
+    "email": _Channel(
+        {"": SlackWebhook}, lambda each, _: {"": _mailbox(each)}, lambda _, ids: Recipients(notifications=(ids[""],))
+    ),
+    "pagerduty": _Channel(
+        {"": _CUSTOM, "-end": _CUSTOM},
+        PagerDutyService.blocks,
+        lambda _, ids: Recipients(services=(PagerDutyService(ids[""], ids["-end"]),)),
+    ),
+    "opsgenie": _Channel(
+        {"": Webhook, "-end": _CUSTOM},
+        OpsgenieService.blocks,
+        lambda _, ids: Recipients(services=(OpsgenieService(ids[""], ids["-end"]),)),
+    ),
+    "alertmanager": _Channel(
+        {"": Webhook},
+        AlertmanagerService.blocks,
+        lambda each, ids: Recipients(services=(AlertmanagerService(ids[""], timedelta(days=each.settings.keep_days)),)),
+    ),
+}
+"""Name of a recipient -> how the server sends to it. A notification block is on the server already; a file is not."""
 
 
 def _save(client: SyncPrefectClient, name: str, block: Block) -> Change:
@@ -133,10 +184,11 @@ def _save(client: SyncPrefectClient, name: str, block: Block) -> Change:
 
 def _content(block: Block) -> dict[str, Any]:
     """Return what a block holds, with its secrets."""
-    if isinstance(block, Webhook):
-        return {"url": block.url.get_secret_value(), "headers": block.headers.get_secret_value()}
-    assert isinstance(block, SlackWebhook)  # noqa: S101 the other kind of block made here
-    return {"url": block.url.get_secret_value()}
+    content = {name: getattr(block, name) for name in _HELD if hasattr(block, name)}
+    return {
+        name: each.get_secret_value() if isinstance(each, SecretStr | SecretDict) else each
+        for name, each in content.items()
+    }
 
 
 def _unreported(deployment: str, reason: str) -> AppliedChanges:

@@ -16,11 +16,10 @@ Prefect handles the events of a run that was scheduled less than five minutes ah
 follow one that it never sends: reports about runs that are due right after deploying can come that much later.
 """
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, Protocol, Self
 from uuid import UUID
 
 from prefect.events.actions import ActionTypes, CallWebhook, SendNotification
@@ -28,9 +27,15 @@ from prefect.events.schemas.automations import AutomationCore, EventTrigger, Pos
 from prefect.events.schemas.events import Event
 
 from deployments.registry.schedules import Gaps
+from deployments.registry.templates import Field, json_template, literal
+from flows.alerting.alert import Alert, AlertIncident
+from flows.monitoring.missed_runs import KEY as MISSED
 
 WATCHED = "rag.deployment.watched"
 """The event that a deployment is watched from now on."""
+
+UNREPORTED = "error: not reported"
+"""Key of the incident that a run failed before it could report."""
 
 _RUN = "prefect.flow-run."
 _STARTED = f"{_RUN}Running"
@@ -81,11 +86,13 @@ class Report:
 
     Args:
         kind: Kind of the problem.
+        key: Key of the incident among those of the evaluation: the run that comes next ends the incident by it.
         title: The message in one line.
         text: Advice on how to solve it.
     """
 
     kind: str
+    key: str
     title: str
     text: str
 
@@ -97,10 +104,19 @@ class Recipients:
     Args:
         webhooks: Ids of webhook blocks.
         notifications: Ids of notification blocks.
+        services: Services that keep incidents, and so are told of their ends, too.
     """
 
     webhooks: tuple[UUID, ...] = ()
     notifications: tuple[UUID, ...] = ()
+    services: tuple["WatchingService", ...] = ()
+
+    @classmethod
+    def union(cls, parts: Iterable[Self]) -> Self:
+        """Return all recipients of some."""
+        names = ("webhooks", "notifications", "services")
+        found = list(parts)
+        return cls(**{name: tuple(each for part in found for each in getattr(part, name)) for name in names})
 
     def actions(self, deployment: WatchedDeployment, report: Report) -> list[ActionTypes]:
         """Return the actions that send a report to all recipients."""
@@ -110,7 +126,23 @@ class Recipients:
             SendNotification(block_document_id=each, subject=report.title, body=f"{report.title}\n{report.text}")
             for each in self.notifications
         ]
-        return [*calls, *notes]
+        return [*calls, *notes, *(each.opening(deployment, report) for each in self.services)]
+
+    def endings(self, deployment: WatchedDeployment, report: Report) -> list[ActionTypes]:
+        """Return the actions that tell services that what a report was about is over."""
+        return [each.ending(deployment, report) for each in self.services]
+
+
+class WatchingService(Protocol):
+    """A service that keeps incidents by their keys."""
+
+    def opening(self, deployment: WatchedDeployment, report: Report) -> ActionTypes:
+        """Return the action that opens the incident of a report."""
+        ...
+
+    def ending(self, deployment: WatchedDeployment, report: Report) -> ActionTypes:
+        """Return the action that ends it."""
+        ...
 
 
 def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Recipients) -> Iterator[AutomationCore]:
@@ -122,16 +154,29 @@ def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Re
         recipients: Recipients of the reports; without one, nothing is reported.
     """
     for report, trigger in _watches(deployment):
-        actions = recipients.actions(deployment, report)
-        if actions:
-            yield AutomationCore(
-                name=f"{prefix}: {report.kind}",
-                description="Report a scheduled run of rag-assay that cannot report itself.",
-                enabled=True,
-                trigger=trigger,
-                actions=[*actions],
-                owner_resource=deployment.resource,
-            )
+        told = (
+            (report.kind, "Report a scheduled run of rag-assay that cannot report itself.", trigger),
+            (f"{report.kind} over", "Tell services that this is over.", _over(deployment, report, trigger)),
+        )
+        actions = (recipients.actions(deployment, report), recipients.endings(deployment, report))
+        for (kind, description, when), then in zip(told, actions, strict=True):
+            if then:
+                yield AutomationCore(
+                    name=f"{prefix}: {kind}",
+                    description=description,
+                    enabled=True,
+                    trigger=when,
+                    actions=[*then],
+                    owner_resource=deployment.resource,
+                )
+
+
+def _over(deployment: WatchedDeployment, report: Report, trigger: EventTrigger | SequenceTrigger) -> SequenceTrigger:
+    """Return a trigger that fires once the problem that another finds is over."""
+    problem = trigger.triggers[-1] if isinstance(trigger, SequenceTrigger) else trigger
+    ends = {"stuck": _ENDS, "failed": _REPORTED_ENDS}.get(report.kind)
+    expected = (_STARTED,) if ends is None else tuple(f"{_RUN}{end}" for end in ends)
+    return SequenceTrigger(triggers=[problem, _seen(deployment, expected)], within=None)
 
 
 def watched_event(deployment: WatchedDeployment) -> Event:
@@ -150,12 +195,13 @@ def watched_event(deployment: WatchedDeployment) -> Event:
 def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigger | SequenceTrigger]]:
     """Yield the problems of a deployment's runs, each with the trigger that finds it."""
     patience = max(deployment.patience, _LEAST)
-    evaluation, waited = _literal(deployment.evaluation), describe(patience)
+    evaluation, waited = literal(deployment.evaluation), describe(patience)
     start = f"prefect worker start --pool {deployment.pool}"
     once = "There is no further message until a run has started."
     yield (
         Report(
             kind="late",
+            key=MISSED,
             title=f"evaluation {evaluation} has not run: {_DUE} "
             "{% if event.resource['prefect.state-name'] == 'Crashed' %}crashed and was not resumed"
             "{% else %}has not started{% endif %}",
@@ -176,6 +222,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
     yield (
         Report(
             kind="missing",
+            key=MISSED,
             title=f"evaluation {evaluation} has not run: no run was due for {describe(longest)}",
             text=f"The deployment {deployment.name} or its schedule is paused or removed, or the scheduler of the "
             f"Prefect server is down. {once}",
@@ -186,6 +233,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
     yield (
         Report(
             kind="stuck",
+            key="stuck",
             title=f"evaluation {evaluation} has not finished: {_DUE} has been running for {describe(period)}",
             text="The next run was due, and waits for it. Look at its log; end it with prefect flow-run cancel "
             "{{ event.resource.id | replace('prefect.flow-run.', '') }} if it does nothing.",
@@ -201,6 +249,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
     yield (
         Report(
             kind="failed",
+            key=UNREPORTED,
             title=f"evaluation {evaluation} could not be finished: {_DUE} failed before it could report",
             text="The log of the flow run {{ event.resource.name }} says why: prefect flow-run logs "
             "{{ event.resource.id | replace('prefect.flow-run.', '') }}. There is no further message until a run has "
@@ -272,36 +321,40 @@ def _related(deployment: WatchedDeployment) -> dict[str, Any]:
 
 def _payload(deployment: WatchedDeployment, report: Report) -> str:
     """Return a template of the JSON that alerts of runs have too."""
-    fixed: dict[str, Any] = {
-        "name": deployment.evaluation,
-        "index": "",
-        "version": "",
+    title, text = Field.TITLE.mark, Field.TEXT.mark
+    alert = Alert(
+        name=deployment.evaluation,
+        outcome="error",
+        incidents=(
+            AlertIncident(
+                key=incident_key(deployment, report),
+                kind=incident_kind(report),
+                change="opened",
+                sentence=title,
+                since=datetime.now(UTC),
+            ),
+        ),
+        flow_run=Field.FLOW_RUN.mark,
+    )
+    content = {
+        **alert.content,
+        "id": f"{Field.ID.mark} {report.kind}",
+        "title": title,
+        "text": f"{title}\n{text}",
         "outcome": "missed",
         "kind": report.kind,
-        "recovered": [],
-        "continuing": [],
-        "baseline": None,
-        "folder": None,
-        "report": None,
+        "worse": [text],
+        "time": Field.TIME.mark,
     }
-    constants = ", ".join(f"{json.dumps(name)}: {_json(value)}" for name, value in fixed.items())
-    return (
-        f"{{% set title %}}{report.title}{{% endset %}}{{% set text %}}{report.text}{{% endset %}}"
-        '{"title": {{ title | tojson }}, "text": {{ (title ~ "\\n" ~ text) | tojson }}, '
-        '"worse": [{{ text | tojson }}], '
-        '"flow_run": {{ (event.resource.id | replace("prefect.flow-run.", "")) | tojson }}, '
-        f"{constants}}}"
-    )
+    content["incidents"][0]["since"] = Field.TIME.mark
+    return json_template(content, title=report.title, text=report.text)
 
 
-def _json(value: Any) -> str:
-    return _literal(json.dumps(value)) if isinstance(value, str) else json.dumps(value)
+def incident_key(deployment: WatchedDeployment, report: Report) -> str:
+    """Return the key of the incident of a report among those of all evaluations."""
+    return f"{deployment.evaluation}/{report.key}"
 
 
-def _literal(text: str) -> str:
-    """Return a template that renders as a text which people chose, whatever is in it.
-
-    >>> _literal("plain"), _literal("{{ 7 * 7 }}")
-    ('plain', '{{ "{{ 7 * 7 }}" }}')
-    """
-    return text if not {"{", "}", "%", "#"} & set(text) else f"{{{{ {json.dumps(text, ensure_ascii=False)} }}}}"
+def incident_kind(report: Report) -> Literal["missed", "error"]:
+    """Return the kind of the incident of a report, as runs have it."""
+    return "missed" if report.key == MISSED else "error"

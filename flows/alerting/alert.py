@@ -168,6 +168,7 @@ class Alert:
             **{name: value for name, value in asdict(self).items() if name != "notes"},
             "time": self.time.isoformat(timespec="seconds"),
             "incidents": [incident.content for incident in self.incidents],
+            "links": {**self.links},
             **self._lists,
         }
 

@@ -50,7 +50,7 @@ class DeliveryRound:
     Args:
         log: The history.
         name: Name of the evaluation.
-        settings: Recipients.
+        settings: Options that name the recipients.
         alert: Alert of the run; None without one.
         now: Present time.
     """
@@ -98,7 +98,7 @@ class DeliveryRound:
         if self._escalate_undelivered():
             self._send_all(self._further, time.monotonic() + delivery.RUN_SECONDS / 2)
         self._renew()
-        found = [each.sentence for each in self.log.undelivered(self.name)]
+        found = [each.sentence for each in self.log.find_undelivered(self.name)]
         oldest = self.now - timedelta(days=WAITING_DAYS)
         for each in self.log.give_up(self.name, before=oldest, most=WAITING_MESSAGES, at=self.now):
             delivery.write_to_file(read_alert(each.content))
@@ -225,7 +225,7 @@ class DeliveryRound:
 
     def _escalate_undelivered(self) -> bool:
         """Write messages about what recipients have not accepted, and return whether there are any."""
-        found = [each.sentence for each in self.log.undelivered(self.name) if each.recipient in self._own]
+        found = [each.sentence for each in self.log.find_undelivered(self.name) if each.recipient in self._own]
         if not found or self.settings.escalation is None:
             return False
         waiting = open_alerts(self.log.messages(self.name, self._own, state="waiting"))
@@ -235,7 +235,8 @@ class DeliveryRound:
         rows: list[tuple[str, Alert]] = []
         remark = f"This is escalated: {reason}."
         for name in self._further:
-            untold = set(keys) - open_alerts(self.log.messages(self.name, [name])).keys()
+            known = open_alerts(self.log.messages(self.name, [name])).keys()
+            untold = set(keys) - (known & self._incidents.keys())  # what is not in the history ends by itself
             rows += [(name, replace(alert, remark=remark)) for alert in _choose(alerts, untold)]
         return bool(self._write(rows))
 

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from flows.alerting.alert import Alert
+from metric_core.errors import AssayError
 from tasks.history.message_log import Message
 
 _ALERT = TypeAdapter(Alert)
@@ -19,8 +20,18 @@ def write_alert(alert: Alert) -> dict[str, Any]:
 
 
 def read_alert(content: Mapping[str, Any]) -> Alert:
-    """Return the alert that `write_alert` has written."""
-    return _ALERT.validate_python(content)
+    """Return the alert that `write_alert` has written.
+
+    Raises:
+        AssayError: A later release has written it.
+    """
+    try:
+        return _ALERT.validate_python(content)
+    except ValidationError as error:
+        raise AssayError(
+            f"a message in the history cannot be read: {error.error_count()} fields are not as this rag-assay writes "
+            "them. Use the same release on all machines that share the history."
+        ) from error
 
 
 def keys_of(alert: Alert | None, change: str) -> set[str]:

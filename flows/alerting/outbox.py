@@ -32,7 +32,7 @@ EVENT = "rag.index.alert"
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of the messages about an evaluation.
+    """The state of the messages about an evaluation after a delivery.
 
     Args:
         is_received: True if a recipient accepted the alert, if the history keeps it until one does, or if there is no

@@ -3,20 +3,37 @@
 import json
 import re
 import smtplib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast
+from urllib.parse import quote
 
 import httpx
 from prefect.blocks.abstract import NotificationBlock, NotificationError
 from prefect.blocks.core import Block
 
 from flows.alerting.alert import Alert
-from flows.config.alert_options import EmailSettings, RecipientOptions
+from flows.alerting.formats import (
+    ServiceEvent,
+    alertmanager_alert,
+    opsgenie_alert,
+    opsgenie_alias,
+    opsgenie_closing,
+    opsgenie_headers,
+    pagerduty_event,
+    service_events,
+)
+from flows.config.alert_options import (
+    AlertmanagerSettings,
+    EmailSettings,
+    OpsgenieSettings,
+    PagerDutySettings,
+    RecipientOptions,
+)
 from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
@@ -89,7 +106,8 @@ class WebhookRecipient:
 
     def send(self, alert: Alert) -> str:
         """Post an alert."""
-        return post(read_secret(self.reference), alert.content)
+        with _client() as client:
+            return _post(client, read_secret(self.reference), alert.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +168,77 @@ class EmailRecipient:
 
 
 @dataclass(frozen=True, slots=True)
+class PagerDutyRecipient:
+    """A service of PagerDuty."""
+
+    settings: PagerDutySettings
+    name: ClassVar[str] = "pagerduty"
+    renews: ClassVar[bool] = False
+
+    def check(self) -> str:
+        """Check that the variable of the key is set."""
+        check_variable(self.settings.routing_key)
+        return self.settings.url
+
+    def send(self, alert: Alert) -> str:
+        """Send an event for each incident that opened or ended."""
+        key = read_secret(self.settings.routing_key)
+        events = (pagerduty_event(each, key) for each in service_events(alert))
+        return _post_each(((self.settings.url, event) for event in events), {}, key)
+
+
+@dataclass(frozen=True, slots=True)
+class OpsgenieRecipient:
+    """Opsgenie, or a service with its Alert API."""
+
+    settings: OpsgenieSettings
+    name: ClassVar[str] = "opsgenie"
+    renews: ClassVar[bool] = False
+
+    def check(self) -> str:
+        """Check that the variable of the key is set."""
+        check_variable(self.settings.key)
+        return self.settings.url
+
+    def send(self, alert: Alert) -> str:
+        """Create an alert for each incident that opened, and close those of incidents that are over."""
+        key = read_secret(self.settings.key)
+        requests = (self._request(each) for each in service_events(alert))
+        return _post_each(requests, opsgenie_headers(key), key)
+
+    def _request(self, event: ServiceEvent) -> tuple[str, dict[str, Any]]:
+        if event.is_open:
+            return self.settings.url, opsgenie_alert(event)
+        alias = quote(opsgenie_alias(event.key), safe="")
+        return f"{self.settings.url}/{alias}/close?identifierType=alias", opsgenie_closing(event.text)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertmanagerRecipient:
+    """Alertmanager, or a service with its API."""
+
+    settings: AlertmanagerSettings
+    name: ClassVar[str] = "alertmanager"
+    renews: ClassVar[bool] = True
+
+    def check(self) -> str:
+        """Check that the variable of the header is set, if there is one."""
+        if self.settings.authorization is not None:
+            check_variable(self.settings.authorization)
+        return self.settings.alerts_url
+
+    def send(self, alert: Alert) -> str:
+        """Send all incidents, those that are still open too: Alertmanager forgets them when it restarts."""
+        keep, now = timedelta(days=self.settings.keep_days), datetime.now(UTC)
+        events = service_events(alert, with_continuing=True)
+        # The end of a test would hide that it was open; it ends by itself.
+        alerts = [alertmanager_alert(each, keep, now) for each in events if each.is_open or each.kind != "test"]
+        secret = "" if self.settings.authorization is None else read_secret(self.settings.authorization)
+        requests = [(self.settings.alerts_url, alerts)] if alerts else []
+        return _post_each(requests, {"Authorization": secret} if secret else {}, secret)
+
+
+@dataclass(frozen=True, slots=True)
 class FileRecipient:
     """A file of alerts, one JSON object per line."""
 
@@ -176,7 +265,15 @@ class FileRecipient:
 
 RECIPIENTS: Mapping[str, Callable[[Any], Recipient]] = {
     each.name: cast("Callable[[Any], Recipient]", each)
-    for each in (WebhookRecipient, BlockRecipient, EmailRecipient, FileRecipient)
+    for each in (
+        WebhookRecipient,
+        BlockRecipient,
+        EmailRecipient,
+        PagerDutyRecipient,
+        OpsgenieRecipient,
+        AlertmanagerRecipient,
+        FileRecipient,
+    )
 }
 """Name of the option in `deploy.alerts` -> the recipient that its value declares."""
 
@@ -196,13 +293,17 @@ def default_file() -> FileRecipient:
     return FileRecipient(assay_home() / "alerts.jsonl")
 
 
-def post(url: str, content: Any, headers: Mapping[str, str] | None = None, *, secret: str | None = None) -> str:
+def _client() -> httpx.Client:
+    return httpx.Client(timeout=_SECONDS, transport=httpx.HTTPTransport(retries=_TRIES))
+
+
+def _post(client: httpx.Client, url: str, content: Any, *, secret: str | None = None) -> str:
     """Post JSON, and return the reply in words.
 
     Args:
+        client: HTTP client.
         url: URL, which may be a secret.
         content: Content as JSON.
-        headers: Further headers.
         secret: Secret of a service whose replies explain what was wrong; errors quote them without the secret. The
             replies of other servers are not quoted.
 
@@ -210,13 +311,29 @@ def post(url: str, content: Any, headers: Mapping[str, str] | None = None, *, se
         RecipientError: The server replied with anything but success, or did not reply.
     """
     with _translate_http():
-        transport = httpx.HTTPTransport(retries=_TRIES)
-        with httpx.Client(timeout=_SECONDS, transport=transport) as client:
-            response = client.post(url, json=content, headers=headers)
+        response = client.post(url, json=content)
     if response.is_success:
         return f"status {response.status_code}"
-    said = "" if secret is None else " ".join(response.text.replace(secret, "***").split())[:_SHOWN]
+    said = "" if secret is None else response.text
+    said = " ".join((said.replace(secret, "***") if secret else said).split())[:_SHOWN]
     raise _refusal(response.status_code, said, _seconds_to_wait(response.headers))
+
+
+def _post_each(requests: Iterable[tuple[str, Any]], headers: Mapping[str, str], secret: str) -> str:
+    """Post each content to its URL, and return the replies; one that is refused for good does not stop the others."""
+    replies, refused = [], []
+    with _client() as client:
+        client.headers.update(headers)
+        for url, content in requests:
+            try:
+                replies.append(_post(client, url, content, secret=secret))
+            except RecipientError as error:
+                refused.append(error)
+                if not error.is_lasting:
+                    break
+    if refused:
+        raise refused[-1]
+    return ", ".join(dict.fromkeys(replies)) or "there is nothing to tell it: no incident has opened or ended"
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 from typing import Annotated, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator
 
@@ -21,14 +21,27 @@ def _check_address(address: str) -> str:
     return address
 
 
+def _check_url(url: str) -> str:
+    """Return the URL of a service after checking that it is one, and that it holds no secret."""
+    try:
+        has_host = urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
+    except ValueError:
+        has_host = False
+    if not has_host:
+        raise ValueError("the URL of a service must start with http:// or https:// and name a host")
+    return refuse_secrets(url).rstrip("/")
+
+
 Address: TypeAlias = Annotated[str, AfterValidator(_check_address)]
+Reference: TypeAlias = Annotated[str, AfterValidator(check_reference)]
+ServiceUrl: TypeAlias = Annotated[str, AfterValidator(_check_url)]
 
 
 class EmailSettings(OptionGroup):
     """Mailbox that alerts are sent to."""
 
     server: Annotated[
-        Annotated[str, AfterValidator(check_reference)],
+        Reference,
         Option(
             "Reference to the URL of an SMTP server, env:NAME or block:NAME: smtp://USER:PASSWORD@HOST or smtps://.",
             path=False,
@@ -60,11 +73,101 @@ class EmailSettings(OptionGroup):
     ]
 
 
+class PagerDutySettings(OptionGroup):
+    """Service of PagerDuty that has an alert for each open incident."""
+
+    routing_key: Annotated[
+        Reference,
+        Option(
+            "Reference to the integration key of an Events API v2 integration, env:NAME or block:NAME.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["env:PAGERDUTY_KEY"],
+        ),
+    ]
+    url: Annotated[
+        ServiceUrl,
+        Option(
+            "URL that takes events; in the EU https://events.eu.pagerduty.com/v2/enqueue.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+        ),
+    ] = "https://events.pagerduty.com/v2/enqueue"
+
+
+class OpsgenieSettings(OptionGroup):
+    """Opsgenie, or Jira Service Management, with an alert for each open incident."""
+
+    key: Annotated[
+        Reference,
+        Option(
+            "Reference to the key of an API integration, env:NAME or block:NAME.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["env:OPSGENIE_KEY"],
+        ),
+    ]
+    url: Annotated[
+        ServiceUrl,
+        Option(
+            "URL of the Alert API; in the EU https://api.eu.opsgenie.com/v2/alerts.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+        ),
+    ] = "https://api.opsgenie.com/v2/alerts"
+
+
+class AlertmanagerSettings(OptionGroup):
+    """Alertmanager of Prometheus, or a service with its API, with an alert for each open incident."""
+
+    url: Annotated[
+        ServiceUrl,
+        Option(
+            "URL of Alertmanager, without /api/v2/alerts.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["http://alertmanager:9093"],
+        ),
+    ]
+    authorization: Annotated[
+        Reference | None,
+        Option(
+            'Reference to the value of the header Authorization, such as "Bearer TOKEN". Default: no such header.',
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=["env:ALERTMANAGER_AUTHORIZATION"],
+        ),
+    ] = None
+    keep_days: Annotated[
+        float,
+        Option(
+            "Days after which Alertmanager takes an incident as over if no run says that it is still open. It must be "
+            "longer than the time between two runs.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            gt=0,
+            examples=[7],
+        ),
+    ] = 35
+
+    @property
+    def alerts_url(self) -> str:
+        """URL that alerts are posted to."""
+        return f"{self.url}/api/v2/alerts"
+
+
 class RecipientOptions(OptionGroup):
     """Recipients of alerts."""
 
     webhook: Annotated[
-        Annotated[str, AfterValidator(check_reference)] | None,
+        Reference | None,
         Option(
             "Reference to the URL that alerts are posted to as JSON: env:NAME, or block:NAME for a Secret block.",
             path=False,
@@ -99,6 +202,36 @@ class RecipientOptions(OptionGroup):
             may_hold_secret=True,
             affects_scores=False,
             examples=[{"server": "env:ASSAY_SMTP", "to": ["team@example.com"], "sender": "assay@example.com"}],
+        ),
+    ] = None
+    pagerduty: Annotated[
+        PagerDutySettings | None,
+        Option(
+            "PagerDuty: the integration key of a service.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=[{"routing_key": "env:PAGERDUTY_KEY"}],
+        ),
+    ] = None
+    opsgenie: Annotated[
+        OpsgenieSettings | None,
+        Option(
+            "Opsgenie: the key of an API integration.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=[{"key": "env:OPSGENIE_KEY"}],
+        ),
+    ] = None
+    alertmanager: Annotated[
+        AlertmanagerSettings | None,
+        Option(
+            "Alertmanager: its URL.",
+            path=False,
+            may_hold_secret=True,
+            affects_scores=False,
+            examples=[{"url": "http://alertmanager:9093"}],
         ),
     ] = None
 

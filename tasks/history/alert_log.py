@@ -1,4 +1,4 @@
-"""What alerts need of the history: incidents, messages about them, and what people say about them."""
+"""The part of the history that alerts need: incidents, messages about them, silences and acknowledgements."""
 
 from tasks.history.incident_log import IncidentLog
 from tasks.history.message_log import MessageLog

@@ -106,7 +106,7 @@ ACKNOWLEDGEMENTS = Table(
     Column("time", _TIME, nullable=False),
     Column("person", Text, nullable=False),
 )
-"""One row per incident that somebody has taken up."""
+"""One row per incident that a person has taken up."""
 
 FORMATS = Table("assay_history_format", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
 """One row: the format of the tables above."""

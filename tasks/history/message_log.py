@@ -13,7 +13,7 @@ from tasks.history.history_tables import MESSAGES
 State: TypeAlias = Literal["waiting", "silenced", "sent", "dropped", "given up"]
 
 _KEPT = timedelta(days=400)
-"""How long messages are kept that are not to be sent: the same alert is not sent again in that time."""
+"""Time for which messages are kept that are not to be sent: the same alert is not sent again in that time."""
 _NO_REPLY = "no reply"
 
 
@@ -98,8 +98,8 @@ class MessageLog(HistoryDatabase):
         def work(connection: Connection) -> set[tuple[str, str]]:
             old = MESSAGES.c.ended < (at - _KEPT).timestamp()
             connection.execute(delete(MESSAGES).where(MESSAGES.c.name == name, old))
-            insertion = self.database.insert(MESSAGES).on_conflict_do_nothing()
-            return {key for key, row in rows.items() if connection.execute(insertion.values(row)).rowcount}
+            insertion = self.database.insert(MESSAGES).on_conflict_do_nothing().returning(MESSAGES.c.number)
+            return {key for key, row in rows.items() if connection.execute(insertion.values(row)).first() is not None}
 
         with self.translate_errors("written"):
             return self.database.write(work)
@@ -285,7 +285,7 @@ class MessageLog(HistoryDatabase):
         too_many = or_(MESSAGES.c.created < before.timestamp(), MESSAGES.c.number.in_(surplus))
         return self._change([*waiting, too_many], {"state": "given up", "ended": at.timestamp()})
 
-    def undelivered(self, name: str) -> tuple[Undelivered, ...]:
+    def find_undelivered(self, name: str) -> tuple[Undelivered, ...]:
         """Return what recipients have not accepted although it was sent to them.
 
         Args:

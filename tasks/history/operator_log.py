@@ -1,4 +1,4 @@
-"""What people say about incidents: somebody has taken one up, or nobody wants messages for a while."""
+"""Silences and acknowledgements: who takes care of an incident, and when no messages are wanted."""
 
 import uuid
 from collections.abc import Collection
@@ -28,7 +28,7 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """Somebody's word that an incident is taken care of.
+    """The word of a person that an incident is taken care of.
 
     Args:
         time: Time at which it was given.
@@ -107,7 +107,7 @@ class OperatorLog(HistoryDatabase):
             return self.database.write(work)
 
     def acknowledge(self, incident_ids: Collection[str], acknowledgement: Acknowledgement) -> None:
-        """Note that somebody takes care of incidents; who did so before is kept.
+        """Note who takes care of incidents; an earlier acknowledgement stays.
 
         Args:
             incident_ids: Ids of the incidents.

@@ -183,7 +183,7 @@ def _check_automations(server: "ServerAddress") -> Iterator[Check]:
         yield Check("deployments", Level.WARNING, f"{each.name}: {each.detail}")
     if unwatched:
         found = f"nobody is told if their scheduled runs are missing: {', '.join(unwatched)}"
-        advice = "set webhook, email or block in [deploy.alerts], and deploy again where its variables are set"
+        advice = "set a recipient in [deploy.alerts] that is no file, and deploy again where its variables are set"
         yield Check("missing runs", Level.WARNING, found, advice)
     if unhandled:
         found = "; ".join(f"{each.words} (for {each.deployment})" for each in unhandled)

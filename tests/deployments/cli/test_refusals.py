@@ -56,6 +56,8 @@ CASES: list[tuple[str, str, int, str]] = [
     ("serve c.toml", '[deploy]\ngate = "gate.toml"', 2, "rule about 'faithfulnes', but the run has only: "),
     ("serve c.toml", '[deploy]\nprune_cron = "0 0 31 2 *"', 2, "has no date"),
     ("serve c.toml", '[deploy.alerts]\nwebhook = "env:NONE"', 2, "env:NONE names an environment variable"),
+    ("serve c.toml", '[deploy.alerts.escalation]\nwebhook = "env:NONE"', 2, "env:NONE names an environment variable"),
+    ("serve c.toml", '[deploy.alerts]\nmaintenance = [{cron = "noon", hours = 1}]', 2, "a cron expression such as"),
     ("serve c.toml", '[deploy.alerts]\nfile = "file/alerts.jsonl"', 2, "the file of alerts"),
     ("run rows.jsonl --metrics-file mine", "", 2, "the metrics file mine cannot be written"),
     ("run rows.jsonl --metrics-file x-{source}.prom", "", 2, "may hold {deployment} and {index}"),
@@ -110,7 +112,7 @@ def test_test_of_alerts_says_what_came_back(assay: Assay, folder: Path, monkeypa
         monkeypatch.setenv("ALERTS", webhook.url)
         text = '[deploy.alerts]\nwebhook = "env:ALERTS"\nfile = "alerts.jsonl"'
         Path("c.toml").write_text(text, encoding="utf-8")
-        outcome = assay("alert", "c.toml", "--test")
+        outcome = assay("alert", "test", "c.toml")
         (received,) = webhook.received
     file = folder / "alerts.jsonl"
     assert (outcome.code, outcome.err) == (0, "")
@@ -119,11 +121,10 @@ def test_test_of_alerts_says_what_came_back(assay: Assay, folder: Path, monkeypa
     assert received["text"] == "test of the alerts of rag-assay: nothing has happened"
     assert json.loads(file.read_text(encoding="utf-8"))["title"] == received["title"]
     monkeypatch.setenv("ALERTS", "http://127.0.0.1:9/secret-path")
-    outcome = assay("alert", "c.toml", "--test", "--json")
+    outcome = assay("alert", "test", "c.toml", "--json")
     assert outcome.code == 7
     assert [(each["channel"], each["is_sent"]) for each in json.loads(outcome.out)] == [
         ("webhook", False),
         ("file", True),
     ]
     assert "secret-path" not in outcome.out + outcome.err
-    assert "`assay alert --test CONFIG`" in assay("alert", "c.toml").err

@@ -15,6 +15,7 @@ from prefect.server.utilities.user_templates import render_user_template_sync
 from deployments.registry.recipients import block_name
 from deployments.registry.schedules import Gaps, find_gaps
 from deployments.registry.watch import Recipients, WatchedDeployment, watch_automations, watched_event
+from tests.flows.alerting.test_alert_schema import alert_errors
 
 RECIPIENTS = Recipients(webhooks=(UUID(int=1),), notifications=(UUID(int=2), UUID(int=3)))
 RUN = "prefect.flow-run.01a2043a-e056-7ece-9d69-5900b3fb2205"
@@ -52,7 +53,8 @@ def render_sent(automation: AutomationCore, state: str, due: datetime | None) ->
         }
     )
     run = None if due is None else SimpleNamespace(expected_start_time=due)
-    context = {"event": event, "flow_run": run}
+    firing = SimpleNamespace(id=UUID(int=5), triggered=datetime(2026, 11, 22, 6, 15, tzinfo=UTC))
+    context = {"event": event, "flow_run": run, "firing": firing}
     call, note, _ = automation.actions
     assert isinstance(call, CallWebhook)
     assert isinstance(note, SendNotification)
@@ -88,6 +90,13 @@ def test_message_says_which_run_is_missing_and_what_to_do(kind: str, state: str,
     assert advice in body
     assert alert["worse"] == [body.partition("\n")[2]]
     assert (alert["outcome"], alert["kind"], alert["name"]) == ("missed", kind, "support")
+    assert (alert["status"], alert["severity"], alert["time"]) == ("open", "error", "2026-11-22T06:15:00+00:00")
+    (incident,) = alert["incidents"]
+    key, of_kind = {"stuck": ("stuck", "error"), "failed": ("error: not reported", "error")}.get(
+        kind, ("missed runs", "missed")
+    )
+    assert (incident["key"], incident["kind"], incident["status"]) == (f"support/{key}", of_kind, "open")
+    assert alert_errors(alert) == []
     assert alert["flow_run"] == RUN.rpartition(".")[2]
     assert "customer" not in body  # the message of a state may show data
 
@@ -101,6 +110,7 @@ def test_name_of_an_evaluation_is_no_template() -> None:
     name = 'a {{ event.id }} "b" {% for x in range(9) %} \\ ü'
     alert, subject, _ = render_sent(automations(make_watched(name))["late"], "Late", None)
     assert alert["name"] == name
+    assert alert["incidents"][0]["key"] == f"{name}/missed runs"
     assert subject == alert["title"] == f'evaluation {name} has not run: the run light-"fox" has not started'
 
 

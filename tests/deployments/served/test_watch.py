@@ -5,6 +5,7 @@ The runs are due when the server and the worker of the other tests start, so tha
 
 import pytest
 from prefect.client.orchestration import get_client
+from prefect.states import Running
 
 from deployments.cli._support.doctor_checks import _check_automations
 from deployments.local_server import ServerAddress
@@ -15,6 +16,9 @@ from tests.deployments.served.conftest import Ground, Unattended
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect]
+
+KINDS = [f"{kind}{over}" for kind in ("late", "missing", "stuck", "failed") for over in ("", " over")]
+BLOCKS = ["webhook", "email", "pagerduty", "pagerduty-end", "opsgenie", "opsgenie-end", "alertmanager"]
 
 
 def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, workerless: Unattended) -> None:
@@ -28,6 +32,25 @@ def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, 
     assert {tuple(each.recipients) for each in mails} == {("team@example.com",)}
     assert {each.subject for each in mails} == {alert["title"]}
     assert mails[0].text.splitlines() == alert["text"].splitlines()
+
+
+def test_services_have_an_incident_until_a_run_starts(ground: Ground, workerless: Unattended) -> None:
+    del ground
+    key = "asleep/missed runs"
+    keys = {"pagerduty": key, "opsgenie": "asleep: missed runs", "alertmanager": key}
+    for name, receiver in workerless.services.items():
+        wait_until(lambda name=name: keys[name] in workerless.open_incidents()[name], f"the incident at {name}")
+        told = str(receiver.open[keys[name]])
+        assert "has not started" in told
+        assert "prefect worker start --pool nobody" in told
+    with get_client(sync_client=True) as client:
+        deployment = client.read_deployment_by_name("monitor/monitor-asleep")
+        payloads = str([each.model_dump(mode="json") for each in automations_of(client, ["monitor-asleep"])])
+        assert [each.key for each in workerless.services.values() if each.key in payloads] == []
+        run = client.create_flow_run_from_deployment(deployment.id)
+        client.set_flow_run_state(run.id, Running(), force=True)
+    for name in workerless.services:
+        wait_until(lambda name=name: keys[name] not in workerless.open_incidents()[name], f"its end at {name}")
 
 
 def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
@@ -47,7 +70,7 @@ def test_deploying_again_resumes_paused_reports_and_changes_nothing_else(
     assert {each.change for each in workerless.first if each.kind == "block"} == {Change.CREATED}
     with get_client(sync_client=True) as client:
         names = {each.name: each.enabled for each in automations_of(client, ["monitor-asleep"])}
-        assert names == {f"rag-assay: monitor-asleep: {kind}": True for kind in ("late", "missing", "stuck", "failed")}
+        assert names == {f"rag-assay: monitor-asleep: {kind}": True for kind in KINDS}
         pause_reports(client, "monitor-asleep")
     again = workerless.deploy("asleep")
     assert {each.name: each.change for each in again if each.change is not Change.UNCHANGED} == dict.fromkeys(
@@ -57,12 +80,14 @@ def test_deploying_again_resumes_paused_reports_and_changes_nothing_else(
 
 def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, workerless: Unattended) -> None:
     lacking = workerless.deploy("broken", env={})
-    (hook, mail) = (each.detail for each in lacking if each.kind == "unreported")
+    (hook, mail, *services) = (each.detail for each in lacking if each.kind == "unreported")
     assert "the webhook gets no message about runs that are missing: env:WATCH_HOOK names an env" in hook
     assert "the email gets no message about runs that are missing: env:WATCH_MAIL names an env" in mail
+    assert [each.partition(" gets")[0] for each in services] == ["the pagerduty", "the opsgenie", "the alertmanager"]
     removed = {each.name for each in lacking if each.change is Change.REMOVED}
-    blocks = {"webhook/rag-assay-monitor-broken-webhook", "slack-webhook/rag-assay-monitor-broken-email"}
-    assert removed == blocks | {f"rag-assay: monitor-broken: {kind}" for kind in ("late", "missing", "stuck", "failed")}
+    blocks = {each.rpartition("/")[2] for each in removed if "/" in each}
+    assert blocks == {f"rag-assay-monitor-broken-{each}" for each in BLOCKS}
+    assert {each for each in removed if "/" not in each} == {f"rag-assay: monitor-broken: {kind}" for kind in KINDS}
     (found,) = (each.found for each in _check_automations(ServerAddress(ground.url)) if each.name == "missing runs")
     assert "monitor-broken" in found.rpartition(": ")[2].split(", ")
     assert "monitor-asleep" not in found
@@ -74,7 +99,7 @@ def test_undeploying_removes_blocks_and_automations(ground: Ground, workerless: 
     done = remove("-asleep", dry_run=False)
     told = [[(each.kind, each.name) for each in changes if "monitor-asleep" in each.name] for changes in (shown, done)]
     assert told[0] == told[1]
-    assert [kind for kind, _ in told[1]] == ["automation"] * 4 + ["block"] * 2 + ["deployment"]
+    assert [kind for kind, _ in told[1]] == ["automation"] * 8 + ["block"] * 7 + ["deployment"]
     with get_client(sync_client=True) as client:
         assert [each.name for each in stale_automations(client) if "asleep" in each.name] == []
         assert [each.name for each in client.read_block_documents() if "asleep" in (each.name or "")] == []

@@ -2,21 +2,24 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import pytest
 
 from flows.alerting import delivery, delivery_round, outbox
-from flows.alerting.alert import Alert, AlertIncident
+from flows.alerting.alert import Alert, AlertIncident, Subject
 from flows.alerting.outbox import Outbox, Sent
 from flows.alerting.recipients import RecipientError
 from flows.config.alert_options import AlertSettings, RecipientOptions
 from tasks.history.alert_log import AlertLog
 from tasks.history.incident import IncidentFinding
+from tests.postgres import new_database, new_schema
 
+Change: TypeAlias = Literal["opened", "resolved"]
 START = datetime(2026, 11, 16, 6, tzinfo=UTC)
 
 
@@ -29,7 +32,7 @@ class Box:
         error: Error that it raises; None accepts.
         before: Called with each alert first.
         after: Called with each alert that was accepted.
-        renews: Whether it must be told of open incidents again and again.
+        renews: True if it must be told of open incidents again and again.
     """
 
     name: str
@@ -46,7 +49,7 @@ class Box:
         self.tried += 1
         self.before(alert)
         if self.error is not None:
-            raise self.error
+            raise copy(self.error)  # the trace of an error keeps the connections of a run open
         self.got.append(alert)
         self.after(alert)
         return "status 204"
@@ -56,7 +59,9 @@ class Box:
 
     def take(self) -> list[tuple[str, str]]:
         """Return what it was told since the last call: change and key of incidents."""
-        told = [(each.change, each.key.removeprefix("support/")) for alert in self.got for each in alert.incidents]
+        told: list[tuple[str, str]] = [
+            (each.change, each.key.removeprefix("support/")) for alert in self.got for each in alert.incidents
+        ]
         self.got.clear()
         return told
 
@@ -112,18 +117,27 @@ class Nights:
 
     def alert(self, opened: set[str], resolved: set[str]) -> Alert:
         """Return the alert of the present night."""
+        changes: tuple[tuple[Change, set[str]], ...] = (("opened", opened), ("resolved", resolved))
         incidents = [
             AlertIncident(key=f"support/{key}", kind="gate", change=change, sentence=f"{key} is wrong", since=self.now)
-            for change, keys in (("opened", opened), ("resolved", resolved))
+            for change, keys in changes
             for key in sorted(keys)
         ]
-        outcome = "failed" if opened else "recovered"
+        outcome: Subject = "failed" if opened else "recovered"
         run = f"run-{self.number}"
         return Alert(name="support", outcome=outcome, incidents=tuple(incidents), flow_run=run, time=self.now)
 
 
-@pytest.fixture
-def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: Path) -> str:
+    """Return the URL of a database that the tests of alerts share."""
+    return new_database(postgres_server)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def nights(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     """Return nights whose files are in the folder of the test."""
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
-    return Nights(str(tmp_path / "history.db"), monkeypatch)
+    if request.param == "sqlite":
+        return Nights(str(tmp_path / "history.db"), monkeypatch)
+    return Nights(new_schema(request.getfixturevalue("postgres_database")), monkeypatch)

@@ -32,7 +32,7 @@ class Night:
     Args:
         found: Incidents that are found.
         failing: Recipients that accept nothing.
-        is_silent: Whether messages are silenced.
+        is_silent: True if messages are silenced.
         crash: Step after which the process dies: the messages were written, a recipient accepted one, all were sent.
     """
 
@@ -55,7 +55,7 @@ NIGHTS = st.lists(
 )
 
 
-def expected(nights: Sequence[Night]) -> dict[str, list[str]]:
+def changes_to_tell(nights: Sequence[Night]) -> dict[str, list[str]]:
     """Return the changes that each recipient is told, by incident: all but the pairs within a silence."""
     told: dict[str, list[str]] = {}
     for key in "abc":
@@ -75,7 +75,7 @@ def expected(nights: Sequence[Night]) -> dict[str, list[str]]:
     return told
 
 
-def told(alerts: Sequence[Alert]) -> dict[str, list[str]]:
+def changes_in(alerts: Sequence[Alert]) -> dict[str, list[str]]:
     """Return the changes in alerts by incident."""
     found: dict[str, list[str]] = {key: [] for key in "abc"}
     for alert in alerts:
@@ -101,14 +101,14 @@ def test_every_recipient_is_told_every_change_once_and_in_order(plan: list[Night
             live_through(nights, night)
         quiet = Night(plan[-1].found, frozenset(), False, "")
         live_through(nights, quiet)
-        wanted = expected([*plan, quiet])
+        wanted = changes_to_tell([*plan, quiet])
         for box in nights.boxes:
             alerts = first_of_each(box.got)
             if all(night.crash != "accepted" for night in plan):
                 assert alerts == box.got
-            assert told(alerts) == wanted
+            assert changes_in(alerts) == wanted
         live_through(nights, quiet)
-        assert [told(first_of_each(box.got)) for box in nights.boxes] == [wanted] * 2
+        assert [changes_in(first_of_each(box.got)) for box in nights.boxes] == [wanted] * 2
         event(f"crashes: {sum(bool(night.crash) for night in plan)}")
 
 
@@ -127,7 +127,7 @@ def live_through(nights: Nights, night: Night) -> None:
         if night.crash == "accepted":
             nights.webhook.after = die
         elif night.crash:
-            step = "put" if night.crash == "written" else "undelivered"
+            step = "put" if night.crash == "written" else "find_undelivered"
             work = getattr(AlertLog, step)
             deadly.setattr(AlertLog, step, lambda *given, **more: die(work(*given, **more)))
         try:

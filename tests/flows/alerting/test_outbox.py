@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.flows.alerting.conftest import START, Box, Nights
 from tests.json_endpoint import JsonEndpoint
 
 
-def filed(folder: Path) -> list[str]:
+def titles_in_file(folder: Path) -> list[str]:
     """Return the titles in the file of alerts that no recipient accepted."""
     path = folder / "alerts.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -37,7 +38,7 @@ def test_a_recipient_that_refused_gets_both_messages_in_order_once_it_works(nigh
     assert sent.undelivered == (
         "the webhook has not accepted 2 messages since 2026-11-16 06:00: it replied with status 500",
     )
-    assert [each.count for each in nights.log.undelivered("support")] == [2]
+    assert [each.count for each in nights.log.find_undelivered("support")] == [2]
     assert nights.email.take() == [("opened", "gate"), ("resolved", "gate")]
     assert nights.webhook.take() == []
     nights.webhook.error = None
@@ -100,7 +101,7 @@ def test_the_wait_that_a_recipient_asks_for_is_honoured_within_the_time_of_a_run
     nights: Nights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(delivery.time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", pauses.append)
     nights.webhook.error = RecipientError("it replied with status 429", retry_after=7)
     nights.run("gate")
     assert pauses == [7.0] * (delivery.TRIES - 1)
@@ -127,14 +128,14 @@ def test_a_run_that_is_resumed_sends_its_alert_once(nights: Nights, tmp_path: Pa
     nights.finish("gate")
     assert (nights.webhook.take(), nights.email.take()) == ([("opened", "gate")], [("opened", "gate")])
     assert len(nights.events) == 1
-    assert filed(tmp_path) == []
+    assert titles_in_file(tmp_path) == []
 
 
 def test_what_no_recipient_accepts_is_in_the_file_once_too(nights: Nights, tmp_path: Path) -> None:
     nights.webhook.error = nights.email.error = OSError("no route")
     assert nights.run("gate").is_received
     nights.run("gate")
-    assert filed(tmp_path) == ["evaluation support has failed its gate"]
+    assert titles_in_file(tmp_path) == ["evaluation support has failed its gate"]
 
 
 def test_a_recipient_that_is_removed_gets_nothing_and_a_new_one_learns_what_is_open(
@@ -174,7 +175,7 @@ def test_a_message_is_given_up_after_two_weeks_and_that_is_told(nights: Nights, 
     assert nights.run("gate").undelivered[-1] == (
         f"the message of 2026-11-16 06:00 to the webhook is given up after {tries} tries: it replied with status 500"
     )
-    assert filed(tmp_path) == ["evaluation support has failed its gate"]
+    assert titles_in_file(tmp_path) == ["evaluation support has failed its gate"]
     assert nights.run("gate").undelivered == ()
 
 
@@ -198,12 +199,19 @@ def test_without_a_history_alerts_are_sent_at_once(nights: Nights, tmp_path: Pat
         ("the alert could not be sent to the webhook: it replied with status 500",),
     )
     assert (nights.webhook.tried, nights.email.take()) == (delivery.TRIES, [("opened", "gate")])
-    assert filed(tmp_path) == []
+    assert titles_in_file(tmp_path) == []
     nights.email.error = Box.refusal
     assert not box.send(nights.alert({"gate"}, set())).is_received
-    assert filed(tmp_path) == ["evaluation support has failed its gate"]
+    assert titles_in_file(tmp_path) == ["evaluation support has failed its gate"]
 
 
+def test_a_message_of_a_later_release_stops_no_alert(nights: Nights) -> None:
+    nights.log.put("support", [("webhook", "1", {"outcome": "of a later release"})], "waiting", START)
+    assert nights.run("gate").undelivered == ()
+    assert (nights.webhook.take(), nights.email.take()) == ([("opened", "gate")], [("opened", "gate")])
+
+
+@pytest.mark.parametrize("nights", ["sqlite"], indirect=True)
 def test_a_history_of_an_earlier_release_gets_the_tables_it_lacks(nights: Nights) -> None:
     nights.run()
     with closing(sqlite3.connect(nights.history)) as connection:

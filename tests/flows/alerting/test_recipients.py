@@ -11,7 +11,7 @@ from pydantic import SecretStr, ValidationError
 
 from flows.alerting.alert import Alert
 from flows.alerting.recipients import RECIPIENTS, RecipientError, recipients_of
-from flows.config.alert_options import AlertSettings
+from flows.config.alert_options import AlertSettings, RecipientOptions
 from flows.config.references import find_references
 from tests.json_endpoint import JsonEndpoint
 from tests.smtp_receiver import SmtpReceiver
@@ -150,6 +150,6 @@ def test_block_that_could_not_send_says_so(block: tuple[dict[str, Any], JsonEndp
 
 
 def test_every_recipient_is_declared_by_an_option_of_its_name() -> None:
-    assert set(RECIPIENTS) == set(AlertSettings.model_fields) - {"link"}
+    assert set(RECIPIENTS) == set(RecipientOptions.model_fields)
     settings = AlertSettings.model_validate({"webhook": "env:HOOK", "email": EMAIL})
     assert find_references(settings) == ("env:HOOK", "env:MAIL")
