@@ -32,6 +32,7 @@ from tasks.judges.routed_judge import JudgeRole, members_of, roles_of, settings_
 from tasks.models.run_models import RunModels
 from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
 from tasks.sources.location import HUB
+from tasks.stages.formulas import digest_formulas
 from tasks.stages.registry import STAGES
 
 _logger = logging.getLogger(__name__)
@@ -132,6 +133,7 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         "prompts": {} if judge is None else _prompts(config, judge, planned),
         "unanswerable": {} if judge is None else find_unanswerable(plan.requests, judge),
         "panel": _panel(judge),
+        "formulas": digest_formulas(),
         "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},
         "calibration": calibration_entry(config, plan, models) if planned else {"metrics": {}, "not_covered": []},
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
@@ -165,9 +167,9 @@ def _prompts(config: RunConfig, judge: Judge, kinds: Sequence[Kind]) -> dict[str
     digests = {}
     for kind in kinds:
         servers = [each.server for each in settings_for(config, judge, kind) if each.server is not None]
-        prompts = [load_prompts(server.prompt_source).digest(kind) for server in servers]
+        prompts = dict.fromkeys(load_prompts(server.prompt_source).digest(kind) for server in servers)
         if prompts:
-            digests[str(kind)] = hashlib.sha256(json.dumps(prompts).encode()).hexdigest()
+            digests[str(kind)] = hashlib.sha256(json.dumps([*prompts]).encode()).hexdigest()
     return digests
 
 
