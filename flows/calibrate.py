@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +45,7 @@ from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import group_names, read_groups
 from tasks.runs.run_folder import CALIBRATION, MANIFEST, SUMMARY, RunFolder
+from tasks.runtime.release import version
 from tasks.sources import available_columns
 
 ARTIFACT = "assay-calibration"
@@ -291,7 +291,7 @@ def _measure(
         span=rows.span,
         counts=rows.counts,
         seed=request.seed,
-        versions={"rag-assay": version("rag-assay")},
+        versions={"rag-assay": version()},
         **_results(agreement, rows),
     )
     return _Measured(calibration, rows)

@@ -78,7 +78,7 @@ class RunDifferences:
     Args:
         settings: Settings that differ, the serious ones first.
         rows: Differences of the rows.
-        has_same_formulas: Whether both runs are known to have computed their scores by the same code.
+        has_same_formulas: True if both runs are known to have computed their scores by the same code.
     """
 
     settings: tuple[SettingDifference, ...]

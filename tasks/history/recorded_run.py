@@ -145,7 +145,7 @@ class VersionChange:
         before: Earlier version as text; of prompts and formulas, that of rag-assay, which they come with.
         after: Later version as text.
         kinds: Kinds of questions whose prompts changed.
-        is_comparable: Whether this is another version of rag-assay with equal prompts, judge and formulas.
+        is_comparable: True for another version of rag-assay with equal prompts, judge and formulas.
     """
 
     what: str
