@@ -24,7 +24,7 @@ from flows.execution.stage_settings import retrieval_settings, use_fetched_conte
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow
-from tasks.prefect_support.lost_server import note_result, outlive_server
+from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
@@ -35,11 +35,6 @@ from tasks.tables.table_store import StageRef
 
 if TYPE_CHECKING:
     from datasets import Dataset
-
-_SERVER_GONE = (
-    "the Prefect server is gone: it ended before the run did. The run folder is complete; only the server does not "
-    "know that the run has finished, and has no artifacts of it"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +106,6 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
     baseline = FinishedRun(config.baseline) if config.baseline is not None else None
     with open_run(config, plan, subject=RunSubject.of_run(index, version)) as run:
         evaluation = _evaluate(run, baseline)
-    note_result(evaluation)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
 
@@ -193,11 +187,4 @@ def outlive(run: Callable[[], Evaluation]) -> Evaluation:
         FailedCellsError: The run is finished, but too many of its cells failed.
     """
     evaluation, is_gone = outlive_server(run)
-    if not is_gone:
-        return evaluation
-    try:
-        evaluation.refuse_failures()
-    except FailedCellsError as error:
-        error.add_note(_SERVER_GONE)
-        raise
-    return replace(evaluation, warnings=(*evaluation.warnings, _SERVER_GONE))
+    return replace(evaluation, warnings=(*evaluation.warnings, SERVER_GONE)) if is_gone else evaluation

@@ -4,6 +4,7 @@ It compares the run with the accepted baseline and applies the gate; see `flows.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from flows.monitoring.missed_runs import STATE, end_overdue_runs
 from flows.monitoring.run_errors import RunErrors
 from flows.monitoring.watched import Watched
 from metric_core.errors import ConfigError
+from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server, is_unavailable
 from tasks.runs.outcome import Trigger
 
@@ -77,7 +79,11 @@ def run_monitor(config: RunConfig) -> ChainResult:
     Raises:
         AssayError: The run could not be finished.
     """
-    state = monitor(config, return_state=True)
+    done, is_gone = outlive_server(lambda: _result_of(monitor(config, return_state=True)))
+    return replace(done, message=f"{done.message}; {SERVER_GONE}") if is_gone else done
+
+
+def _result_of(state: State[Any]) -> ChainResult:
     result: Any = state.result(raise_on_failure=False)
     if isinstance(result, BaseException):
         raise result

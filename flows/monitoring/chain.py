@@ -22,6 +22,7 @@ from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
+from flows.execution.artifacts import write_artifact
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.history_record import record_in_history
 from flows.execution.run_subject import RunSubject
@@ -220,7 +221,7 @@ class _Chain:
         if self.config.deploy.alerts.link is not None:
             text = f"[Comparison page]({link_to(self.folder, COMPARISON, self.config.deploy.alerts)})\n\n{text}"
         about = subject.describe("Compared with its baseline")
-        create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about)
+        write_artifact(ARTIFACT, lambda: create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about))
 
     def _alert(self, seen: "_Seen", verdict: Verdict, before: Baseline | None) -> Alert:
         judged, incidents = seen.judged, seen.incidents
