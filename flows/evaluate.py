@@ -11,7 +11,7 @@ from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.deployed_parameters import as_deployed
-from flows.execution.history_record import record_in_history
+from flows.execution.history_record import add_to_history, write_page_of
 from flows.execution.metrics_file import write_metrics_file
 from flows.execution.run import Run, open_run
 from flows.execution.run_checks import check_run
@@ -47,6 +47,8 @@ class Evaluation:
         bad_rows: Number of rows that were left out.
         warnings: Sentences on the data and the run that the user should know.
         failures: Sentences on metrics of which too many cells failed; see `fail_on_failed`.
+        lacks: Sentences on what later runs need of this one and do not have: scores of its anchor, its entry in the
+            history. They are warnings too.
     """
 
     folder: str
@@ -54,6 +56,7 @@ class Evaluation:
     bad_rows: int
     warnings: tuple[str, ...]
     failures: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
 
     @classmethod
     def from_folder(cls, folder: str | Path) -> "Evaluation":
@@ -63,12 +66,14 @@ class Evaluation:
             RunFolderError: The folder does not hold a finished run.
         """
         manifest = RunFolder(Path(folder)).read_finished_manifest()
+        anchor = manifest.get("anchor") or {}
         return cls(
             folder=str(folder),
             rows=manifest["rows"],
             bad_rows=manifest["bad_row_count"],
             warnings=tuple(manifest["warnings"]),
             failures=tuple(manifest.get("failures", ())),
+            lacks=anchor_warnings(anchor) if "reason" in anchor else (),
         )
 
     def refuse_failures(self) -> "Evaluation":
@@ -144,8 +149,14 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     write_run_folder(run, read, refs, findings)
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
-    unwritten = (*_write_metrics(run), *_send_scores(run), *record_in_history(run.config.history, run.folder.path))
-    return replace(evaluation, warnings=(*evaluation.warnings, *unpublished, *unwritten))
+    unsent = (*_write_metrics(run), *_send_scores(run))
+    unrecorded = add_to_history(run.config.history, run.folder.path)
+    page = () if unrecorded else write_page_of(run.config.history, run.folder.path)
+    return replace(
+        evaluation,
+        warnings=(*evaluation.warnings, *unpublished, *unsent, *unrecorded, *page),
+        lacks=(*evaluation.lacks, *unrecorded),
+    )
 
 
 def _write_metrics(run: Run) -> tuple[str, ...]:

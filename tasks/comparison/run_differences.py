@@ -170,7 +170,8 @@ def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDiffere
     yield from _differing_fields("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
     yield from _differing_fields("calibration applied to", _applied_settings(before), _applied_settings(after), True)
     yield from _differing_fields("", _select(old, _COMPARED), _select(new, _COMPARED), False)
-    yield from _differing_fields("code of the", *({"formulas": run.get("formulas")} for run in (before, after)), False)
+    formulas = [{"formulas": run.get("formulas")} for run in (before, after)]
+    yield from _differing_fields("code of the", formulas[0], formulas[1], False)
     yield from _differing_fields(_VERSION_OF, before.get("versions") or {}, after.get("versions") or {}, False)
 
 

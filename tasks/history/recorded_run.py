@@ -176,7 +176,7 @@ def find_version_changes(earlier: RecordedRun, later: RecordedRun) -> tuple[Vers
 
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[VersionChange]:
     told: set[str] = set()
-    software = [str(versions.get(SOFTWARE) or "") for versions in (old, new)]
+    software = (str(old.get(SOFTWARE) or ""), str(new.get(SOFTWARE) or ""))
     for what in CHANGES:
         before, after = old.get(what), new.get(what)
         if not before or not after:
@@ -189,13 +189,14 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Version
             if kinds and (what == PROMPTS or told.isdisjoint({JUDGE, SERVED, PROMPTS})):
                 told.add(what)
                 is_named = what == PROMPTS
-                yield VersionChange(what, *software, kinds) if is_named else VersionChange(what, "", ", ".join(kinds))
+                earlier, later = software if is_named else ("", ", ".join(kinds))
+                yield VersionChange(what, earlier, later, kinds if is_named else ())
         elif before != after and not (what == SERVED and JUDGE in told):
             told.add(what)
-            values = software if what == FORMULAS else (str(before), str(after))
+            earlier, later = software if what == FORMULAS else (str(before), str(after))
             known = all(versions.get(key) for versions in (old, new) for key in (PROMPTS, FORMULAS))
             same = what == SOFTWARE and known and told.isdisjoint({*_MEASURES})
-            yield VersionChange(what, *values, is_comparable=same)
+            yield VersionChange(what, earlier, later, is_comparable=same)
 
 
 def _changed_judges(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, str]:

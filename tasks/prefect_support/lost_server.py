@@ -5,9 +5,9 @@ from contextlib import ExitStack, suppress
 from queue import Empty
 from typing import Any, TypeVar
 
+from prefect.client.schemas import State
 from prefect.context import FlowRunContext
 from prefect.settings import get_current_settings, temporary_settings
-from prefect.states import State
 
 from tasks.prefect_support.flow_ends import are_collected, collect_ends
 from tasks.prefect_support.patience import is_unavailable

@@ -54,7 +54,7 @@ def record_process(run_id: UUID) -> Iterator[None]:
 def end_killed_runs() -> int:
     """End the flow runs of killed processes of this machine as Crashed, and return their number.
 
-    Runs that the current Prefect server does not know are left alone.
+    Runs that the current Prefect server does not know, or lets this user not end, are left alone.
 
     Raises:
         Exception: The server does not answer.
@@ -64,7 +64,7 @@ def end_killed_runs() -> int:
     ended = 0
     try:
         for path, _ in dead:
-            is_known, was_running = _end(UUID(path.stem))
+            is_known, was_running = _end(path.stem)
             ended += was_running
             if is_known or _age(path) > _LONGEST:
                 path.unlink(missing_ok=True)
@@ -89,21 +89,22 @@ def _take(path: Path) -> FileLock | None:
     return lock
 
 
-def _end(run_id: UUID) -> tuple[bool, bool]:
+def _end(run_id: str) -> tuple[bool, bool]:
     """End a flow run as Crashed, and return whether the server knows it, and whether it was not over."""
-    from prefect.client.orchestration import get_client  # noqa: PLC0415 rarely needed, and slow to import
+    from httpx import HTTPStatusError  # noqa: PLC0415 rarely needed, and slow to import
+    from prefect.client.orchestration import get_client  # noqa: PLC0415
     from prefect.exceptions import ObjectNotFound  # noqa: PLC0415
     from prefect.states import Crashed  # noqa: PLC0415
 
     with get_client(sync_client=True) as client:
         try:
-            run = client.read_flow_run(run_id)
-        except ObjectNotFound:
+            run = client.read_flow_run(UUID(run_id))
+            if run.state is not None and run.state.is_final():
+                return True, False
+            crashed: Any = Crashed(message=_MESSAGE)
+            client.set_flow_run_state(run.id, crashed, force=True)
+        except (ObjectNotFound, HTTPStatusError, ValueError):  # or no id
             return False, False
-        if run.state is not None and run.state.is_final():
-            return True, False
-        crashed: Any = Crashed(message=_MESSAGE)
-        client.set_flow_run_state(run_id, crashed, force=True)
         return True, True
 
 

@@ -114,6 +114,7 @@ def test_a_record_of_another_server_is_kept_for_a_while(home: Path) -> None:
         (path,) = records(home)
         content = path.read_bytes()
     path.write_bytes(content)
+    (path.parent / "foreign.run").touch()
     assert end_killed_runs() == 0
     assert path.exists()
     long_ago = time.time() - own_runs._LONGEST.total_seconds() - 60
