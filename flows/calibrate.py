@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ from prefect.runtime import flow_run
 
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
-from flows.evaluate import evaluate
+from flows.evaluate import run_evaluation
+from flows.execution.artifacts import write_artifact
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
 from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judge
@@ -40,12 +40,14 @@ from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
 from tasks.models.run_models import models_for
 from tasks.options.metric_options import is_packaged_metric
 from tasks.prefect_support.budget_stop import stop_at_budget
+from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.calibration.calibration_text import calibration_markdown
 from tasks.reports.run.report_page import write_report
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import group_names, read_groups
 from tasks.runs.run_folder import CALIBRATION, MANIFEST, SUMMARY, RunFolder
+from tasks.runtime.release import version
 from tasks.sources import available_columns
 
 ARTIFACT = "assay-calibration"
@@ -69,6 +71,7 @@ class CalibrationResult:
         audit: Result of an audit; None if none was asked for.
         corrected: Entry of the metric's bias-corrected mean in summary.json; None if there is none.
         needed: Number of labels that would halve its interval; None if there is none.
+        warnings: Sentences on what could not be reported to Prefect.
     """
 
     folder: str
@@ -77,6 +80,7 @@ class CalibrationResult:
     audit: Audit | None = None
     corrected: Mapping[str, Any] | None = None
     needed: LabelsNeeded | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @flow(name="calibrate", persist_result=False, validate_parameters=False)
@@ -105,7 +109,7 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         return calibrate_run(request)
     ready = prepare(request)
     with running_judge(ready.config) as config:
-        evaluation = evaluate(config)
+        evaluation = run_evaluation(config)
         models = models_for(str(flow_run.id))
         identity = metric_fingerprint(config, ready.metric, models)
         judge = judge_name(config, models, ready.metric)
@@ -115,7 +119,10 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     calibration_files.save(calibration, folder.path / CALIBRATION)
     corrected, needed = _write_to_run(folder, calibration, measured.rows, _entry(calibration))
     description = f"{calibration.metric} compared with {calibration.label}"
-    create_markdown_artifact(calibration_markdown(calibration), key=ARTIFACT, description=description)
+    text = calibration_markdown(calibration)
+    unpublished = write_artifact(
+        ARTIFACT, lambda: create_markdown_artifact(text, key=ARTIFACT, description=description)
+    )
     kept = calibration_files.save_latest(calibration, request.replace) if request.keep else None
     return CalibrationResult(
         folder=evaluation.folder,
@@ -123,7 +130,18 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         kept=None if kept is None else str(kept),
         corrected=corrected,
         needed=needed,
+        warnings=unpublished,
     )
+
+
+def run_calibration(request: CalibrationRequest) -> CalibrationResult:
+    """Run the flow `calibrate`; if the Prefect server goes away meanwhile, a warning says so.
+
+    Args:
+        request: The judge, the labelled data and how to read it.
+    """
+    result, is_gone = outlive_server(lambda: calibrate(request))
+    return replace(result, warnings=(*result.warnings, SERVER_GONE)) if is_gone else result
 
 
 def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
@@ -291,7 +309,7 @@ def _measure(
         span=rows.span,
         counts=rows.counts,
         seed=request.seed,
-        versions={"rag-assay": version("rag-assay")},
+        versions={"rag-assay": version()},
         **_results(agreement, rows),
     )
     return _Measured(calibration, rows)

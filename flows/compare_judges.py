@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.calibrate import calibrate, prepare
+from flows.calibrate import prepare, run_calibration
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.config.run_config import RunConfig
@@ -147,7 +147,7 @@ def compare_candidates(
     for number, candidate in enumerate(candidates, start=1):
         on_next(candidate.name, number)
         config = _with_candidate(request.config, candidate, ready.metric, number)
-        result = calibrate(request.model_copy(update={"config": config, "keep": False}))
+        result = run_calibration(request.model_copy(update={"config": config, "keep": False}))
         run = FinishedRun(result.folder)
         paired = pair_labels(run, ready.metric, ready.data, request.rules)
         if paired.of_run is None:

@@ -11,7 +11,7 @@ from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.deployed_parameters import as_deployed
-from flows.execution.history_record import record_in_history
+from flows.execution.history_record import NotRecordedError, record_surely
 from flows.execution.metrics_file import failure_in_metrics_file, write_metrics_file
 from flows.execution.run import Run, open_run
 from flows.execution.run_checks import check_run
@@ -24,7 +24,7 @@ from flows.execution.stage_settings import retrieval_settings, use_fetched_conte
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow
-from tasks.prefect_support.lost_server import note_result, outlive_server
+from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
@@ -35,11 +35,6 @@ from tasks.tables.table_store import StageRef
 
 if TYPE_CHECKING:
     from datasets import Dataset
-
-_SERVER_GONE = (
-    "the Prefect server is gone: it ended before the run did. The run folder is complete; only the server does not "
-    "know that the run has finished, and has no artifacts of it"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,8 @@ class Evaluation:
         bad_rows: Number of rows that were left out.
         warnings: Sentences on the data and the run that the user should know.
         failures: Sentences on metrics of which too many cells failed; see `fail_on_failed`.
+        lacks: Sentences on what later runs need of this one and do not have: scores of its anchor, its entry in the
+            history. They are warnings too.
     """
 
     folder: str
@@ -59,6 +56,7 @@ class Evaluation:
     bad_rows: int
     warnings: tuple[str, ...]
     failures: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
 
     @classmethod
     def from_folder(cls, folder: str | Path) -> "Evaluation":
@@ -68,12 +66,14 @@ class Evaluation:
             RunFolderError: The folder does not hold a finished run.
         """
         manifest = RunFolder(Path(folder)).read_finished_manifest()
+        anchor = manifest.get("anchor") or {}
         return cls(
             folder=str(folder),
             rows=manifest["rows"],
             bad_rows=manifest["bad_row_count"],
             warnings=tuple(manifest["warnings"]),
             failures=tuple(manifest.get("failures", ())),
+            lacks=anchor_warnings(anchor) if "reason" in anchor else (),
         )
 
     def refuse_failures(self) -> "Evaluation":
@@ -113,7 +113,6 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
         baseline = FinishedRun(config.baseline) if config.baseline is not None else None
         with open_run(config, plan, subject=subject) as run:
             evaluation = _evaluate(run, baseline)
-    note_result(evaluation)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
 
@@ -152,9 +151,16 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     write_run_folder(run, read, refs, findings)
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
-    unwritten = (*_send_scores(run), *record_in_history(run.config.history, run.folder.path))
-    unwritten += write_metrics_file(run.config, run.manifest["name"], run.subject, run.folder)
-    return replace(evaluation, warnings=(*evaluation.warnings, *unpublished, *unwritten))
+    unsent = (*_send_scores(run), *write_metrics_file(run.config, run.manifest["name"], run.subject, run.folder))
+    try:
+        page, unrecorded = record_surely(run.config.history, run.folder.path), ()
+    except NotRecordedError as error:
+        page, unrecorded = (), (str(error),)
+    return replace(
+        evaluation,
+        warnings=(*evaluation.warnings, *unpublished, *unsent, *unrecorded, *page),
+        lacks=(*evaluation.lacks, *unrecorded),
+    )
 
 
 def _send_scores(run: Run) -> tuple[str, ...]:
@@ -191,11 +197,4 @@ def outlive(run: Callable[[], Evaluation]) -> Evaluation:
         FailedCellsError: The run is finished, but too many of its cells failed.
     """
     evaluation, is_gone = outlive_server(run)
-    if not is_gone:
-        return evaluation
-    try:
-        evaluation.refuse_failures()
-    except FailedCellsError as error:
-        error.add_note(_SERVER_GONE)
-        raise
-    return replace(evaluation, warnings=(*evaluation.warnings, _SERVER_GONE))
+    return replace(evaluation, warnings=(*evaluation.warnings, SERVER_GONE)) if is_gone else evaluation

@@ -4,6 +4,7 @@ It compares the run with the accepted baseline and applies the gate; see `flows.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
 from flows.monitoring.teller import Teller, explain_refusal, usable_config
 from flows.monitoring.watched import Watched
 from metric_core.errors import ConfigError
+from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server, is_unavailable
 from tasks.runs.outcome import Trigger
 
@@ -72,22 +74,6 @@ def monitor(config: RunConfig) -> State[Any]:
     return state
 
 
-def result_of(state: State[Any]) -> ChainResult:
-    """Return the result of a run of the flow `monitor`.
-
-    Args:
-        state: Final state of the run.
-
-    Raises:
-        AssayError: The run could not be finished.
-    """
-    result: Any = state.result(raise_on_failure=False)
-    if isinstance(result, BaseException):
-        raise result
-    assert isinstance(result, ChainResult)  # noqa: S101 the data of every other state
-    return result
-
-
 def run_monitor(config: RunConfig) -> ChainResult:
     """Run the flow `monitor`, and return its result.
 
@@ -97,7 +83,16 @@ def run_monitor(config: RunConfig) -> ChainResult:
     Raises:
         AssayError: The run could not be finished.
     """
-    return result_of(monitor(config, return_state=True))
+    done, is_gone = outlive_server(lambda: _result_of(monitor(config, return_state=True)))
+    return replace(done, message=f"{done.message}; {SERVER_GONE}") if is_gone else done
+
+
+def _result_of(state: State[Any]) -> ChainResult:
+    result: Any = state.result(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    assert isinstance(result, ChainResult)  # noqa: S101 the data of every other state
+    return result
 
 
 def _end(teller: Teller, error: Exception) -> State[Any]:

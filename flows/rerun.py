@@ -23,7 +23,7 @@ from flows.execution.spending import measure_throughput
 from flows.execution.stage_submitter import StageSubmitter, open_submitter
 from metric_core.stages import Stage
 from tasks.prefect_support.budget_stop import stop_at_budget
-from tasks.prefect_support.lost_server import note_result
+from tasks.prefect_support.patience import crash_without_server
 from tasks.runs.row_reuse import RowReuse, row_ids
 from tasks.stages.registry import LEVELS, STAGES
 from tasks.tables.table_store import StageRef
@@ -31,6 +31,7 @@ from tasks.windows.schedule import ShardWindows
 
 
 @flow(name="rerun", flow_run_name=name_rerun, persist_result=False, validate_parameters=True)
+@crash_without_server
 @stop_at_budget
 def rerun(request: RerunRequest) -> Evaluation:
     """Run a finished run again where its result can change, into a new run folder.
@@ -50,7 +51,6 @@ def rerun(request: RerunRequest) -> Evaluation:
     origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
     with open_run(ready.config, ready.plan, "-rerun", origin) as run:
         evaluation = _rerun(ready, run)
-    note_result(evaluation)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
 

@@ -249,8 +249,7 @@ def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose)
-    from flows.calibrate import calibrate as calibrate_flow  # noqa: PLC0415
-    from flows.calibrate import prepare  # noqa: PLC0415 loads Prefect
+    from flows.calibrate import prepare, run_calibration  # noqa: PLC0415 loads Prefect
     from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
     from flows.execution.run_checks import check_run  # noqa: PLC0415
 
@@ -260,7 +259,7 @@ def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool
     starting = start_server(assay_home())
     load_models(ready.config, starting)
     with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
-        return calibrate_flow(request)
+        return run_calibration(request)
 
 
 def _span(text: str | None) -> tuple[float, float] | None:
@@ -284,7 +283,7 @@ def _print(result: "CalibrationResult") -> None:
     )
 
     calibration = result.calibration
-    for warning in calibration.warnings:
+    for warning in (*calibration.warnings, *result.warnings):
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     title = f"{calibration.metric} compared with {calibration.label!r} of {calibration.source}"
     stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)

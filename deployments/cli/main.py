@@ -138,9 +138,11 @@ app.add_typer(traces.app, name="traces")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # noqa: PLC0415 only needed here
+        from tasks.runtime.release import UNKNOWN, version  # noqa: PLC0415 only needed here
 
-        typer.echo(f"rag-assay {version('rag-assay')}")
+        found = version()
+        untold = " (installed from files that do not tell their commit)" if found == UNKNOWN else ""
+        typer.echo(f"rag-assay {found}{untold}")
         raise typer.Exit
 
 

@@ -2,7 +2,7 @@
 
 import json
 from contextlib import ExitStack, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -62,15 +62,15 @@ def _monitor(config: "RunConfig", verbose: bool, quiet: bool) -> "ChainResult":
         starting = start_server(assay_home())
         load_models(config, starting)
         with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
-            from flows.monitor import monitor as flow  # noqa: PLC0415 Prefect reads its settings when it is imported
+            from flows.monitor import run_monitor  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-            state: Any = flow(config, return_state=True)
+            return run_monitor(config)
     except Exception as error:
-        _tell(config, error)  # the run did not begin, so it could not tell
-        raise
-    from flows.monitor import result_of  # noqa: PLC0415 as above
+        from flows.alerting.alert import has_told  # noqa: PLC0415 keeps `assay --help` quick
 
-    return result_of(state)
+        if not has_told(error):  # the run did not begin
+            _tell(config, error)
+        raise
 
 
 def _tell(config: "RunConfig", error: Exception) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from metric_core.errors import AssayError, ConfigError
+from tasks.prefect_support.own_runs import end_killed_runs
 from tasks.runtime.start_up import garbage_kept
 from tasks.runtime.telemetry import DO_NOT_TRACK, disable_telemetry
 
@@ -88,6 +89,8 @@ def mask_url(url: str) -> str:
 def use_server(server: ServerAddress) -> Iterator[None]:
     """Use a Prefect server for the flows of a block; best entered before Prefect is imported.
 
+    Flow runs of this machine's killed processes, which nothing else ends, end as Crashed first.
+
     On the local server, runs send no heartbeats: nothing there listens to them, and the thread that sends them delays
     the end of each flow run by a second. They also retry requests less often: a local server that does not answer has
     ended, and each request at the end of the run would wait a minute for it.
@@ -112,6 +115,7 @@ def use_server(server: ServerAddress) -> Iterator[None]:
         if server.credentials is not None:
             settings |= {PREFECT_API_AUTH_STRING: server.credentials, HEARTBEAT: None, RETRIES: LOCAL_RETRIES}
         with temporary_settings(settings), _explain_lost_server(server.url):
+            end_killed_runs()
             yield
     finally:
         for name, value in before.items():

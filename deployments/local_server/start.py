@@ -22,6 +22,12 @@ Process: TypeAlias = subprocess.Popen[bytes]
 
 START_SECONDS = 120.0
 POLL_SECONDS = 0.02
+RETENTION: Mapping[str, str] = {
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": str(30 * 24 * 60 * 60),
+}
+"""The server deletes flow runs 30 days after their end, as it deletes events after 7: else its database only grows."""
+
 LOG_BYTES = 1_000_000
 """Size at which the log is replaced."""
 
@@ -126,6 +132,7 @@ def _environment(inherited: Mapping[str, str], folder: ServerFolder) -> dict[str
     """Return the environment of the server: without the user's Prefect settings and without telemetry."""
     return {name: value for name, value in inherited.items() if not name.startswith("PREFECT_")} | {
         **telemetry.PREFECT,
+        **RETENTION,
         "PREFECT_HOME": str(folder.path),
         "PREFECT_LOGGING_SERVER_LEVEL": "WARNING",
         # Concurrency slots in the database outlive this process; so must the leases that say when they are free again.

@@ -16,6 +16,13 @@ Subject: TypeAlias = Literal[
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 """Severities, the least first."""
 
+TOLD = "people have been told of this error, as deploy.alerts says"
+TOLD_BEFORE = "people were told of this error before; it has not been over since"
+NOBODY = "no recipient is set in deploy.alerts, so nobody has been told of this error but ASSAY_HOME/alerts.jsonl"
+
+NOT_DELIVERED = "not delivered: "
+"""Notes of errors of which people have been told, and beginning of the note for a recipient that was not reached."""
+
 _OF_INDEX = {
     "failed": "was not accepted: the gate failed",
     "inconclusive": "was not accepted: the gate is inconclusive",
@@ -194,3 +201,9 @@ def show_value(value: Any) -> str:
     ('v1', '?', 'True')
     """
     return "?" if value is None else str(value)[:_SHOWN] or "?"
+
+
+def has_told(error: BaseException) -> bool:
+    """Return whether people have been told of an error, as its notes say."""
+    notes = getattr(error, "__notes__", ())
+    return any(note in (TOLD, TOLD_BEFORE, NOBODY) or note.startswith(NOT_DELIVERED) for note in notes)

@@ -69,14 +69,24 @@ def publish(folder: RunFolder, subject: RunSubject, settings: AlertSettings) -> 
         SUMMARY: (create_table_artifact, metrics, _describe(summary["rows"], verdict_line(manifest))),
         REPORT: (create_markdown_artifact, places, "Location of the results"),
     }
-    warnings = []
-    for kind, (create, content, text) in writers.items():
-        error = _attempt(kind, partial(create, content, subject.key(kind), subject.describe(text)))
-        if error is not None and give_up_server(error):
-            return ()  # the end of the run says so
-        if error is not None:
-            warnings.append(f"the artifact {kind!r} could not be written to Prefect: {type(error).__name__}")
-    return tuple(warnings)
+    return tuple(
+        warning
+        for kind, (create, content, text) in writers.items()
+        for warning in write_artifact(kind, partial(create, content, subject.key(kind), subject.describe(text)))
+    )
+
+
+def write_artifact(kind: str, write: Callable[[], object]) -> tuple[str, ...]:
+    """Write an artifact; return a warning if that fails. Of a server that has gone, the end of the run tells.
+
+    Args:
+        kind: Kind of the artifact, for the warning.
+        write: Function that writes it.
+    """
+    error = _attempt(kind, write)
+    if error is None or give_up_server(error):
+        return ()
+    return (f"the artifact {kind!r} could not be written to Prefect: {type(error).__name__}",)
 
 
 def _describe(rows: int, meaning: str | None) -> str:

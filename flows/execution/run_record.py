@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import version as version_of
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -31,11 +31,13 @@ from tasks.judges.protocol import NO_JUDGE, Judge
 from tasks.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
 from tasks.models.run_models import RunModels
 from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
+from tasks.runtime.release import version
 from tasks.sources.location import HUB
+from tasks.stages.formulas import digest_formulas
 from tasks.stages.registry import STAGES
 
 _logger = logging.getLogger(__name__)
-_VERSIONS = ("rag-assay", "datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
+_PACKAGES = ("datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
 
 def choose_folder(config: RunConfig, ending: str = "") -> RunFolder:
@@ -132,10 +134,12 @@ def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str
         "prompts": {} if judge is None else _prompts(config, judge, planned),
         "unanswerable": {} if judge is None else find_unanswerable(plan.requests, judge),
         "panel": _panel(judge),
+        "formulas": digest_formulas(),
         "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},
         "calibration": calibration_entry(config, plan, models) if planned else {"metrics": {}, "not_covered": []},
         "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
-        "versions": {"python": platform.python_version()} | {package: version(package) for package in _VERSIONS},
+        "versions": {"python": platform.python_version(), "rag-assay": version()}
+        | {package: version_of(package) for package in _PACKAGES},
     }
 
 
@@ -165,9 +169,9 @@ def _prompts(config: RunConfig, judge: Judge, kinds: Sequence[Kind]) -> dict[str
     digests = {}
     for kind in kinds:
         servers = [each.server for each in settings_for(config, judge, kind) if each.server is not None]
-        prompts = [load_prompts(server.prompt_source).digest(kind) for server in servers]
+        prompts = dict.fromkeys(load_prompts(server.prompt_source).digest(kind) for server in servers)
         if prompts:
-            digests[str(kind)] = hashlib.sha256(json.dumps(prompts).encode()).hexdigest()
+            digests[str(kind)] = hashlib.sha256(json.dumps([*prompts]).encode()).hexdigest()
     return digests
 
 

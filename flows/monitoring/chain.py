@@ -21,6 +21,7 @@ from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
+from flows.execution.artifacts import write_artifact
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.history_record import NotRecordedError, record_in_history, record_surely
 from flows.execution.metrics_file import write_metrics_file
@@ -246,7 +247,7 @@ class _Chain:
         if self.config.deploy.alerts.link is not None:
             text = f"[Comparison page]({self.config.deploy.alerts.link_to(self.folder, COMPARISON)})\n\n{text}"
         about = subject.describe("Compared with its baseline")
-        create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about)
+        write_artifact(ARTIFACT, lambda: create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about))
 
     def _describe(self, before: Baseline) -> OutcomeBaseline:
         folder, _ = _find_folder(self.store, before)

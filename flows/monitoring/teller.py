@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from prefect.runtime import flow_run
 
-from flows.alerting.alert import Alert, show_value
+from flows.alerting.alert import NOBODY, NOT_DELIVERED, TOLD, TOLD_BEFORE, Alert, show_value
 from flows.alerting.outbox import Outbox
 from flows.alerting.recipients import recipients_of
 from flows.config.loading import check_options, options_to_tell
@@ -30,10 +30,6 @@ from tasks.prefect_support.patience import is_unavailable
 from tasks.prefect_support.run_log import run_logger
 from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
 from tasks.runs.run_folder import REPORT
-
-TOLD = "people have been told of this error, as deploy.alerts says"
-TOLD_BEFORE = "people were told of this error before; it has not been over since"
-NOBODY = "no recipient is set in deploy.alerts, so nobody has been told of this error but ASSAY_HOME/alerts.jsonl"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,7 +117,7 @@ class Teller:
         elif not undelivered:
             error.add_note(TOLD if is_news else TOLD_BEFORE)
         for sentence in undelivered:
-            error.add_note(f"not delivered: {sentence}")
+            error.add_note(f"{NOT_DELIVERED}{sentence}")
 
     def beat(self, undelivered: Collection[str]) -> None:
         """Call the heartbeat monitor after a run that has finished, unless people have not been told what it found.

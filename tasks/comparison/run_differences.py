@@ -5,7 +5,7 @@ metric, another question or reference. Runs with such a difference are not like 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.option import scoring_options
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_roles import IDENTITY, groups_of, judge_roles, judges_by_kind
+from tasks.runs.judge_roles import IDENTITY, groups_of, judge_roles, judges_by_kind, name_questions
 
 YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
 """Columns that define the test, as opposed to what the system under test returned."""
@@ -27,6 +27,7 @@ _MODELS = {
     "language": None,
     "recognizer": None,
 }
+_VERSION_OF = "version of"
 _COMPARED = tuple(scoring_options(EvaluationOptions) - {*_MODELS, "judge", "verdict", "metrics"})
 
 
@@ -39,12 +40,14 @@ class SettingDifference:
         a: Value in the first run.
         b: Value in the second run.
         is_serious: True if the runs are not like for like because of it.
+        sentence: The difference in words, if the name and the values do not say it.
     """
 
     name: str
     a: str
     b: str
     is_serious: bool
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +78,28 @@ class RunDifferences:
     Args:
         settings: Settings that differ, the serious ones first.
         rows: Differences of the rows.
+        has_same_formulas: True if both runs are known to have computed their scores by the same code.
     """
 
     settings: tuple[SettingDifference, ...]
     rows: RowDifferences
+    has_same_formulas: bool = False
 
     @property
     def serious(self) -> tuple[str, ...]:
         """Reasons why the runs are not like for like, which are called A and B; empty if they are."""
         return self.describe_serious("A", "B")
+
+    @property
+    def version_note(self) -> str | None:
+        """A sentence on versions of rag-assay that differ although nothing does that scores depend on; else None."""
+        version = next((item for item in self.settings if item.name == f"{_VERSION_OF} rag-assay"), None)
+        if version is None or self.serious or not self.has_same_formulas:
+            return None
+        return (
+            f"rag-assay is {version.a} in A and {version.b} in B, with the same prompts, formulas and settings of the "
+            "judge: the scores are comparable"
+        )
 
     def describe_serious(self, a: str, b: str) -> tuple[str, ...]:
         """Return the reasons why the runs are not like for like; empty if they are.
@@ -92,7 +108,11 @@ class RunDifferences:
             a: Name of the first run in a sentence.
             b: Name of the second run.
         """
-        reasons = [f"{item.name}: {item.a} in {a}, {item.b} in {b}" for item in self.settings if item.is_serious]
+        reasons = [
+            item.sentence or f"{item.name}: {item.a} in {a}, {item.b} in {b}"
+            for item in self.settings
+            if item.is_serious
+        ]
         if self.rows.other_test:
             columns = [name for name in self.rows.columns if name in YARDSTICK_COLUMNS]
             reasons.append(f"the test itself: {self.rows.other_test} rows have another {' or '.join(columns)}")
@@ -111,8 +131,11 @@ def find_differences(pair: RunPair) -> RunDifferences:
         columns=dict(columns.most_common()),
         other_test=sum(any(column in YARDSTICK_COLUMNS for column in row) for row in changes.changed.values()),
     )
-    settings = [] if pair.a is None else [*_compare_settings(pair.a.run, pair.b.run)]
-    return RunDifferences(tuple(sorted(settings, key=lambda item: not item.is_serious)), rows)
+    if pair.a is None:
+        return RunDifferences((), rows)
+    settings = sorted(_compare_settings(pair.a.run, pair.b.run), key=lambda item: not item.is_serious)
+    formulas = [each.run.manifest.get("formulas") for each in (pair.a, pair.b)]
+    return RunDifferences(tuple(settings), rows, formulas[0] is not None and formulas[0] == formulas[1])
 
 
 def find_measurement_changes(a: FinishedRun, b: FinishedRun) -> tuple[str, ...]:
@@ -127,7 +150,9 @@ def find_measurement_changes(a: FinishedRun, b: FinishedRun) -> tuple[str, ...]:
     Returns:
         A sentence for each change that makes the runs not like for like, such as "judge model: a is now b".
     """
-    return tuple(f"{item.name}: {item.a} is now {item.b}" for item in _compare_settings(a, b) if item.is_serious)
+    return tuple(
+        item.sentence or f"{item.name}: {item.a} is now {item.b}" for item in _compare_settings(a, b) if item.is_serious
+    )
 
 
 def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
@@ -145,7 +170,9 @@ def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDiffere
     yield from _differing_fields("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
     yield from _differing_fields("calibration applied to", _applied_settings(before), _applied_settings(after), True)
     yield from _differing_fields("", _select(old, _COMPARED), _select(new, _COMPARED), False)
-    yield from _differing_fields("version of", before.get("versions") or {}, after.get("versions") or {}, False)
+    formulas = [{"formulas": run.get("formulas")} for run in (before, after)]
+    yield from _differing_fields("code of the", formulas[0], formulas[1], False)
+    yield from _differing_fields(_VERSION_OF, before.get("versions") or {}, after.get("versions") or {}, False)
 
 
 def _compare_judges(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SettingDifference]:
@@ -192,31 +219,35 @@ def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDi
         for setting in _differing_fields(prefix, one, other, bool(kinds) or not both)
     ]
     same_judge = all(one == other for _, one, other in _judge_pairs(before, after))
+    causes = [*_compare_prompts(a, b)] if {"prompts", "language"}.isdisjoint(map(_last_word, settings)) else []
     if kinds and same_judge and not settings:
-        yield from _name_request_difference(before, after, kinds, "all questions" if len(kinds) == len(both) else "")
+        behind = [_served(manifest) for manifest in (before, after)]
+        causes += _differing_fields("model behind the judge's name", behind[0], behind[1], True)
+        affected = "all questions" if len(kinds) == len(both) else ", ".join(kinds)
+        causes = causes or [SettingDifference("how the judge is asked", f"one way ({affected})", "another way", True)]
+    yield from causes
     yield from settings
 
 
-def _name_request_difference(
-    before: Mapping[str, Any], after: Mapping[str, Any], kinds: Sequence[str], summary: str
-) -> Iterator[SettingDifference]:
-    """Yield what changed in the answers of a judge of the same name: its prompts, the model behind the name, or both.
+def _last_word(setting: SettingDifference) -> str:
+    return setting.name.rpartition(" ")[2]
 
-    Args:
-        before: Content of run.json of the first run.
-        after: Content of run.json of the second run.
-        kinds: Kinds of questions whose fingerprints differ.
-        summary: Text in place of the kinds; empty to name them.
-    """
-    affected = summary or ", ".join(kinds)
-    behind = [_served(manifest) for manifest in (before, after)]
-    named = list(_differing_fields("model behind the judge's name", behind[0], behind[1], True))
-    old, new = before.get("prompts") or {}, after.get("prompts") or {}
-    prompts = [kind for kind in kinds if old.get(kind) != new.get(kind)] if old and new else []
-    if prompts:
-        of_kinds = summary if len(prompts) == len(kinds) and summary else ", ".join(prompts)
-        named.append(SettingDifference("prompts", f"one text ({of_kinds})", "another text", True))
-    yield from named or [SettingDifference("how the judge is asked", f"one way ({affected})", "another way", True)]
+
+def _compare_prompts(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDifference]:
+    """Yield the prompts that changed; those that come with rag-assay changed with its version."""
+    old, new = a.manifest.get("prompts") or {}, b.manifest.get("prompts") or {}
+    versions = [(run.manifest.get("versions") or {}).get("rag-assay") for run in (a, b)]
+    own = any(fields.get("prompts") for _, one, other in _server_settings(a, b) for fields in (one, other))
+    is_packaged = not own and None not in versions and versions[0] != versions[1]
+    changed = sorted(kind for kind in old.keys() & new.keys() if old[kind] != new[kind])
+    if not changed:
+        return
+    name = f"prompt{'s' * (len(changed) > 1)} of the {name_questions(changed)}"
+    if is_packaged:
+        sentence = f"the {name} changed between rag-assay {versions[0]} and {versions[1]}"
+        yield SettingDifference(name, f"as in {versions[0]}", f"as in {versions[1]}", True, sentence)
+    else:
+        yield SettingDifference(name, "one text", "another text", True, f"the {name} changed")
 
 
 def _served(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -191,7 +191,7 @@ def _measure(manifest: Mapping[str, Any], metric: str) -> dict[str, Any]:
     entry: Mapping[str, Any] = next((each for each in manifest["metrics"] if each["key"] == metric), {})
     calibrated = ((manifest.get("calibration") or {}).get("metrics") or {}).get(metric) or {}
     return {
-        "version": manifest["versions"].get("rag-assay"),
+        "formulas": manifest.get("formulas") or manifest["versions"].get("rag-assay"),  # older runs have the version
         "embedder": _without_note(manifest.get("embedder")),
         "language": _without_note(manifest.get("language")),
         "verdict": (manifest.get("config") or {}).get("verdict"),

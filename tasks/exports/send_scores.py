@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from importlib.metadata import version
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ from metric_core.errors import ConfigError, MissingDependencyError
 from metric_core.records import Status
 from tasks.exports.scored_rows import ScoredRow
 from tasks.options.otlp_endpoint import check_endpoint
+from tasks.runtime.release import version
 
 _BATCH = 500
 _TRACE, _SPAN = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
@@ -141,7 +141,7 @@ def _event_sender(base: str, run: str, timeout: float, sent: SentScores) -> Call
     kept = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
     provider = LoggerProvider(resource=_resource(run), shutdown_on_exit=False)
     provider.add_log_record_processor(SimpleLogRecordProcessor(kept))
-    logger = provider.get_logger("rag-assay", version("rag-assay"))
+    logger = provider.get_logger("rag-assay", version())
 
     def send(rows: Sequence[ScoredRow]) -> str | None:
         for row in rows:
@@ -202,7 +202,7 @@ def _span_sender(base: str, run: str, timeout: float, sent: SentScores) -> Calla
     limits = SpanLimits(max_span_attributes=SpanLimits.UNSET)
     provider = TracerProvider(ALWAYS_ON, _resource(run), shutdown_on_exit=False, span_limits=limits)
     provider.add_span_processor(SimpleSpanProcessor(kept))
-    tracer = provider.get_tracer("rag-assay", version("rag-assay"))
+    tracer = provider.get_tracer("rag-assay", version())
 
     def send(rows: Sequence[ScoredRow]) -> str | None:
         for row in rows:
@@ -266,7 +266,7 @@ def _target_of(row: ScoredRow) -> Any:
 def _resource(run: str) -> Any:
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 of an extra
 
-    return Resource.create({"service.name": "rag-assay", "service.version": version("rag-assay"), "rag_assay.run": run})
+    return Resource.create({"service.name": "rag-assay", "service.version": version(), "rag_assay.run": run})
 
 
 @contextmanager

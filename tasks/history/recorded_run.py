@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from tasks.runs.outcome import Outcome, Trigger
 
-SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE = (
+SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS = (
     *("system", "index", "data", "judge", "judges", "judge_server", "prompts", "judge_settings", "embedder"),
-    *("answers", "rag_assay"),
+    *("answers", "rag_assay", "formulas"),
 )
 """Keys of the versions of a run; see `RecordedRun`."""
 
-CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, PROMPTS, ASKED, EMBEDDER, SOFTWARE)
+CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, PROMPTS, ASKED, EMBEDDER, FORMULAS, SOFTWARE)
 """Versions whose changes are entries of the history, in order of display. Answers change with every run."""
 
 COMPLETED, FAILED, STOPPED, MISSED = "completed", "failed", "stopped", "missed"
@@ -24,6 +24,9 @@ STARTED = (COMPLETED, FAILED, STOPPED)
 """Statuses of runs that took place, whether or not they have results."""
 
 _LONGEST_ID = 64
+
+_MEASURES = (DATA, JUDGE, SERVED, PROMPTS, ASKED, EMBEDDER, FORMULAS)
+"""Versions of what measures, as opposed to what is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +201,17 @@ class VersionChange:
 
     Args:
         what: Key of the version, such as JUDGE.
-        before: Earlier version as text.
+        before: Earlier version as text; of prompts and formulas, that of rag-assay, which they come with.
         after: Later version as text.
+        kinds: Kinds of questions whose prompts changed.
+        is_comparable: True for another version of rag-assay with equal prompts, judge and formulas.
     """
 
     what: str
     before: str
     after: str
+    kinds: tuple[str, ...] = ()
+    is_comparable: bool = False
 
 
 def find_version_changes(earlier: RecordedRun, later: RecordedRun) -> tuple[VersionChange, ...]:
@@ -220,14 +227,15 @@ def find_version_changes(earlier: RecordedRun, later: RecordedRun) -> tuple[Vers
     >>> start = datetime(2026, 3, 1, tzinfo=UTC)
     >>> first = RecordedRun("1", "nightly", start, "", "completed", versions={"judge": "llama 1", "system": "1.4"})
     >>> second = RecordedRun("2", "nightly", start, "", "completed", versions={"judge": "llama 2"})
-    >>> find_version_changes(first, second)
-    (VersionChange(what='judge', before='llama 1', after='llama 2'),)
+    >>> find_version_changes(first, second) == (VersionChange("judge", "llama 1", "llama 2"),)
+    True
     """
     return tuple(_changes(earlier.versions, later.versions))
 
 
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[VersionChange]:
     told: set[str] = set()
+    software = (str(old.get(SOFTWARE) or ""), str(new.get(SOFTWARE) or ""))
     for what in CHANGES:
         before, after = old.get(what), new.get(what)
         if not before or not after:
@@ -235,14 +243,19 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Version
         if what == JUDGE and old.get(JUDGES) and new.get(JUDGES):
             before, after = _changed_judges(old[JUDGES], new[JUDGES])
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            kinds = sorted(kind for kind in before.keys() & after.keys() if before[kind] != after[kind])
+            kinds = tuple(sorted(kind for kind in before.keys() & after.keys() if before[kind] != after[kind]))
             # Another model or other prompts are other settings too: they are told once.
-            if kinds and told.isdisjoint({JUDGE, SERVED, PROMPTS}):
+            if kinds and (what == PROMPTS or told.isdisjoint({JUDGE, SERVED, PROMPTS})):
                 told.add(what)
-                yield VersionChange(what, "", ", ".join(kinds))
+                is_named = what == PROMPTS
+                earlier, later = software if is_named else ("", ", ".join(kinds))
+                yield VersionChange(what, earlier, later, kinds if is_named else ())
         elif before != after and not (what == SERVED and JUDGE in told):
             told.add(what)
-            yield VersionChange(what, str(before), str(after))
+            earlier, later = software if what == FORMULAS else (str(before), str(after))
+            known = all(versions.get(key) for versions in (old, new) for key in (PROMPTS, FORMULAS))
+            same = what == SOFTWARE and known and told.isdisjoint({*_MEASURES})
+            yield VersionChange(what, earlier, later, is_comparable=same)
 
 
 def _changed_judges(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, str]:

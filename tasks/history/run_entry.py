@@ -132,6 +132,7 @@ def _versions(
         yield keys.DATA, _digest_test(folder / STAGES / f"{Stage.SAMPLES}.parquet")
         digests = "".join(manifest["stages"].get(Stage.SAMPLES, {}).get("digests") or ())
         yield keys.ANSWERS, digests and hashlib.sha256(digests.encode()).hexdigest()[:_DIGITS]
+    yield keys.FORMULAS, str(manifest.get("formulas") or "")[:_DIGITS]
     yield keys.SOFTWARE, (manifest.get("versions") or {}).get("rag-assay")
 
 

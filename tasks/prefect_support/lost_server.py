@@ -1,53 +1,60 @@
-"""Return the result of a finished run whose Prefect server has gone: the run folder is complete without the server."""
+"""Return the result of a run whose Prefect server has gone: its files are complete without the server."""
 
 from collections.abc import Callable
-from contextlib import suppress
-from contextvars import ContextVar
+from contextlib import ExitStack, suppress
 from queue import Empty
 from typing import Any, TypeVar
 
+from prefect.client.schemas import State
 from prefect.context import FlowRunContext
 from prefect.settings import get_current_settings, temporary_settings
 
+from tasks.prefect_support.flow_ends import are_collected, collect_ends
 from tasks.prefect_support.patience import is_unavailable
 
 T = TypeVar("T")
 
-_results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
-"""The result of the flow run that `outlive_server` waits for, once it is known."""
+SERVER_GONE = (
+    "the Prefect server is gone: it ended before the run did. The run folder is complete; only the server does not "
+    "know that the run has finished, and has no artifacts of it"
+)
 
 
 def outlive_server(run: Callable[[], T]) -> tuple[T, bool]:
-    """Run a flow, and return its result even if its final state cannot be reported to the Prefect server.
+    """Run a flow that people start, and return its result even if the Prefect server cannot be told of it.
 
-    A flow that another flow called is not changed: a deployment's run waits for its server, and is resumed.
+    The flow may call others in the same way. The flows that a deployment's run calls are not changed: that run waits
+    for its server, and is resumed.
 
     Args:
-        run: Function that calls the flow, whose function calls `note_result`.
+        run: Function that calls the flow, whose function `crash_without_server` wraps.
 
     Returns:
         The result, and whether the server has gone.
+
+    Raises:
+        Exception: What the function of the flow raised.
     """
-    if FlowRunContext.get() is not None:
+    is_nested = are_collected()
+    if FlowRunContext.get() is not None and not is_nested:
         return run(), False
-    results: list[T] = []
-    token = _results.set(results)
-    try:
-        with temporary_settings():  # a copy, which `give_up_server` changes
+    with ExitStack() as stack:
+        if not is_nested:
+            stack.enter_context(temporary_settings())  # a copy, which `give_up_server` changes
+        ends = stack.enter_context(collect_ends())
+        try:
             return run(), False
-    except Exception as error:
-        if not results or not is_unavailable(error):
-            raise
+        except Exception as error:
+            if not ends or not is_unavailable(error):
+                raise
+        _give_up()
         _drop_reports()
-        return results[-1], True
-    finally:
-        _results.reset(token)
-
-
-def note_result(result: object) -> None:
-    """Note the result of the current flow run, which is complete but for its report to the Prefect server."""
-    if (results := _results.get()) is not None:
-        results.append(result)
+    end = ends[-1].result(raise_on_failure=False) if isinstance(ends[-1], State) else ends[-1]
+    if isinstance(end, BaseException):
+        end.add_note(SERVER_GONE)
+        raise end
+    result: T = end
+    return result, True
 
 
 def give_up_server(error: Exception) -> bool:
@@ -59,10 +66,14 @@ def give_up_server(error: Exception) -> bool:
     Returns:
         Whether the run ends without the server.
     """
-    if _results.get() is None or not is_unavailable(error):
+    if not are_collected() or not is_unavailable(error):
         return False
-    get_current_settings().client.max_retries = 0
+    _give_up()
     return True
+
+
+def _give_up() -> None:
+    get_current_settings().client.max_retries = 0
 
 
 def _drop_reports() -> None:

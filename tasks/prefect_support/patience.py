@@ -8,7 +8,8 @@ nothing is wrong with it, and a deployment resumes it with all that it had finis
 import logging
 import time
 from collections.abc import Callable, Iterator
-from functools import wraps
+from contextlib import nullcontext
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 import httpx
@@ -16,6 +17,8 @@ from prefect.context import FlowRunContext
 from prefect.settings import get_current_settings
 from prefect.states import Crashed
 
+from tasks.prefect_support.flow_ends import are_collected, note_end
+from tasks.prefect_support.own_runs import record_process
 from tasks.runtime.retry import Backoff, retry
 
 P = ParamSpec("P")
@@ -85,7 +88,10 @@ def wait_for_server(request: Callable[[], T], timeout: float | None = None) -> T
 
 
 def crash_without_server(function: Callable[P, T]) -> Callable[P, T]:
-    """Wrap the function of a flow, so that a deployment's run ends as Crashed if the Prefect server has gone.
+    """Wrap the function of a flow, so that its run ends as Crashed if it loses its process or its Prefect server.
+
+    A deployment's run ends as Crashed if the server has gone, and is resumed. The process of another run is recorded,
+    so that a later command can tell that it was killed; `outlive_server` returns its result without the server.
 
     Args:
         function: Function of the flow.
@@ -93,22 +99,39 @@ def crash_without_server(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        context = FlowRunContext.get()
+        run = None if context is None else context.flow_run
+        if run is None:
+            return function(*args, **kwargs)
+        if run.deployment_id is None:
+            # The runs that a deployment's run calls end with it, wherever it is resumed.
+            with record_process(run.id) if run.parent_task_run_id is None or are_collected() else nullcontext():
+                return _note_end(partial(function, *args, **kwargs))
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            context = FlowRunContext.get()
-            run = None if context is None else context.flow_run
-            if run is None or run.deployment_id is None or not is_unavailable(error):
+            if not is_unavailable(error):
                 raise
             message = (
                 f"the Prefect server did not answer for {unavailable_timeout():g} s ({type(error).__name__}); stage "
                 "tables and answers are cached, and the run is resumed"
             )
-            _logger.exception(message)
+            _logger.error(message)  # noqa: TRY400 the traceback says no more
             crashed: Any = Crashed(message=message)  # a state ends the flow run, whatever its function returns
             return cast("T", crashed)
 
     return wrapped
+
+
+def _note_end(function: Callable[[], T]) -> T:
+    try:
+        result = function()
+    except Exception as error:
+        if not is_unavailable(error):
+            note_end(error)
+        raise
+    note_end(result)
+    return result
 
 
 def _is_unavailable(error: BaseException, url: str) -> bool:

@@ -40,6 +40,16 @@ def groups_of(kinds: Collection[str]) -> list[str]:
     return [str(group) for group in KindGroup if group in found]
 
 
+def name_questions(kinds: Sequence[str]) -> str:
+    """Return kinds of questions in words.
+
+    >>> name_questions(["verdict"]), name_questions(["claims", "questions", "verdict"])
+    ("question 'verdict'", "questions 'claims', 'questions' and 'verdict'")
+    """
+    *others, last = map(repr, kinds)
+    return f"questions {', '.join(others)} and {last}" if others else f"question {last}"
+
+
 def judge_of_kind(manifest: Mapping[str, Any], kinds: Collection[str]) -> Mapping[str, Any]:
     """Return the judge that questions of some kinds went to; the judge of the run if that was not one.
 

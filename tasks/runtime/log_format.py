@@ -1,4 +1,4 @@
-"""Set the format of the logs of this process and those that it starts."""
+"""Set how this process and those that it starts log."""
 
 import os
 
@@ -10,16 +10,23 @@ JSON_LOGS = {
 """The variables with which Prefect, which also handles the logs of other libraries, writes a JSON object per line."""
 
 
+HANDLERS = {
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS": "rag_assay._log_handlers.ConsoleHandler",
+    "PREFECT_LOGGING_HANDLERS_DEBUG_CLASS": "rag_assay._log_handlers.DebugHandler",
+}
+"""The variables with which Prefect logs an outage of its server in one line."""
+
+
 def log_variables(log_format: str) -> dict[str, str]:
-    """Return the environment variables of a process that logs in a format.
+    """Return the environment variables of a process that logs in a format, and an outage of Prefect in one line.
 
     Args:
         log_format: `text` or `json`.
 
-    >>> log_variables("text")
-    {}
+    >>> log_variables("text") == HANDLERS
+    True
     """
-    return dict(JSON_LOGS) if log_format == "json" else {}
+    return HANDLERS | (JSON_LOGS if log_format == "json" else {})
 
 
 def set_log_format(log_format: str) -> None:

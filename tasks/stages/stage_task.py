@@ -9,8 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.metadata import version as version_of
+from functools import partial
 from typing import Any
 
 from prefect.context import TaskRunContext
@@ -24,6 +23,7 @@ from tasks.prefect_support.concurrency_limits import hold_slot
 from tasks.runtime import progress
 from tasks.stages.definition import StageDefinition, StageOutput, Tables
 from tasks.stages.fingerprint import settings_fingerprint
+from tasks.stages.formulas import digest_formulas
 from tasks.stages.prefect_task import make_prefect_task
 from tasks.stages.registry import STAGES
 from tasks.tables.kept_tables import KeptTables
@@ -140,7 +140,7 @@ class StageTask:
             identity: Digest of everything else that determines the table.
         """
         stage, version = self.definition.stage, self.definition.version
-        content = [stage, version, SCHEMAS[stage].version, _release(), identity]
+        content = [stage, version, SCHEMAS[stage].version, digest_formulas(), identity]
         content += [TABLE_ORDER, *([ref.stage, ref.digest] for ref in refs)]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
@@ -190,12 +190,6 @@ class StageTask:
             KeptTables(storage.tables).keep(self.key(windows.refs_of(reads), storage.identity), ref)
         windows.finish(stage, ref)
         return ref
-
-
-@cache
-def _release() -> str:
-    """Return the release of rag-assay, which takes a third of a millisecond to find out."""
-    return version_of("rag-assay")
 
 
 def _stage_task(stage: Stage) -> StageTask:

@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from prefect.client.orchestration import get_client
 
-from deployments.local_server import ServerAddress
+from deployments.local_server import ServerAddress, use_server
 from tests.faults.conftest import Run, Server, environment, restart_timer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -142,8 +144,17 @@ def uninterrupted_run(killable: Callable[[], Killable]) -> tuple[Killable, Run, 
     return process, process.finish("run"), process.asked
 
 
+def end_of(run_id: str, prefect_address: ServerAddress) -> str | None:
+    """Return the name of the state of a flow run."""
+    with use_server(prefect_address), get_client(sync_client=True) as client:
+        state = client.read_flow_run(UUID(run_id)).state
+    return None if state is None else state.name
+
+
 def test_resumed_runs_have_the_scores_of_an_uninterrupted_run(
-    killable: Callable[[], Killable], uninterrupted_run: tuple[Killable, Run, list[str]]
+    killable: Callable[[], Killable],
+    uninterrupted_run: tuple[Killable, Run, list[str]],
+    prefect_address: ServerAddress,
 ) -> None:
     _, whole, asked = uninterrupted_run
     assert max(Counter(asked).values()) == 1
@@ -153,7 +164,10 @@ def test_resumed_runs_have_the_scores_of_an_uninterrupted_run(
         restart_timer()
         process = killable()
         process.kill_after(chance.randrange(1, len(asked)), "run")
+        killed = Run(process.folder / "run").manifest["run_id"]
         resumed = process.finish("run")
+        assert end_of(killed, prefect_address) == "Crashed"
+        assert end_of(resumed.manifest["run_id"], prefect_address) == "Completed"
         assert resumed.cells == whole.cells
         assert resumed.manifest["status"] == "completed"
         assert set(process.asked) == set(asked)

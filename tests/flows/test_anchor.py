@@ -22,6 +22,7 @@ from metric_core.statistics.attribution import Attribution, Cause
 from tasks.comparison.score_causes import CauseFinder
 from tasks.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun
+from tests.full_disk import fill, small_disk
 from tests.tasks.builders import says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -119,6 +120,22 @@ def entry(run: Path) -> dict[str, Any]:
 
 def cause(baseline: Path, run: Path) -> Attribution:
     return CauseFinder.from_runs(FinishedRun(baseline), FinishedRun(run)).find("faithfulness")
+
+
+def test_records_that_a_full_disk_could_not_take_are_told_to_the_caller(nights: Nights) -> None:
+    whole = run_evaluation(nights.config("whole"))
+    assert whole.lacks == ()
+    with small_disk(nights.folder / "disk", 2**20) as disk:
+        fill(disk)
+        unrecorded = run_evaluation(nights.config("unrecorded", history=str(disk / "history.db")))
+    (nights.folder / "unanchored").mkdir()
+    with small_disk(nights.folder / "unanchored" / "anchor", 2**13):  # no room for the tables
+        unanchored = run_evaluation(nights.config("unanchored"))
+    assert ["the run was not recorded in the history" in each for each in unrecorded.lacks] == [True]
+    assert ["the anchor has no scores" in each for each in unanchored.lacks] == [True]
+    assert "No space left on device" in unanchored.lacks[0]
+    for run in (unrecorded, unanchored):
+        assert set(run.lacks) <= set(run.warnings)
 
 
 def test_an_unchanged_judge_is_asked_about_the_anchor_once(nights: Nights) -> None:

@@ -10,7 +10,16 @@ from tests.structure.house import PACKAGES, ROOT, files, modules, text_of
 
 TOP_LEVEL = {
     *PACKAGES,
-    *(".ci", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
+    *(
+        ".ci",
+        ".gitattributes",
+        ".gitignore",
+        ".pre-commit-config.yaml",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "README.md",
+    ),
     *("benchmarks", "constraints", "docs", "examples", "justfile", "pyproject.toml", "tests"),
 }
 REPEATABLE_NAMES = ("__init__", "__main__", "protocol")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from deployments.http_guard import basic_authorization
 from metric_core.errors import AssayError
+from tasks.runtime import release
 from tasks.runtime.writable import probe_folder
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tasks.options.judge_options import SingleJudgeSettings
     from tasks.options.judged_settings import JudgedSettings
 
-PACKAGES = ("rag-assay", "prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
+PACKAGES = ("prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
 MIN_FREE_BYTES = 2 * 1024**3
 """Free space, in bytes, that a disk should have for stage tables and cached answers."""
 
@@ -62,7 +63,7 @@ def check_versions() -> Iterator[Check]:
     is_supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
     advice: str | None = None if is_supported else "use Python 3.11, 3.12 or 3.13"
     yield Check("Python", Level.OK if is_supported else Level.WARNING, f"{python} at {sys.executable}", advice)
-    found, missing = [], []
+    found, missing = [f"rag-assay {release.version()}"], []
     for package in PACKAGES:
         try:
             found.append(f"{package} {version(package)}")

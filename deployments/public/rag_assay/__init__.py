@@ -105,9 +105,8 @@ _ORIGINS = {name: module for module, names in _MODULES.items() for name in names
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used."""
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415 only needed here
-
-        value: Any = version("rag-assay")
+        open_packages()
+        value: Any = importlib.import_module("tasks.runtime.release").version()
     elif name in _ORIGINS:
         open_packages()
         value = getattr(importlib.import_module(_ORIGINS[name]), name)

@@ -129,9 +129,11 @@ def folder_text(folder: str) -> str:
 
 
 def row_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield sentences on the differences, matching and grouping of the rows."""
+    """Yield sentences on versions, and on the differences, matching and grouping of the rows."""
     if comparison.differences is None:
         return
+    if (note := comparison.differences.version_note) is not None:
+        yield note
     rows = comparison.differences.rows
     only = [f"{count} only in {side}" for count, side in ((rows.only_a, "A"), (rows.only_b, "B")) if count]
     differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())

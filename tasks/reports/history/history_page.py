@@ -1,7 +1,6 @@
 """Render the history of an evaluation as one HTML page that works offline."""
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tasks.reports.page import render_page
 from tasks.reports.run.report_page import script_json
 from tasks.reports.timestamps import format_timestamp
 from tasks.runtime.atomic_files import write_output
+from tasks.runtime.release import version
 
 _STYLES, _SCRIPTS = ("report.css", "history.css"), ("dom.js", "charts.js", "history.js")
 
@@ -71,7 +71,7 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
     view = history_view(name, runs, incidents, links) | {"compare": compare}
     content = {
         "name": name,
-        "version": version("rag-assay"),
+        "version": version(),
         "started": sum(run.status != MISSED for run in runs),
         "missed": sum(run.status == MISSED for run in runs),
         "first": format_timestamp(runs[0].created.isoformat()),

@@ -12,6 +12,7 @@ from tasks.history.availability import Availability
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, VersionChange, find_version_changes
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
+from tasks.runs.judge_roles import name_questions
 
 MOST_METRICS = 5
 """Number of metrics in the table, unless the user names them."""
@@ -25,6 +26,7 @@ VERSION_WORDS: Mapping[str, str] = {
     keys.PROMPTS: "prompts",
     keys.ASKED: "judge settings",
     keys.EMBEDDER: "embedder",
+    keys.FORMULAS: "code of the formulas",
     keys.SOFTWARE: "rag-assay",
 }
 """Words for the versions of a run."""
@@ -62,13 +64,23 @@ def describe_change(change: VersionChange) -> str:
 
     >>> describe_change(VersionChange("judge", "llama 1", "llama 2")), describe_change(VersionChange("data", "a", "b"))
     ('judge: llama 1 -> llama 2', 'questions and references changed')
+    >>> describe_change(VersionChange("prompts", "0.1", "0.2", ("claims", "verdict")))
+    "prompts of the questions 'claims' and 'verdict' changed between rag-assay 0.1 and 0.2"
+    >>> describe_change(VersionChange("rag_assay", "0.1", "0.2", is_comparable=True))
+    'rag-assay: 0.1 -> 0.2, with the same prompts, judge and formulas: the scores are comparable'
     """
     what = VERSION_WORDS[change.what]
+    between = f" between rag-assay {change.before} and {change.after}" if change.before != change.after else ""
+    if change.what == keys.PROMPTS:
+        return f"prompt{'s' * (len(change.kinds) > 1)} of the {name_questions(change.kinds)} changed{between}"
+    if change.what == keys.FORMULAS:
+        return f"{what} changed{between}"
     if not change.before:
         return f"{what} changed ({change.after})"
     if change.what in (keys.DATA, keys.SERVED):
         return f"{what} changed"  # the versions are digests, which tell nothing
-    return f"{what}: {change.before} -> {change.after}"
+    comparable = ", with the same prompts, judge and formulas: the scores are comparable" * change.is_comparable
+    return f"{what}: {change.before} -> {change.after}{comparable}"
 
 
 def choose_metrics(runs: Sequence[RecordedRun], most: int | None = MOST_METRICS) -> list[str]:

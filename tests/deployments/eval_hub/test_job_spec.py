@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
@@ -23,6 +22,7 @@ from flows.evaluate import Evaluation
 from metric_core.errors import ConfigError, SourceError, UnknownMetricError
 from metric_core.records import Score
 from metric_core.stages import Stage
+from tasks.runtime.release import version
 from tests.tasks.embedders.embedding_server import EmbeddingServer
 from tests.tasks.judges.openai.fake_server import FakeServer
 from tests.tasks.reports.folders import write_run
@@ -105,7 +105,7 @@ def test_documented_job_returns_the_documented_results(
         sum(part for part, name in zip(parts, by_name, strict=True) if name in counted) / len(counted)
     )
     assert results.evaluation_metadata["primary_score"]["passed"] is True
-    assert results.evaluation_metadata["framework_version"] == version("rag-assay")
+    assert results.evaluation_metadata["framework_version"] == version()
     assert results.evaluation_metadata["judge"]["model"] == "Qwen/Qwen3-8B"
     assert results.evaluation_metadata["embedder"]["model"] == "embedder"
     rows = [json.loads(line) for line in (tmp_path / "run/results.jsonl").read_text(encoding="utf-8").splitlines()]

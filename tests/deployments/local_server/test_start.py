@@ -2,13 +2,22 @@
 
 import os
 import signal
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 from prefect import flow
+from prefect.artifacts import create_markdown_artifact
 from prefect.client.orchestration import get_client
+from prefect.client.schemas import State
+from prefect.runtime import flow_run
+from prefect.states import Running
 
 from deployments.local_server import (
     ServerAddress,
@@ -55,6 +64,51 @@ def pid_of(home: Path) -> int:
     record = server_status(home).record
     assert record is not None
     return record.pid
+
+
+def test_a_server_deletes_what_ended_long_ago_and_nothing_else(home: Path) -> None:
+    database = home / "prefect" / "prefect.db"
+    with use_server(ensure_server(home)), get_client(sync_client=True) as client:
+        runs = {name: evaluate_nightly(name) for name in ("old", "recent", "long")}
+        running: State[Any] = Running()
+        client.set_flow_run_state(runs["long"], running, force=True)
+    stop_server(home)
+    months, days = (datetime.now(UTC) - timedelta(days=count) for count in (31, 29))
+    with closing(sqlite3.connect(database)) as changed, changed:
+        for name, date in (("old", months), ("recent", days), ("long", months)):
+            moved = date.strftime("%Y-%m-%d %H:%M:%S.%f"), str(runs[name])
+            end = "" if name == "long" else "end_time = ?1, "
+            changed.execute(f"UPDATE flow_run SET {end}start_time = ?1, created = ?1 WHERE id = ?2", moved)
+    with use_server(ensure_server(home)), get_client(sync_client=True) as client:
+
+        def left() -> set[str]:
+            known = {run.id for run in client.read_flow_runs()}
+            return {name for name, run_id in runs.items() if run_id in known}
+
+        wait_until(lambda: "old" not in left(), "the end of the old run")
+        assert left() == {"recent", "long"}
+        wait_until(lambda: count(database, "old") == 0, "the end of its artifacts")
+        assert (count(database, "recent"), count(database, "long")) == (1, 1)
+        for name in ("recent", "long"):
+            client.delete_flow_run(runs[name])  # the tests below count runs
+
+
+@flow(name="nightly")
+def nightly(name: str) -> UUID:
+    create_markdown_artifact(name, key=f"report-{name}")
+    return UUID(str(flow_run.id))
+
+
+def evaluate_nightly(name: str) -> UUID:
+    run_id: UUID = nightly(name)
+    return run_id
+
+
+def count(database: Path, name: str) -> int:
+    """Return the number of artifacts of a run."""
+    with closing(sqlite3.connect(database)) as opened:
+        found = opened.execute("SELECT count(*) FROM artifact WHERE key = ?", (f"report-{name}",)).fetchone()
+    return int(found[0])
 
 
 def test_a_server_is_started_once_used_by_flows_and_stopped(home: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.runtime.release import version_of_source
 from tests.deployments.public.foreign import write_modules
 from tests.structure.house import PACKAGES, ROOT
 
@@ -113,7 +114,8 @@ def use(python: str, folder: Path) -> Path:
     code = "import rag_assay; from rag_assay import AssayError; print(rag_assay.__version__, rag_assay.__file__)"
     version, _, file = run_python("-c", code, cwd=folder, python=python).strip().partition(" ")
     command = str(Path(python).with_name("assay"))
-    assert run_python(command, "--version", cwd=folder, python=python, path=".") == f"rag-assay {version}\n"
+    assert run_python(command, "--version", cwd=folder, python=python, path=".").split()[:2] == ["rag-assay", version]
+    assert version == version_of_source(ROOT)
     return Path(file).parent
 
 

@@ -17,6 +17,7 @@ from deployments.registry.specs import DeploymentSpec, as_parameter, build_specs
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
+from tasks.runtime.log_format import HANDLERS
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 
 ROOT = Path(__file__).parents[3]
@@ -53,8 +54,8 @@ def test_runs_log_in_the_format_of_the_configuration() -> None:
     given = {"env": {"PREFECT_LOGGING_COLORS": "true"}}
     logs = {name: value for name, value in Place(pool="p").variables["env"].items() if "LOGGING" in name}
     changed = Place(pool="p", log_format="json", job_variables=given).variables["env"]
-    assert logs == {}
-    assert {name: value for name, value in changed.items() if "LOGGING" in name} == {
+    assert logs == HANDLERS
+    assert {name: value for name, value in changed.items() if "LOGGING" in name} == HANDLERS | {
         "PREFECT_LOGGING_HANDLERS_CONSOLE_FORMATTER": "json",
         "PREFECT_LOGGING_HANDLERS_DEBUG_FORMATTER": "json",
         "PREFECT_LOGGING_COLORS": "true",

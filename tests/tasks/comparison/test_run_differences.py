@@ -29,6 +29,11 @@ def calibration_entry(created: str, applied: bool = True) -> dict[str, Any]:
     return {"metrics": {"m": {"created": created, "applied": applied}}, "not_covered": []}
 
 
+def prompts(verdict: str, claims: str, **server: Any) -> dict[str, Any]:
+    digests = {"verdict": verdict, "claims": claims}
+    return {"prompts": digests, "judge_fingerprints": digests, "config": {"judge": {"server": server}}}
+
+
 @pytest.mark.parametrize(
     ("a", "b", "reason"),
     [
@@ -58,8 +63,24 @@ def calibration_entry(created: str, applied: bool = True) -> dict[str, Any]:
         (
             {"prompts": {"verdict": "1", "claims": "1"}, "judge_fingerprints": {"verdict": "1", "claims": "1"}},
             {"prompts": {"verdict": "2", "claims": "1"}, "judge_fingerprints": {"verdict": "2", "claims": "1"}},
-            r"prompts: one text \(verdict\) in A, another text in B",
+            "the prompt of the question 'verdict' changed$",
         ),
+        (
+            {**prompts("1", "1"), "versions": {"rag-assay": "0.1+g1"}},
+            {**prompts("2", "1"), "versions": {"rag-assay": "0.1+g2"}},
+            r"the prompt of the question 'verdict' changed between rag-assay 0.1\+g1 and 0.1\+g2$",
+        ),
+        (
+            {**prompts("1", "1"), "versions": {"rag-assay": "0.1+g1"}},
+            {**prompts("2", "2"), "versions": {"rag-assay": "0.1+g2"}},
+            r"the prompts of the questions 'claims' and 'verdict' changed between rag-assay 0.1\+g1 and 0.1\+g2$",
+        ),
+        (
+            {**prompts("1", "1", prompts="own"), "versions": {"rag-assay": "0.1+g1"}},
+            {**prompts("2", "1", prompts="own"), "versions": {"rag-assay": "0.1+g2"}},
+            "the prompt of the question 'verdict' changed$",
+        ),
+        (prompts("1", "1", language="en"), prompts("2", "2", language="de"), "judge language: en in A, de in B"),
         ({"embedder": {"model": "x"}}, {"embedder": {"model": "y"}}, "embedder model: x in A, y in B"),
     ],
 )
@@ -70,6 +91,45 @@ def test_another_yardstick_is_not_like_for_like(
     assert len(found.serious) == 1
     with pytest.raises(AssertionError, match=reason):
         raise AssertionError(found.serious[0])
+
+
+def test_a_changed_prompt_is_named_beside_another_judge_and_another_setting(tmp_path: Path) -> None:
+    found = differing(
+        tmp_path,
+        {**prompts("1", "1", seed=0), "judge": JUDGE, "versions": {"rag-assay": "1"}},
+        {**prompts("2", "1", seed=1), "judge": {**JUDGE, "model": "small"}, "versions": {"rag-assay": "2"}},
+    )
+    assert found.serious == (
+        "judge model: big in A, small in B",
+        "the prompt of the question 'verdict' changed between rag-assay 1 and 2",
+        "judge seed: 0 in A, 1 in B",
+    )
+
+
+@pytest.mark.parametrize(
+    ("formulas", "more", "is_comparable"),
+    [
+        (("x", "x"), {}, True),
+        (("x", "y"), {}, False),
+        ((None, None), {}, False),
+        (("x", "x"), prompts("2", "1"), False),
+    ],
+)
+def test_another_version_alone_leaves_scores_comparable(
+    tmp_path: Path, formulas: tuple[str | None, str | None], more: dict[str, Any], is_comparable: bool
+) -> None:
+    known = {"judge": JUDGE, **prompts("1", "1")}
+    found = differing(
+        tmp_path,
+        {**known, "versions": {"rag-assay": "0.1+g1"}, "formulas": formulas[0]},
+        {**known, "versions": {"rag-assay": "0.1+g2"}, "formulas": formulas[1], **more},
+    )
+    note = found.version_note
+    assert (note is not None) is is_comparable
+    assert note is None or "rag-assay is 0.1+g1 in A and 0.1+g2 in B" in note
+    assert [item.name for item in found.settings if "formulas" in item.name] == ["code of the formulas"] * (
+        formulas[0] != formulas[1]
+    )
 
 
 @pytest.mark.parametrize(

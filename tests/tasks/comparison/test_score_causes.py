@@ -126,6 +126,17 @@ def test_anything_that_measures_differently_counts_as_the_judge(tmp_path: Path, 
     assert "another fingerprint" in found.reason
 
 
+@pytest.mark.parametrize("formulas", ["same", "other"])
+def test_another_version_counts_only_with_other_formulas(tmp_path: Path, formulas: str) -> None:
+    runs = Two(tmp_path, 0.6).anchor(0.6)
+    for run, digest, version in ((runs.before, "same", "1+g1"), (runs.after, formulas, "1+g2")):
+        _edit(run, versions={"rag-assay": version})
+        manifest = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps(manifest | {"formulas": digest}))
+
+    assert ("another fingerprint" in runs.find().reason) is (formulas == "other")
+
+
 def test_runs_of_earlier_releases_have_no_known_fingerprint(tmp_path: Path) -> None:
     runs = Two(tmp_path, 0.6).anchor(0.6)
     _edit(runs.before, calibration={})

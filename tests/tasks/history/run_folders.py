@@ -39,6 +39,7 @@ def write_run(
         "language": {},
         "judge_fingerprints": {"verdict": "a" * 64},
         "prompts": {"verdict": "b" * 64},
+        "formulas": "f" * 32,
         "versions": {"rag-assay": "0.1.0"},
         "deployment": {"name": "monitor", "index": "handbook", "version": f"1.{night}"},
         "rows": 2,

@@ -22,7 +22,37 @@ OTHER = {"verdict": "c" * 64}
         ({"questions": ("Who?",)}, ["data"]),
         ({"judge": JUDGE | {"model": "judge-70b"}, "judge_fingerprints": OTHER}, ["judge"]),
         ({"judge": JUDGE | {"served": "beef" * 8}, "judge_fingerprints": OTHER}, ["judge_server"]),
-        ({"prompts": OTHER, "judge_fingerprints": OTHER}, [VersionChange("prompts", "", "verdict")]),
+        (
+            {"prompts": OTHER, "judge_fingerprints": OTHER},
+            [VersionChange("prompts", "0.1.0", "0.1.0", ("verdict",))],
+        ),
+        (
+            {"prompts": OTHER, "judge_fingerprints": OTHER, "judge": JUDGE | {"model": "judge-70b"}},
+            ["judge", VersionChange("prompts", "0.1.0", "0.1.0", ("verdict",))],
+        ),
+        (
+            {"prompts": OTHER, "judge_fingerprints": OTHER, "versions": {"rag-assay": "0.1.0+g2"}},
+            [
+                VersionChange("prompts", "0.1.0", "0.1.0+g2", ("verdict",)),
+                VersionChange("rag_assay", "0.1.0", "0.1.0+g2"),
+            ],
+        ),
+        (
+            {"versions": {"rag-assay": "0.1.0+g2"}},
+            [VersionChange("rag_assay", "0.1.0", "0.1.0+g2", is_comparable=True)],
+        ),
+        (
+            {"versions": {"rag-assay": "0.1.0+g2"}, "judge": JUDGE | {"model": "judge-70b"}},
+            ["judge", VersionChange("rag_assay", "0.1.0", "0.1.0+g2")],
+        ),
+        (
+            {"versions": {"rag-assay": "0.1.0+g2"}, "formulas": "e" * 32},
+            [
+                VersionChange("formulas", "0.1.0", "0.1.0+g2"),
+                VersionChange("rag_assay", "0.1.0", "0.1.0+g2"),
+            ],
+        ),
+        ({"formulas": None, "versions": {"rag-assay": "0.2"}}, [VersionChange("rag_assay", "0.1.0", "0.2")]),
         ({"judge_fingerprints": OTHER}, [VersionChange("judge_settings", "", "verdict")]),
         ({"judge_fingerprints": {"claims": "d" * 64}}, []),  # other metrics ask other questions
         ({"embedder": {"model": "minilm", "revision": "2"}}, []),  # none before

@@ -1,0 +1,110 @@
+"""Log an outage of the Prefect server in one line.
+
+While its server is away, Prefect logs warnings and tracebacks for every event, log line and poll that fails: some 100
+lines in half a minute. The handlers here let one line through. Prefect loads them in place of its own where the
+environment says so: see `tasks.runtime.log_format`.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from threading import Lock
+
+import httpx
+from prefect.logging.handlers import PrefectConsoleHandler
+from prefect.utilities import services
+from websockets.exceptions import WebSocketException
+
+QUIET_SECONDS = 120.0
+"""Seconds without a failed request after which the next one is another outage."""
+
+_ABOUT_OUTAGES = (
+    "Unable to connect to 'ws",
+    "websocket failed with an exception",
+    "polling task failed",
+    "observer failed",
+    "Service 'EventsWorker' failed",
+    "Service 'APILogWorker' failed",
+    "the Prefect server does not answer",
+)
+_RUN_LOGGERS = ("prefect.flow_runs", "prefect.task_runs")
+
+
+class OutageFilter(logging.Filter):
+    """A filter that turns the first record about an outage of the Prefect server into a line, and drops the others.
+
+    Args:
+        clock: Monotonic clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._last: float | None = None
+        self._lock = Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is logged."""
+        if not _is_about_outage(record):
+            return True
+        with self._lock:
+            now, before = self._clock(), self._last
+            self._last = now
+        if before is not None and now - before < QUIET_SECONDS:
+            return False
+        record.msg, record.args = "the Prefect server does not answer; waiting for it", ()
+        record.exc_info = record.exc_text = record.stack_info = None
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        return True
+
+
+_FILTER = OutageFilter()
+"""The filter of all handlers, since they tell of the same server."""
+
+
+class ConsoleHandler(PrefectConsoleHandler):
+    """Prefect's handler for the console, with one line per outage."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Log the record unless it repeats that the server is away."""
+        return _FILTER.filter(record) and super().handle(record)
+
+
+class DebugHandler(logging.StreamHandler):  # type: ignore[type-arg]
+    """A handler for Prefect's internal log, with one line per outage."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Log the record unless it repeats that the server is away."""
+        return _FILTER.filter(record) and super().handle(record)
+
+
+def silence_prints() -> None:
+    """Stop what Prefect prints about an outage past its log.
+
+    A log line that could not be sent is reported on stderr, as `logging` does unless it is told that this is no
+    development; a loop that gives up prints its tracebacks, and logs that it gives up.
+    """
+    logging.raiseExceptions = False
+    function = services.critical_service_loop
+    function.__defaults__ = tuple(_ignore if default is print else default for default in function.__defaults__ or ())
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+def _is_about_outage(record: logging.LogRecord) -> bool:
+    if record.levelno < logging.WARNING or record.name.startswith(_RUN_LOGGERS):
+        return False
+    message = record.getMessage()
+    if any(part in message for part in _ABOUT_OUTAGES):
+        return True
+    errors = (httpx.TransportError, WebSocketException, ConnectionError)
+    error = record.exc_info[1] if record.exc_info else None
+    return record.name.startswith("prefect.") and any(isinstance(each, errors) for each in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
