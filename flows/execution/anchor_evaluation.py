@@ -1,7 +1,8 @@
 """Evaluate the anchor of a run into its folder: rows that never change, judged by the judge of the day.
 
-Answers about the anchor are cached, so an unchanged judge is asked nothing. A judge that cannot answer about the anchor
-does not take the results of the run away: the anchor's entry then says why it has none.
+Answers about the anchor are cached; a few are asked for again, to see that the judge still answers as it did. A judge
+that cannot answer about the anchor does not take the results of the run away: the anchor's entry then says why it has
+none.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from flows.execution.anchor_plan import AnchorPlan, plan_anchor
+from flows.execution.anchor_repeats import ASKED_AGAIN, ask_again
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_stages import read_samples, run_shards
@@ -73,16 +75,19 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
         refs = run_shards(own, read)
         write_run_folder(own, read, refs, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)
+    digest, usage = _digest(finished), _usage(finished.manifest["usage"])
+    again = ask_again(own, anchor, refs, digest, is_new=usage["asked"] > usage["stored"])
     return {
         "source": anchor.settings.source,
         "folder": ANCHOR,
         "rows": finished.manifest["rows"],
-        "digest": _digest(finished),
+        "digest": digest,
         "seconds": round(time.monotonic() - started, 3),
-        "usage": _usage(finished.manifest["usage"]),
+        "usage": usage,
         "metrics": _means(folder.read_json(SUMMARY)),
         "left_out": {metric: list(columns) for metric, columns in anchor.plan.left_out.items()},
         "agreement": _agreements(finished, anchor),
+        ASKED_AGAIN: again,
     }
 
 

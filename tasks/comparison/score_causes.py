@@ -16,13 +16,11 @@ from metric_core.statistics.attribution import Attribution, Cause, ScoreChanges,
 from metric_core.statistics.pairs import Pairs, ScoreColumns, pair_scores
 from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.judges.protocol import ROUTED, SENTENCES
+from tasks.judges.protocol import IN_PROCESS
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.run_folder import ANCHOR, MANIFEST
 
-_IN_PROCESS = ("builtin", "scripted", "none", SENTENCES, ROUTED)
-"""Backends of judges whose fingerprints determine their answers."""
 _NOT_TEXT = frozenset({"extras"})
 """Columns of a sample that no metric reads."""
 
@@ -142,7 +140,7 @@ class CauseFinder:
         manifest = self._after.manifest
         served = (manifest.get("embedder") or {}).get("served")
         judges = [(manifest.get("judge") or {}).get("backend"), *(role["backend"] for role in judge_roles(manifest))]
-        return all(backend in _IN_PROCESS for backend in judges) and not served
+        return all(backend in IN_PROCESS for backend in judges) and not served
 
 
 def _read_pairs(column: ScoreColumns | None) -> tuple[Pairs | None, float]:
