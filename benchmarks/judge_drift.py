@@ -2,9 +2,8 @@
 
     PYTHONPATH=. python benchmarks/judge_drift.py [--years 100] [--only TEXT] [--write]
 
-A year is an anchor that is asked about again every night. Each row has one to six verdicts. The judge repeats a verdict
-with noise in its log-odds: a part that is new at every question, as from batches on a busy server, and a part that stays
-until the server is started again. A changed judge gives a share of the verdicts otherwise from one night on. `--write`
+A year is an anchor that is asked about again every night. The judge repeats a verdict with noise in its log-odds: a part
+that is new at every question, as from batches on a busy server, and a part that lasts until the server starts again. A changed judge gives a share of the verdicts otherwise from one night on. `--write`
 also puts the tables into `docs/statistics.md`. Takes some ten minutes on one core.
 """
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from flows.execution.anchor_plan import AnchorPlan, plan_anchor
-from flows.execution.anchor_repeats import ASKED_AGAIN, ask_again
+from flows.execution.anchor_repeats import ask_again, keep_findings
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_stages import read_samples, run_shards
@@ -22,6 +22,7 @@ from metric_core.errors import AssayError
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.calibration_files import figure_to_dict
 from tasks.calibration.label_pairing import pair_labels
+from tasks.monitoring.judge_watch import ASKED_AGAIN
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import ANCHOR, SUMMARY, RunFolder
 
@@ -41,7 +42,8 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
         anchor = plan_anchor(run.config, run.plan)
         return None if anchor is None else _evaluate(run, anchor)
     except AssayError as error:
-        return {"source": run.config.anchor.source, "reason": str(error)}
+        reason = str(error)
+        return {"source": run.config.anchor.source, "reason": reason, ASKED_AGAIN: keep_findings(run, reason)}
 
 
 def anchor_warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:

@@ -19,16 +19,12 @@ from tasks.history.catalogue import Catalogue
 from tasks.judges.protocol import IN_PROCESS
 from tasks.judges.routed_judge import members_of
 from tasks.models.run_models import RunModels
-from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, standing_changes
+from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, asked_again, standing_changes
 from tasks.monitoring.repeated_questions import RepeatedQuestions
-from tasks.runs.run_folder import ANCHOR
 from tasks.stages.definition import Tables
 from tasks.stages.registry import STAGES
 from tasks.tables.merge import select_rows
 from tasks.tables.table_store import StageRef, read
-
-ASKED_AGAIN = "asked_again"
-"""Name of the entry of the anchor in run.json."""
 
 _RUNS = 3 * NIGHTS_READ
 """Runs of the history that are looked at: some may have had no anchor."""
@@ -47,6 +43,20 @@ def is_asked_again(run: Run, anchor: AnchorPlan) -> bool:
     return any(member.identity.backend not in IN_PROCESS for member in members_of(judge))
 
 
+def keep_findings(run: Run, reason: str) -> dict[str, Any]:
+    """Return the entry of a night that could ask nothing again: what earlier nights found stands.
+
+    Args:
+        run: The run.
+        reason: Reason why nothing was asked.
+    """
+    try:
+        past = _read_past(run)
+    except AssayError:
+        past = []
+    return {"reason": reason, "judges": standing_changes(past[-1].entry) if past else []}
+
+
 def ask_again(
     run: Run, anchor: AnchorPlan, refs: Sequence[StageRef], digest: str, *, is_new: bool
 ) -> dict[str, Any] | None:
@@ -63,13 +73,10 @@ def ask_again(
     """
     if not is_asked_again(run, anchor):
         return None
-    past: list[PastNight] = []
     try:
-        past = _read_past(run)
-        return _ask(_Rows(run, refs), anchor, digest, past, is_new=is_new)
+        return _ask(_Rows(run, refs), anchor, digest, is_new=is_new)
     except AssayError as error:
-        standing = standing_changes(past[-1].entry) if past else []
-        return {"reason": str(error), "judges": standing}
+        return keep_findings(run, str(error))
 
 
 class _Rows:
@@ -132,13 +139,11 @@ def _values(tables: Tables) -> dict[tuple[str, str], float]:
     return {(cell["row_id"], cell["metric"]): cell["value"] for cell in cells if cell["value"] is not None}
 
 
-def _ask(
-    rows: _Rows, anchor: AnchorPlan, digest: str, past: Sequence[PastNight], *, is_new: bool
-) -> dict[str, Any] | None:
+def _ask(rows: _Rows, anchor: AnchorPlan, digest: str, *, is_new: bool) -> dict[str, Any] | None:
     run, drift = rows.run, anchor.settings.drift
     start = datetime.fromisoformat(str(run.manifest["created"]))
     watch = JudgeWatch(drift, AlarmSettings(nights=runs_per_year(run.config.deploy, start)))
-    turn = watch.choose_turn(rows.ids, _reference(run, digest), start, past, restart=is_new)
+    turn = watch.choose_turn(rows.ids, _reference(run, digest), start, _read_past(run), restart=is_new)
     questions = RepeatedQuestions(run.models)
     rows.note(questions, turn.rows)
     if not questions.judges:
@@ -175,18 +180,15 @@ def _scores_since(
 
 
 def _read_past(run: Run) -> list[PastNight]:
-    """Return the nights before this one that asked again, oldest first."""
+    """Return the nights before a run that asked again, oldest first.
+
+    Raises:
+        ConfigError: The history cannot be used.
+    """
     runs = Catalogue(run.config.history).runs(run.manifest["name"], last=_RUNS)
-    own = run.manifest["anchor_of"]["run_id"]
-    return [
-        PastNight(each.created, entry)
-        for each in runs
-        if each.run_id != own and "reference" in (entry := _entry_of(each.details))
-    ]
-
-
-def _entry_of(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    return (details.get(ANCHOR) or {}).get(ASKED_AGAIN) or {}
+    own = (run.manifest.get("anchor_of") or run.manifest)["run_id"]
+    found = [PastNight(each.created, asked_again(each.details)) for each in runs if each.run_id != own]
+    return [night for night in found if "reference" in night.entry]
 
 
 def _reference(run: Run, digest: str) -> str:

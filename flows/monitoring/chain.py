@@ -28,6 +28,7 @@ from flows.execution.run_subject import RunSubject
 from flows.monitoring.alerts import Alert, link_to, send
 from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import IncidentBook, change_incidents
+from flows.monitoring.judge_changes import find_judge_incidents
 from flows.monitoring.night_alarms import NightAlarms, find_alarms
 from flows.monitoring.night_checks import find_night_incidents
 from flows.monitoring.watched import Watched
@@ -120,7 +121,8 @@ class _Chain:
         known = book.read()
         of_gate = find_gate_incidents(judged, [incident.key for incident in known], run_id)
         of_night = find_night_incidents(self.config, self.watched, self.folder, run_id)
-        found = (*of_gate.found, *alarms.incidents(run_id), *of_night)
+        of_judges = find_judge_incidents(self.folder, run_id)
+        found = (*of_gate.found, *alarms.incidents(run_id), *of_judges, *of_night)
         is_over = partial(_is_over, judged, alarms)
         incidents = change_incidents(known, found, is_over, of_gate.replaced)
         verdict = _decide(judged, alarms)

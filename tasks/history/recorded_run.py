@@ -7,13 +7,13 @@ from typing import Any
 
 from tasks.runs.outcome import Outcome
 
-SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE = (
-    *("system", "index", "data", "judge", "judges", "judge_server", "prompts", "judge_settings", "embedder"),
-    *("answers", "rag_assay"),
+SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE = (
+    *("system", "index", "data", "judge", "judges", "judge_server", "judge_answers", "prompts", "judge_settings"),
+    *("embedder", "answers", "rag_assay"),
 )
 """Keys of the versions of a run; see `RecordedRun`."""
 
-CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, PROMPTS, ASKED, EMBEDDER, SOFTWARE)
+CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, SOFTWARE)
 """Versions whose changes are entries of the history, in order of display. Answers change with every run."""
 
 
@@ -181,7 +181,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Version
             if kinds and told.isdisjoint({JUDGE, SERVED, PROMPTS}):
                 told.add(what)
                 yield VersionChange(what, "", ", ".join(kinds))
-        elif before != after and not (what == SERVED and JUDGE in told):
+        elif before != after and not (what in (SERVED, JUDGED) and not told.isdisjoint({JUDGE, SERVED})):
             told.add(what)
             yield VersionChange(what, str(before), str(after))
 

@@ -24,7 +24,10 @@ from metric_core.statistics.asked_again import (
     is_changed,
     log_e_value,
 )
+from tasks.runs.run_folder import ANCHOR
 
+ASKED_AGAIN = "asked_again"
+"""Name of the entry of a night in the entry of the anchor in run.json."""
 NIGHTS_READ = NIGHTS + NIGHTS_ADDED
 """Number of nights whose entries are needed to go on."""
 
@@ -159,20 +162,29 @@ class JudgeWatch:
         if entry["told"] is None:
             evidence = [found["log_e_value"] for _, found in nights]
             if is_changed(evidence, turn.number, judges, self.settings):
-                entry["told"] = _tell(f"{judge} at {place}" if place else judge, nights, entry["earlier"])
+                entry["told"] = _tell(judge, place, nights, entry["earlier"])
         elif _is_whole_week_since(nights, entry["told"]):
             usual = _usual(entry["earlier"])[0]
             entry["has_returned"] = has_returned(_mean_distance(window) - usual, self.drift)
         return entry
 
 
-def standing_changes(entry: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def asked_again(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a night found; empty if it asked nothing again.
+
+    Args:
+        content: Content of run.json, or what the history keeps of it.
+    """
+    return (content.get(ANCHOR) or {}).get(ASKED_AGAIN) or {}
+
+
+def standing_changes(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the judges that answer otherwise after a night, with the finding, under `judge` and `told`.
 
     Args:
-        entry: What the night found; None if it asked nothing again.
+        entry: What the night found.
     """
-    judges = (entry or {}).get("judges") or ()
+    judges = entry.get("judges") or ()
     return [
         {"judge": each["judge"], "told": each["told"]}
         for each in judges
@@ -241,7 +253,7 @@ def _mean_distance(nights: Iterable[Mapping[str, Any]]) -> float:
 
 
 def _tell(
-    judge: str, nights: Sequence[tuple[datetime, Mapping[str, Any]]], earlier: Mapping[str, Sequence[float]]
+    judge: str, place: str, nights: Sequence[tuple[datetime, Mapping[str, Any]]], earlier: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
     usual, usually_changed = _usual(earlier)
     recent = nights[-NIGHTS_ADDED:]
@@ -251,17 +263,17 @@ def _tell(
     rows = sum(len(found["distances"]) for _, found in since)
     changed = sum(len(found["changed"]) for _, found in since)
     found = _describe(rows, changed, round(usually_changed * rows), _mean_distance(each for _, each in since), usual)
+    name, new = (f"{judge} at {place}", "a revision (judge.server.revision)") if place else (judge, "another name")
     sentence = (
-        f"the judge {judge} answers otherwise under the same name since {since[0][0]:%A, %-d %B}: {found}. Cached "
-        "answers are those of the judge as it was: give the new one a revision (judge.server.revision), which asks "
-        "everything again, or bring the old one back"
+        f"the judge {name} answers otherwise under the same name since {since[0][0]:%A, %-d %B}: {found}. Cached "
+        f"answers are those of the judge as it was: give the new one {new}, which asks everything again, or bring the "
+        "old one back"
     )
     return {
         "since": since[0][0].isoformat(),
         "told": nights[-1][0].isoformat(),
         "rows": rows,
         "changed": changed,
-        "finding": found,
         "sentence": sentence,
     }
 

@@ -90,14 +90,14 @@ class OutcomeIncident(_Part):
 
     Args:
         key: Name of the incident among those of an evaluation: an incident is open once at a time.
-        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, or missed runs.
+        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, missed runs, or a judge.
         sentence: The incident in words.
         since: Time at which it was found.
         run_id: Id of the run that found it.
     """
 
     key: str
-    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison"]
+    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison", "judge"]
     sentence: str
     since: datetime
     run_id: str = ""
