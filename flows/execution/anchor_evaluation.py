@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from flows.execution.anchor_plan import AnchorPlan, plan_anchor
-from flows.execution.anchor_repeats import ask_again, keep_findings
+from flows.execution.anchor_repeats import EarlierNights, ask_again, keep_findings
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_stages import read_samples, run_shards
@@ -43,7 +43,11 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
         return None if anchor is None else _evaluate(run, anchor)
     except AssayError as error:
         reason = str(error)
-        return {"source": run.config.anchor.source, "reason": reason, ASKED_AGAIN: keep_findings(run, reason)}
+        return {
+            "source": run.config.anchor.source,
+            "reason": reason,
+            ASKED_AGAIN: keep_findings(EarlierNights.before(run), reason),
+        }
 
 
 def anchor_warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -77,13 +81,13 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
         refs = run_shards(own, read)
         write_run_folder(own, read, refs, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)
-    digest, usage = _digest(finished), _usage(finished.manifest["usage"])
-    again = ask_again(own, anchor, refs, digest, is_new=usage["asked"] > usage["stored"])
+    usage = _usage(finished.manifest["usage"])
+    again = ask_again(own, anchor, refs, EarlierNights.before(run), is_new=usage["asked"] > usage["stored"])
     return {
         "source": anchor.settings.source,
         "folder": ANCHOR,
         "rows": finished.manifest["rows"],
-        "digest": digest,
+        "digest": _digest(finished),
         "seconds": round(time.monotonic() - started, 3),
         "usage": usage,
         "metrics": _means(folder.read_json(SUMMARY)),

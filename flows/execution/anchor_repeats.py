@@ -3,21 +3,22 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from flows.execution.anchor_plan import AnchorPlan
 from flows.execution.calibration_lookup import with_maps
 from flows.execution.run import Run
-from flows.execution.stage_settings import judged_settings, stage_settings
+from flows.execution.stage_settings import stage_settings
 from flows.monitoring.night_alarms import runs_per_year
+from flows.monitoring.watched import subject_name
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.alarms import AlarmSettings
+from metric_core.statistics.asked_again import FULL_NIGHTS, count_rows
 from tasks.history.catalogue import Catalogue
 from tasks.judges.protocol import IN_PROCESS
-from tasks.judges.routed_judge import members_of
 from tasks.models.run_models import RunModels
 from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, asked_again, standing_changes
 from tasks.monitoring.repeated_questions import RepeatedQuestions
@@ -26,39 +27,89 @@ from tasks.stages.registry import STAGES
 from tasks.tables.merge import select_rows
 from tasks.tables.table_store import StageRef, read
 
+LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
+"""Stages that ask a judge for labels; the texts that it writes are not asked for again."""
+
 _RUNS = 3 * NIGHTS_READ
 """Runs of the history that are looked at: some may have had no anchor."""
 
 
-def is_asked_again(run: Run, anchor: AnchorPlan) -> bool:
-    """Return whether a judge of a run can be another one under the same name: weights in this process cannot.
+@dataclass(frozen=True, slots=True)
+class EarlierNights:
+    """The nights of an evaluation that asked about anchor rows again, in the history.
 
     Args:
-        run: The run.
-        anchor: Plan of its anchor.
+        history: Address of the history, as the option `history`.
+        names: Names by which runs of the evaluation may be recorded: a monitored run has that of its subject.
+        run_id: Id of the run that is not among them.
     """
-    if not anchor.settings.drift or not run.manifest["judge_fingerprints"]:
-        return False
-    judge = run.models.select(judged_settings(run.config)).judge()
-    return any(member.identity.backend not in IN_PROCESS for member in members_of(judge))
+
+    history: str | None
+    names: frozenset[str]
+    run_id: str = ""
+
+    @classmethod
+    def before(cls, run: Run) -> "EarlierNights":
+        """Return the nights before a run."""
+        names = (run.manifest["name"], subject_name(run.config.name, run.config.source, run.subject.index))
+        return cls(run.config.history, frozenset(names), run.manifest["run_id"])
+
+    def read(self) -> list[PastNight]:
+        """Return the nights, oldest first.
+
+        Raises:
+            ConfigError: The history cannot be used.
+        """
+        catalogue = Catalogue(self.history)
+        runs = [run for name in self.names for run in catalogue.runs(name, last=_RUNS) if run.run_id != self.run_id]
+        found = [PastNight(run.created, asked_again(run.details)) for run in runs]
+        return sorted((night for night in found if "reference" in night.entry), key=lambda night: night.start)
 
 
-def keep_findings(run: Run, reason: str) -> dict[str, Any]:
+def is_asked_again(anchor: AnchorPlan) -> bool:
+    """Return whether anchor rows are asked about again: a judge in this process is not, its weights are its name.
+
+    Args:
+        anchor: Plan of the anchor.
+    """
+    served = any(judge.backend not in IN_PROCESS for judge in anchor.config.judges)
+    return bool(anchor.settings.drift and served and not LABELLED.isdisjoint(anchor.plan.stages))
+
+
+def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierNights) -> int:
+    """Return the number of anchor rows that the next run will ask about again, if the judge is still the same.
+
+    Args:
+        anchor: Plan of the anchor.
+        rows: Number of its rows.
+        nights: The nights before it.
+    """
+    try:
+        past = nights.read()
+    except AssayError:
+        return 0
+    if not rows or not past or past[-1].entry["night"] < FULL_NIGHTS:
+        return rows
+    year = runs_per_year(anchor.config.deploy, datetime.now(UTC))
+    return count_rows(anchor.settings.drift, rows, year)[0]
+
+
+def keep_findings(nights: EarlierNights, reason: str) -> dict[str, Any]:
     """Return the entry of a night that could ask nothing again: what earlier nights found stands.
 
     Args:
-        run: The run.
+        nights: The nights before it.
         reason: Reason why nothing was asked.
     """
     try:
-        past = _read_past(run)
+        past = nights.read()
     except AssayError:
         past = []
     return {"reason": reason, "judges": standing_changes(past[-1].entry) if past else []}
 
 
 def ask_again(
-    run: Run, anchor: AnchorPlan, refs: Sequence[StageRef], digest: str, *, is_new: bool
+    run: Run, anchor: AnchorPlan, refs: Sequence[StageRef], nights: EarlierNights, *, is_new: bool
 ) -> dict[str, Any] | None:
     """Ask about some anchor rows again, and return the entry `asked_again` of the anchor in run.json.
 
@@ -68,15 +119,15 @@ def ask_again(
         run: The evaluation of the anchor.
         anchor: Plan of the anchor.
         refs: Tables of its stages and shards.
-        digest: Digest of its rows.
+        nights: The nights before it.
         is_new: True if the run has judged the anchor itself, whose kept answers are then new.
     """
-    if not is_asked_again(run, anchor):
+    if not is_asked_again(anchor):
         return None
     try:
-        return _ask(_Rows(run, refs), anchor, digest, is_new=is_new)
+        return _ask(_Rows(run, refs), anchor, nights.read(), is_new=is_new)
     except AssayError as error:
-        return keep_findings(run, str(error))
+        return keep_findings(nights, str(error))
 
 
 class _Rows:
@@ -94,12 +145,19 @@ class _Rows:
         self._shards = [
             {stage: read(by_stage[stage][shard]) for stage in stages} for shard in range(len(by_stage[Stage.SAMPLES]))
         ]
+        self._digests = [ref.digest for ref in by_stage[Stage.SAMPLES]]
         self._settings = with_maps(stage_settings(run.config, run.plan), run.config, run.plan, run.models)
 
     @property
     def ids(self) -> list[str]:
         """The ids of all rows."""
         return [row for shard in self._shards for row in shard[Stage.SAMPLES]["row_id"].to_pylist()]
+
+    @property
+    def reference(self) -> str:
+        """The digest of the rows and the judges, of which nights are compared."""
+        content = [self._digests, self.run.manifest["judge_fingerprints"]]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def note(self, questions: RepeatedQuestions, rows: Collection[str]) -> None:
         """Note the questions about some rows."""
@@ -125,7 +183,7 @@ class _Rows:
         """Return the tables with those of the stages that ask for labels, and the scores, computed again."""
         result = dict(tables)
         for stage in self.run.plan.sharded_stages:
-            if stage in (Stage.RATINGS, Stage.VERDICTS, Stage.AGGREGATION):
+            if stage in LABELLED or stage is Stage.AGGREGATION:
                 settings, inputs = self._settings[stage], self.run.plan.inputs_of(stage)
                 computed = STAGES[stage].compute(
                     {each: result[each] for each in inputs}, settings, models.select(settings)
@@ -139,11 +197,11 @@ def _values(tables: Tables) -> dict[tuple[str, str], float]:
     return {(cell["row_id"], cell["metric"]): cell["value"] for cell in cells if cell["value"] is not None}
 
 
-def _ask(rows: _Rows, anchor: AnchorPlan, digest: str, *, is_new: bool) -> dict[str, Any] | None:
+def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastNight], *, is_new: bool) -> dict[str, Any] | None:
     run, drift = rows.run, anchor.settings.drift
     start = datetime.fromisoformat(str(run.manifest["created"]))
     watch = JudgeWatch(drift, AlarmSettings(nights=runs_per_year(run.config.deploy, start)))
-    turn = watch.choose_turn(rows.ids, _reference(run, digest), start, _read_past(run), restart=is_new)
+    turn = watch.choose_turn(rows.ids, rows.reference, start, past, restart=is_new)
     questions = RepeatedQuestions(run.models)
     rows.note(questions, turn.rows)
     if not questions.judges:
@@ -177,20 +235,3 @@ def _scores_since(
         for metric, rows in scores.items():
             merged.setdefault(metric, {}).update(rows)
     return merged
-
-
-def _read_past(run: Run) -> list[PastNight]:
-    """Return the nights before a run that asked again, oldest first.
-
-    Raises:
-        ConfigError: The history cannot be used.
-    """
-    runs = Catalogue(run.config.history).runs(run.manifest["name"], last=_RUNS)
-    own = (run.manifest.get("anchor_of") or run.manifest)["run_id"]
-    found = [PastNight(each.created, asked_again(each.details)) for each in runs if each.run_id != own]
-    return [night for night in found if "reference" in night.entry]
-
-
-def _reference(run: Run, digest: str) -> str:
-    content = [digest, run.manifest["judge_fingerprints"]]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from flows.config.run_config import RunConfig
+from flows.dry_run.dry_run import make_dry_run
+from flows.execution.plan import plan_run
 from flows.monitor import run_monitor
 from metric_core.errors import JudgeError
 from metric_core.statistics.asked_again import count_rows
@@ -195,3 +197,18 @@ def test_a_judge_that_cannot_be_asked_again_is_not_said_to_have_recovered(
     assert judged.entry["reason"] == "the judge is lost"
     assert outcome.incidents.recovered == ()
     assert "judge" in {each.kind for each in outcome.incidents.continuing}
+
+
+def test_a_dry_run_counts_the_questions_that_are_asked_again(judged: Judged) -> None:
+    def preview() -> tuple[int, int]:
+        config = judged.configuration()
+        found = make_dry_run(config, plan_run(config))
+        assert found.again is not None
+        assert found.anchor is not None
+        assert found.tally.asked == found.again.tally.asked + found.anchor.tally.asked + 2 * len(WORDS)
+        return found.again.rows, found.again.tally.asked
+
+    assert preview() == (len(ANCHOR_WORDS),) * 2
+    for _ in range(3):
+        judged.night()
+    assert preview() == (count_rows(0.1, len(ANCHOR_WORDS))[0],) * 2
