@@ -2,9 +2,10 @@
 
     PYTHONPATH=. python benchmarks/judge_drift.py [--years 100] [--only TEXT] [--write]
 
-A year is an anchor that is asked about again every night. The judge repeats a verdict with noise in its log-odds: a part
-that is new at every question, as from batches on a busy server, and a part that lasts until the server starts again. A changed judge gives a share of the verdicts otherwise from one night on. `--write`
-also puts the tables into `docs/statistics.md`. Takes some ten minutes on one core.
+A year is an anchor that is asked about again every night. The judge repeats a verdict with noise in its log-odds: a
+part that is new at every question, as from batches on a busy server, and a part that lasts until the server starts
+again. A changed judge gives a share of the verdicts otherwise from one night on. `--write` also puts the tables into
+`docs/statistics.md`. Takes some ten minutes on one core.
 """
 
 import argparse
@@ -57,6 +58,7 @@ QUIET = (
     World("noise of batches, 1 % of the verdicts", noise=0.15),
     World("noise of batches, 5 %", noise=0.8),
     World("another 2 % after each start, weekly", noise=0.15, of_starts=0.3),
+    World("another 2 % for good, every 100 days", noise=0.15, of_starts=0.3, days_up=100),
     World("probabilities, noise of batches, 1 %", noise=0.15, labels_only=False),
     World("60 rows, noise of batches, 1 %", rows=60, noise=0.15),
 )
