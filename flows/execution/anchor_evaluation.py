@@ -59,10 +59,13 @@ def anchor_warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:
     if "reason" in entry:
         return (f"the anchor has no scores, so a change of the judge will not show: {entry['reason']}",)
     unlabelled = {key: found["reason"] for key, found in entry["agreement"].items() if "reason" in found}
-    return tuple(
+    found = [
         f"the judge is not compared with the labels of {key} in the anchor: {reason}"
         for key, reason in unlabelled.items()
-    )
+    ]
+    if (reason := (entry[ASKED_AGAIN] or {}).get("reason")) is not None:
+        found.append(f"no anchor row was asked about again, so another judge of the same name will not show: {reason}")
+    return tuple(found)
 
 
 def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:

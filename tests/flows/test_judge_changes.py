@@ -195,6 +195,8 @@ def test_a_judge_that_cannot_be_asked_again_is_not_said_to_have_recovered(
         outcome = judged.night()
 
     assert judged.entry["reason"] == "the judge is lost"
+    warnings = FinishedRun(judged.folders[-1]).manifest["warnings"]
+    assert any("another judge of the same name will not show: the judge is lost" in warning for warning in warnings)
     assert outcome.incidents.recovered == ()
     assert "judge" in {each.kind for each in outcome.incidents.continuing}
 
