@@ -46,7 +46,7 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
         return {
             "source": run.config.anchor.source,
             "reason": reason,
-            ASKED_AGAIN: keep_findings(EarlierNights.before(run), reason),
+            ASKED_AGAIN: keep_findings(EarlierNights.of_run(run), reason),
         }
 
 
@@ -85,7 +85,7 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
         write_run_folder(own, read, refs, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)
     usage = _usage(finished.manifest["usage"])
-    again = ask_again(own, anchor, refs, EarlierNights.before(run), is_new=usage["asked"] > usage["stored"])
+    again = ask_again(own, anchor, refs, EarlierNights.of_run(run), is_new=usage["asked"] > usage["stored"])
     return {
         "source": anchor.settings.source,
         "folder": ANCHOR,

@@ -20,7 +20,7 @@ from metric_core.statistics.asked_again import FULL_NIGHTS, count_rows
 from tasks.history.catalogue import Catalogue
 from tasks.judges.protocol import IN_PROCESS
 from tasks.models.run_models import RunModels
-from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, asked_again, standing_changes
+from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, read_findings, standing_changes
 from tasks.monitoring.repeated_questions import RepeatedQuestions
 from tasks.stages.definition import Tables
 from tasks.stages.registry import STAGES
@@ -49,7 +49,7 @@ class EarlierNights:
     run_id: str = ""
 
     @classmethod
-    def before(cls, run: Run) -> "EarlierNights":
+    def of_run(cls, run: Run) -> "EarlierNights":
         """Return the nights before a run."""
         names = (run.manifest["name"], subject_name(run.config.name, run.config.source, run.subject.index))
         return cls(run.config.history, frozenset(names), run.manifest["run_id"])
@@ -62,7 +62,7 @@ class EarlierNights:
         """
         catalogue = Catalogue(self.history)
         runs = [run for name in self.names for run in catalogue.runs(name, last=_RUNS) if run.run_id != self.run_id]
-        found = [PastNight(run.created, asked_again(run.details)) for run in runs]
+        found = [PastNight(run.created, read_findings(run.details)) for run in runs]
         return sorted((night for night in found if "reference" in night.entry), key=lambda night: night.start)
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from pathlib import Path
 
-from tasks.monitoring.judge_watch import asked_again, standing_changes
+from tasks.monitoring.judge_watch import read_findings, standing_changes
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import OutcomeIncident
 
@@ -26,5 +26,5 @@ def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
             since=datetime.fromisoformat(each["told"]["since"]),
             run_id=run_id,
         )
-        for each in standing_changes(asked_again(FinishedRun(folder).manifest))
+        for each in standing_changes(read_findings(FinishedRun(folder).manifest))
     ]

@@ -20,7 +20,7 @@ from metric_core.statistics.pairs import Pairs, ScoreColumns, pair_scores
 from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.judges.protocol import IN_PROCESS
-from tasks.monitoring.judge_watch import asked_again, standing_changes
+from tasks.monitoring.judge_watch import read_findings, standing_changes
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.run_folder import ANCHOR, MANIFEST
@@ -144,7 +144,7 @@ class CauseFinder:
     @cached_property
     def _other_answers(self) -> tuple[str, ...]:
         """Sentences on the judges that answer otherwise under the same name, as they did not in the baseline."""
-        before, after = (standing_changes(asked_again(run.manifest)) for run in (self._before, self._after))
+        before, after = (standing_changes(read_findings(run.manifest)) for run in (self._before, self._after))
         known = {(each["judge"], each["told"]["since"]) for each in before}
         return tuple(
             f"the judge {each['judge']} answers otherwise under the same name"
@@ -155,15 +155,15 @@ class CauseFinder:
     @property
     def _may_answer_otherwise(self) -> bool:
         """Whether the rows that were asked about again show it, or tonight's alone make it likely."""
-        standing = {each["judge"] for each in standing_changes(asked_again(self._before.manifest))}
+        standing = {each["judge"] for each in standing_changes(read_findings(self._before.manifest))}
         tonight = (
-            each for each in asked_again(self._after.manifest).get("judges") or () if each["judge"] not in standing
+            each for each in read_findings(self._after.manifest).get("judges") or () if each["judge"] not in standing
         )
         return bool(self._other_answers) or any(each.get("log_e_value", 0.0) >= _DOUBTFUL for each in tonight)
 
     def _asked_again(self, metric: str, sign: float) -> ScoreChanges:
         """Return the changes of the anchor rows that were asked about again, since the judge answers otherwise."""
-        scores = (asked_again(self._after.manifest).get("scores") or {}).get(metric) or {}
+        scores = (read_findings(self._after.manifest).get("scores") or {}).get(metric) or {}
         before, after = ({row: found[place] for row, found in scores.items()} for place in (0, 1))
         return replace(ScoreChanges.from_scores(before, after, sign), name="anchor rows asked again")
 

@@ -17,7 +17,7 @@ from tasks.comparison.run_differences import YARDSTICK_COLUMNS
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
 from tasks.model_clients.revisions import NO_REVISION
-from tasks.monitoring.judge_watch import asked_again, standing_changes
+from tasks.monitoring.judge_watch import read_findings, standing_changes
 from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.outcome import Outcome, read_outcome
@@ -137,7 +137,7 @@ def _versions(
 
 def _answers_again(manifest: Mapping[str, Any]) -> str:
     """Return whether the judges answer about anchor rows as they did; empty if they were not asked again."""
-    found = asked_again(manifest)
+    found = read_findings(manifest)
     others = " and ".join(f"{each['judge']} since {each['told']['since'][:10]}" for each in standing_changes(found))
     return f"others of {others}" if others else "as they were" if found else ""
 

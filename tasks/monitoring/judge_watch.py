@@ -40,7 +40,7 @@ class PastNight:
 
     Args:
         start: Start of its run.
-        entry: What it found.
+        entry: Content of the entry `asked_again` of its anchor.
     """
 
     start: datetime
@@ -169,7 +169,7 @@ class JudgeWatch:
         return entry
 
 
-def asked_again(content: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_findings(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a night found; empty if it asked nothing again.
 
     Args:
@@ -182,7 +182,7 @@ def standing_changes(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the judges that answer otherwise after a night, with the finding, under `judge` and `told`.
 
     Args:
-        entry: What the night found.
+        entry: Entry of the night.
     """
     judges = entry.get("judges") or ()
     return [

@@ -48,7 +48,7 @@ def rows(kind: str, words: Sequence[str] = WORDS) -> list[dict[str, Any]]:
     ]
 
 
-class Judged:
+class Evaluation:
     """An evaluation that is monitored night after night, and its judge.
 
     Args:
@@ -108,7 +108,7 @@ class Judged:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """What the last night found by asking again."""
+        """The entry of the last night on what was asked again."""
         found: dict[str, Any] = FinishedRun(self.folders[-1]).manifest["anchor"]["asked_again"]
         return found
 
@@ -124,67 +124,67 @@ class Judged:
 
 
 @pytest.fixture
-def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Judged]:
+def evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Evaluation]:
     monkeypatch.chdir(tmp_path)
     with FakeServer() as server:
-        yield Judged(tmp_path, server)
+        yield Evaluation(tmp_path, server)
 
 
-def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(judged: Judged) -> None:
+def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(evaluation: Evaluation) -> None:
     for number in range(3):
-        assert judged.night().incidents.opened == ()
-        assert judged.asked_about_anchor() == len(ANCHOR_WORDS) * (2 if number == 0 else 1)
-        assert (judged.entry["rows"], judged.entry["questions"]) == (len(ANCHOR_WORDS),) * 2
-        assert judged.entry["usage"]["requests"] == len(ANCHOR_WORDS)
-    assert judged.alerts() == []
+        assert evaluation.night().incidents.opened == ()
+        assert evaluation.asked_about_anchor() == len(ANCHOR_WORDS) * (2 if number == 0 else 1)
+        assert (evaluation.entry["rows"], evaluation.entry["questions"]) == (len(ANCHOR_WORDS),) * 2
+        assert evaluation.entry["usage"]["requests"] == len(ANCHOR_WORDS)
+    assert evaluation.alerts() == []
 
-    judged.verdict = STRICTER
-    told = judged.night()
+    evaluation.verdict = STRICTER
+    told = evaluation.night()
 
-    assert judged.asked_about_anchor() == judged.entry["rows"] == count_rows(0.1, len(ANCHOR_WORDS))[0]
-    assert FinishedRun(judged.folders[-1]).manifest["anchor"]["usage"]["asked"] == 0
+    assert evaluation.asked_about_anchor() == evaluation.entry["rows"] == count_rows(0.1, len(ANCHOR_WORDS))[0]
+    assert FinishedRun(evaluation.folders[-1]).manifest["anchor"]["usage"]["asked"] == 0
     assert [(each.key, each.kind) for each in told.incidents.opened] == [
         ("alarm:faithfulness", "alarm"),
         ("judge:judge-model", "judge"),
     ]
     assert told.alarms[0].cause == "judge"
-    (alert,) = judged.alerts()
-    of_judge = f"the judge judge-model at {judged.server.url} answers otherwise under the same name since "
+    (alert,) = evaluation.alerts()
+    of_judge = f"the judge judge-model at {evaluation.server.url} answers otherwise under the same name since "
     (sentence,) = (line for line in alert["worse"] if line.startswith(of_judge))
     assert "anchor rows asked again got another verdict, none is usual. Cached answers are those" in sentence
     assert sum("answers otherwise" in line for line in alert["worse"]) == 2, "the incident, and the cause of the alarm"
-    runs = Catalogue(str(judged.folder / "history")).runs("support")
+    runs = Catalogue(str(evaluation.folder / "history")).runs("support")
     assert [change.what for change in find_version_changes(*runs[-2:])] == [JUDGED]
     assert find_version_changes(*runs[-3:-1]) == ()
 
     for _ in range(2):
-        outcome = judged.night()
+        outcome = evaluation.night()
         assert "judge" in {each.kind for each in outcome.incidents.continuing}
         assert outcome.alarms[0].cause == "judge"
-    assert judged.alerts() == []
+    assert evaluation.alerts() == []
 
-    judged.revision = "stricter"
-    outcome = judged.night()
-    assert judged.asked_about_anchor() == 2 * len(ANCHOR_WORDS), "all is asked again, and then once more"
+    evaluation.revision = "stricter"
+    outcome = evaluation.night()
+    assert evaluation.asked_about_anchor() == 2 * len(ANCHOR_WORDS), "all is asked again, and then once more"
     assert [each.kind for each in outcome.incidents.recovered] == ["judge"]
     assert outcome.alarms[0].cause == "judge", "the anchor is judged by the new judge"
 
 
-def test_nothing_is_asked_again_without_a_drift_to_look_for(judged: Judged) -> None:
-    judged.drift = 0.0
-    judged.night()
-    asked = judged.asked_about_anchor()
-    judged.night()
-    assert (asked, judged.asked_about_anchor()) == (len(ANCHOR_WORDS), 0)
-    assert FinishedRun(judged.folders[-1]).manifest["anchor"]["asked_again"] is None
+def test_nothing_is_asked_again_without_a_drift_to_look_for(evaluation: Evaluation) -> None:
+    evaluation.drift = 0.0
+    evaluation.night()
+    asked = evaluation.asked_about_anchor()
+    evaluation.night()
+    assert (asked, evaluation.asked_about_anchor()) == (len(ANCHOR_WORDS), 0)
+    assert FinishedRun(evaluation.folders[-1]).manifest["anchor"]["asked_again"] is None
 
 
 def test_a_judge_that_cannot_be_asked_again_is_not_said_to_have_recovered(
-    judged: Judged, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for verdict in (KNOWN, KNOWN, STRICTER):
-        judged.verdict = verdict
-        outcome = judged.night()
+        evaluation.verdict = verdict
+        outcome = evaluation.night()
     assert "judge" in {each.kind for each in outcome.incidents.opened}
 
     def refuse(*_: Any) -> Any:
@@ -192,18 +192,18 @@ def test_a_judge_that_cannot_be_asked_again_is_not_said_to_have_recovered(
 
     with monkeypatch.context() as patch:
         patch.setattr(RepeatedQuestions, "ask", refuse)
-        outcome = judged.night()
+        outcome = evaluation.night()
 
-    assert judged.entry["reason"] == "the judge is lost"
-    warnings = FinishedRun(judged.folders[-1]).manifest["warnings"]
+    assert evaluation.entry["reason"] == "the judge is lost"
+    warnings = FinishedRun(evaluation.folders[-1]).manifest["warnings"]
     assert any("another judge of the same name will not show: the judge is lost" in warning for warning in warnings)
     assert outcome.incidents.recovered == ()
     assert "judge" in {each.kind for each in outcome.incidents.continuing}
 
 
-def test_a_dry_run_counts_the_questions_that_are_asked_again(judged: Judged) -> None:
+def test_a_dry_run_counts_the_questions_that_are_asked_again(evaluation: Evaluation) -> None:
     def preview() -> tuple[int, int]:
-        config = judged.configuration()
+        config = evaluation.configuration()
         found = make_dry_run(config, plan_run(config))
         assert found.again is not None
         assert found.anchor is not None
@@ -212,5 +212,5 @@ def test_a_dry_run_counts_the_questions_that_are_asked_again(judged: Judged) -> 
 
     assert preview() == (len(ANCHOR_WORDS),) * 2
     for _ in range(3):
-        judged.night()
+        evaluation.night()
     assert preview() == (count_rows(0.1, len(ANCHOR_WORDS))[0],) * 2

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES
-from tasks.monitoring.judge_watch import asked_again, standing_changes
+from tasks.monitoring.judge_watch import read_findings, standing_changes
 from tasks.reports.run.summary_view import format_fixed, split_key
 from tasks.runs.run_folder import REPORT
 
@@ -31,7 +31,7 @@ def anchor_view(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
         "reason": None,
         "rows": f"{entry['rows']:,} row{'s' * (entry['rows'] != 1)}",
         "cost": _cost(entry["usage"]),
-        "again": _asked_again(asked_again(manifest)),
+        "again": _describe_findings(read_findings(manifest)),
         "report": f"{entry['folder']}/{REPORT}",
         "labelled": tuple(agreement),
         "metrics": [
@@ -82,11 +82,11 @@ def _cost(usage: Mapping[str, Any]) -> str:
     return f"{asked:,} of {questions:,} questions were asked; the other answers were cached."
 
 
-def _asked_again(found: Mapping[str, Any]) -> list[str]:
+def _describe_findings(found: Mapping[str, Any]) -> list[str]:
     """Return sentences on the questions that were asked again.
 
     >>> nothing = {"judge": "llama", "told": None, "changed": []}
-    >>> _asked_again({"rows": 23, "questions": 70, "judges": [{**nothing, "distances": {"a": 0.0, "b": 0.1}}]})
+    >>> _describe_findings({"rows": 23, "questions": 70, "judges": [{**nothing, "distances": {"a": 0.0, "b": 0.1}}]})
     ['70 questions about 23 rows were asked again: llama gave none of 2 rows another verdict.']
     """
     if not found:

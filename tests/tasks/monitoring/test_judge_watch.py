@@ -13,7 +13,7 @@ from tasks.monitoring.judge_watch import (
     JudgeWatch,
     PastNight,
     RowAnswers,
-    asked_again,
+    read_findings,
     standing_changes,
 )
 
@@ -120,7 +120,7 @@ def test_rows_that_have_always_fluctuated_are_no_evidence() -> None:
     assert all(count <= MOST_EARLIER for count, *_ in nights.last["judges"][0]["earlier"].values())
 
 
-def test_a_judge_that_answers_as_before_again_is_over_after_a_week_and_watched_anew() -> None:
+def test_a_judge_that_answers_as_before_again_is_over_after_a_week_and_watched_from_the_start() -> None:
     nights = Sequence()
     for _ in range(FULL_NIGHTS):
         nights.night()
@@ -136,7 +136,7 @@ def test_a_judge_that_answers_as_before_again_is_over_after_a_week_and_watched_a
 
 
 @pytest.mark.parametrize("new", [{"reference": "two"}, {"restart": True}])
-def test_another_judge_or_new_kept_answers_start_anew_but_not_the_year(new: dict[str, Any]) -> None:
+def test_another_judge_or_new_kept_answers_restart_all_but_the_year(new: dict[str, Any]) -> None:
     nights = Sequence()
     for _ in range(FULL_NIGHTS + 1):
         nights.night()
@@ -159,8 +159,8 @@ def test_the_judge_of_several_that_changed_is_named() -> None:
 
 
 def test_a_run_without_an_anchor_asked_nothing_again() -> None:
-    assert asked_again({}) == {}
-    assert asked_again({"anchor": {ASKED_AGAIN: None}}) == {}
+    assert read_findings({}) == {}
+    assert read_findings({"anchor": {ASKED_AGAIN: None}}) == {}
     assert standing_changes({}) == []
 
 
