@@ -237,6 +237,7 @@ def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[s
         "problems": list(dry_run.problems),
         "contexts": _contexts_content(dry_run.contexts),
         "anchor": None if dry_run.anchor is None else _anchor_content(dry_run.anchor),
+        "asked_again": None if dry_run.again is None else _anchor_content(dry_run.again),
     }
 
 
@@ -310,6 +311,8 @@ def _show_dry_run(dry_run: "DryRun") -> None:
         stdout.print("?: not known before the earlier stages have run")
     if dry_run.anchor is not None:
         stdout.print(_describe_anchor(dry_run.anchor), soft_wrap=True)
+    if dry_run.again is not None:
+        stdout.print(_describe_again(dry_run.again), soft_wrap=True)
     tally = dry_run.tally
     qualifier = _QUALIFIERS[dry_run.certainty]
     stdout.print(
@@ -338,6 +341,11 @@ def _describe_anchor(anchor: "DryRun") -> str:
         return f"The anchor has {rows}; all answers about it are cached."
     qualifier = _QUALIFIERS[anchor.certainty]
     return f"The anchor has {rows}, about which {qualifier}{tally.asked} questions are to ask, included below."
+
+
+def _describe_again(again: "DryRun") -> str:
+    rows = f"{again.rows:,} anchor row{'s' * (again.rows != 1)}"
+    return f"About {again.tally.asked} questions about {rows} are asked again, past the cache, included below."
 
 
 def _counts(stage: "StageDryRun") -> tuple[str, ...]:

@@ -74,6 +74,19 @@ class AnchorSettings(OptionGroup):
             examples=[[1, 5]],
         ),
     ] = None
+    drift: Annotated[
+        float,
+        Option(
+            "Share of verdicts that would be others if a judge changed under its name: each run asks about as many "
+            "anchor rows again as tell this within seven runs, in 80 of 100 cases. 0 asks nothing again.",
+            path=False,
+            may_hold_secret=False,
+            affects_scores=False,
+            ge=0,
+            le=1,
+            examples=[0.1],
+        ),
+    ] = 0.1
 
 
 class AnchorOptions(OptionGroup):
@@ -83,7 +96,7 @@ class AnchorOptions(OptionGroup):
         AnchorSettings | None,
         Option(
             "Rows that never change, which every run judges too: if their scores change, the judge did. Their answers "
-            "are cached, so they cost nothing until then.",
+            "are cached; a few are asked for again in each run.",
             path=False,
             may_hold_secret=True,
             affects_scores=False,

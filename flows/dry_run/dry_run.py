@@ -9,11 +9,13 @@ looked up one by one: the run asks nothing about them.
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from flows.config.run_config import RunConfig, launches, tables_root
 from flows.dry_run.changed_rows import find_changed_rows
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
-from flows.execution.anchor_plan import plan_anchor
+from flows.execution.anchor_plan import AnchorPlan, plan_anchor
+from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
 from flows.execution.plan import Plan
 from flows.execution.run_record import planned_kinds
 from flows.execution.stage_settings import (
@@ -24,6 +26,7 @@ from flows.execution.stage_settings import (
     stage_settings,
     use_fetched_contexts,
 )
+from flows.monitoring.watched import subject_name
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.schemas import SCHEMAS
@@ -67,10 +70,27 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
     if anchor is None:
         return dry_run
     of_anchor = _preview_rows(anchor.config, anchor.plan, fetch=False)
-    both = {account: Tally() for account in (*dry_run.accounts, *of_anchor.accounts)}
-    for each in (dry_run, of_anchor):
-        both |= {account: both[account] + tally for account, tally in each.accounts.items()}
-    return replace(dry_run, anchor=of_anchor, accounts=both)
+    again = None
+    if is_asked_again(anchor):
+        nights = EarlierNights(config.history, frozenset({subject_name(config.name, config.source)}))
+        again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, nights))
+    parts = [dry_run, of_anchor, *([] if again is None else [again])]
+    accounts = {account: Tally() for part in parts for account in part.accounts}
+    for part in parts:
+        accounts |= {account: accounts[account] + tally for account, tally in part.accounts.items()}
+    return replace(dry_run, anchor=of_anchor, again=again, accounts=accounts)
+
+
+def _preview_again(anchor: AnchorPlan, rows: int) -> DryRun:
+    """Return the dry run of anchor rows that are asked about again: the first ones stand for those whose turn it is."""
+    stages = [stage for stage in anchor.plan.stages if stage in LABELLED]
+    changes: dict[str, Any] = {"refresh": tuple(stages), "limit": rows}
+    config = anchor.config.model_copy(update=changes)
+    runner = _DryRunner(config, anchor.plan, counted=stages)
+    found = runner.run(read_shards(samples_settings(config, anchor.plan), tables_root(config)))
+    for stage in found.stages:
+        stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
+    return replace(found, stages=tuple(stage for stage in found.stages if stage.stage in stages))
 
 
 def _preview_rows(config: RunConfig, plan: Plan, *, fetch: bool) -> DryRun:
@@ -102,8 +122,17 @@ def _without_contexts(config: RunConfig, plan: Plan, unfetched: UnfetchedContext
 
 
 class _DryRunner:
-    def __init__(self, config: RunConfig, plan: Plan) -> None:
+    """Counts what a run would do.
+
+    Args:
+        config: Configuration of the run.
+        plan: Plan of the run.
+        counted: Stages whose questions count; None for all.
+    """
+
+    def __init__(self, config: RunConfig, plan: Plan, counted: Collection[Stage] | None = None) -> None:
         self._config = config
+        self._counted = counted
         self._plan = plan
         self._root = tables_root(config)
         self._kept = KeptTables(self._root)
@@ -227,8 +256,11 @@ class _DryRunner:
         """Run the stage with a judge that counts; its output is the table itself if nothing had to be asked."""
         stage, inputs = counts.stage, self._plan.inputs_of(counts.stage)
         settings = self._settings[stage]
+        accounts = dict(self._ledger.accounts)
         output = STAGES[stage].compute(shard.tables_of(inputs), settings, self._counting.select(settings))
         tallies = self._ledger.take()
+        if self._counted is not None and stage not in self._counted:
+            self._ledger.accounts = accounts
         tally = sum(tallies.values(), Tally())
         counts.tally += tally
         for kind, of_kind in tallies.items():

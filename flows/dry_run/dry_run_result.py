@@ -92,6 +92,7 @@ class DryRun:
         problems: Sentences that say what could not be determined, and why.
         contexts: Contexts that the run would fetch; None if the data has them.
         anchor: The evaluation of the anchor; None if the run has none.
+        again: The anchor rows that are asked about again; None if none are.
         judges: Name of each judge -> kinds of questions that would go to it.
         judge: Identity of the judge; None if it is not needed, or not known.
         accounts: Questions to each judge with prices of its own, and to the others under None, with those about the
@@ -105,6 +106,7 @@ class DryRun:
     problems: tuple[str, ...]
     contexts: PendingContexts | None = None
     anchor: "DryRun | None" = None
+    again: "DryRun | None" = None
     judges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     judge: JudgeIdentity | None = None
     accounts: Mapping[Account | None, Tally] = field(default_factory=dict)
@@ -112,13 +114,15 @@ class DryRun:
     @property
     def tally(self) -> Tally:
         """The questions of all stages, and those about the anchor."""
-        of_anchor = Tally() if self.anchor is None else self.anchor.tally
+        of_anchor = sum((part.tally for part in self._about_anchor), Tally())
         return sum((stage.tally for stage in self.stages), of_anchor)
 
     @property
     def by_judge(self) -> dict[str, Tally]:
         """The questions to each judge, with those about the anchor."""
-        tallies = {} if self.anchor is None else self.anchor.by_judge
+        tallies: dict[str, Tally] = {}
+        for part in self._about_anchor:
+            tallies |= {name: tally + tallies.get(name, Tally()) for name, tally in part.by_judge.items()}
         for name, kinds in self.judges.items():
             of_judge = (stage.kinds[kind] for stage in self.stages for kind in kinds if kind in stage.kinds)
             tallies[name] = sum(of_judge, tallies.get(name, Tally()))
@@ -127,5 +131,9 @@ class DryRun:
     @property
     def certainty(self) -> Certainty:
         """The certainty of the tally: that of the least certain stage."""
-        of_anchor = Certainty.EXACT if self.anchor is None else self.anchor.certainty
+        of_anchor = least_certain((Certainty.EXACT, *(part.certainty for part in self._about_anchor)))
         return least_certain((of_anchor, *(stage.certainty for stage in self.stages)))
+
+    @property
+    def _about_anchor(self) -> "tuple[DryRun, ...]":
+        return tuple(each for each in (self.anchor, self.again) if each is not None)

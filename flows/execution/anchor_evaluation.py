@@ -1,7 +1,8 @@
 """Evaluate the anchor of a run into its folder: rows that never change, judged by the judge of the day.
 
-Answers about the anchor are cached, so an unchanged judge is asked nothing. A judge that cannot answer about the anchor
-does not take the results of the run away: the anchor's entry then says why it has none.
+Answers about the anchor are cached; a few are asked for again, to see that the judge still answers as it did. A judge
+that cannot answer about the anchor does not take the results of the run away: the anchor's entry then says why it has
+none.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from flows.execution.anchor_plan import AnchorPlan, plan_anchor
+from flows.execution.anchor_repeats import EarlierNights, ask_again, keep_findings
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_stages import read_samples, run_shards
@@ -20,6 +22,7 @@ from metric_core.errors import AssayError
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.calibration_files import figure_to_dict
 from tasks.calibration.label_pairing import pair_labels
+from tasks.monitoring.judge_watch import ASKED_AGAIN
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import ANCHOR, SUMMARY, RunFolder
 
@@ -39,7 +42,12 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
         anchor = plan_anchor(run.config, run.plan)
         return None if anchor is None else _evaluate(run, anchor)
     except AssayError as error:
-        return {"source": run.config.anchor.source, "reason": str(error)}
+        reason = str(error)
+        return {
+            "source": run.config.anchor.source,
+            "reason": reason,
+            ASKED_AGAIN: keep_findings(EarlierNights.of_run(run), reason),
+        }
 
 
 def anchor_warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -51,10 +59,13 @@ def anchor_warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:
     if "reason" in entry:
         return (f"the anchor has no scores, so a change of the judge will not show: {entry['reason']}",)
     unlabelled = {key: found["reason"] for key, found in entry["agreement"].items() if "reason" in found}
-    return tuple(
+    found = [
         f"the judge is not compared with the labels of {key} in the anchor: {reason}"
         for key, reason in unlabelled.items()
-    )
+    ]
+    if (reason := (entry[ASKED_AGAIN] or {}).get("reason")) is not None:
+        found.append(f"no anchor row was asked about again, so another judge of the same name will not show: {reason}")
+    return tuple(found)
 
 
 def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
@@ -73,16 +84,19 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
         refs = run_shards(own, read)
         write_run_folder(own, read, refs, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)
+    usage = _usage(finished.manifest["usage"])
+    again = ask_again(own, anchor, refs, EarlierNights.of_run(run), is_new=usage["asked"] > usage["stored"])
     return {
         "source": anchor.settings.source,
         "folder": ANCHOR,
         "rows": finished.manifest["rows"],
         "digest": _digest(finished),
         "seconds": round(time.monotonic() - started, 3),
-        "usage": _usage(finished.manifest["usage"]),
+        "usage": usage,
         "metrics": _means(folder.read_json(SUMMARY)),
         "left_out": {metric: list(columns) for metric, columns in anchor.plan.left_out.items()},
         "agreement": _agreements(finished, anchor),
+        ASKED_AGAIN: again,
     }
 
 

@@ -27,6 +27,7 @@ from flows.execution.history_record import NotRecordedError, record_in_history, 
 from flows.execution.metrics_file import write_metrics_file
 from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
+from flows.monitoring.judge_changes import find_judge_incidents
 from flows.monitoring.messages import Findings, Verdict
 from flows.monitoring.night_alarms import NightAlarms, find_alarms
 from flows.monitoring.night_checks import find_night_incidents
@@ -131,7 +132,8 @@ class _Chain:
         open_keys = [incident.key for incident in known]
         of_gate = find_gate_incidents(judged, open_keys, run_id)
         of_night = find_night_incidents(self.config, self.watched, self.folder, judged, open_keys)
-        found = (*of_night, *of_gate.found, *alarms.incidents(run_id))
+        of_judges = find_judge_incidents(self.folder, run_id)
+        found = (*of_night, *of_gate.found, *of_judges, *alarms.incidents(run_id))
         outcome = Outcome(
             name=self.watched.name,
             trigger=self.watched.trigger,

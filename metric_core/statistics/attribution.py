@@ -147,7 +147,7 @@ def attribute_change(
     rows: ScoreChanges,
     anchor: ScoreChanges | None,
     *,
-    judge_differs: bool | None,
+    judge_differs: bool | str | None,
     runs_in_process: bool = False,
     width: float | None = 1.0,
 ) -> Attribution:
@@ -157,7 +157,8 @@ def attribute_change(
         rows: Changes of the evaluated rows, at least one.
         anchor: Changes of the anchor rows between the same two runs; None if one of the runs has no anchor.
         judge_differs: True if the fingerprints of the judge (model, prompts, settings) differ between the two runs,
-            False if they are equal, None if they are not known.
+            False if they are equal, None if they are not known; a sentence that shows that the judge differs although
+            they are equal.
         runs_in_process: True if equal fingerprints imply equal answers, as for a judge without a server. Without an
             anchor, the fingerprints then decide.
         width: Greatest value of the metric minus the least; None if it has no bounds.
@@ -340,13 +341,15 @@ def _size(anchor: ScoreChanges | None) -> int:
     return 0 if anchor is None else len(anchor)
 
 
-def _describe_judge(judge_differs: bool | None) -> str:
+def _describe_judge(judge_differs: bool | str | None) -> str:
+    if isinstance(judge_differs, str):
+        return judge_differs
     if judge_differs is None:
         return "whether the judge has the same fingerprint is not known"
     return f"the judge has {'another' if judge_differs else 'the same'} fingerprint"
 
 
-def _describe_missing_anchor(judge_differs: bool | None, anchor: ScoreChanges | None) -> str:
+def _describe_missing_anchor(judge_differs: bool | str | None, anchor: ScoreChanges | None) -> str:
     lacks = "there is no anchor" if anchor is None else "no anchor row has a score in both runs"
     if judge_differs is False:
         return f"the judge has the same fingerprint, but {lacks} to show that its server still answers the same"

@@ -45,6 +45,11 @@ class CachedJudge:
         return self._judge.identity
 
     @property
+    def uncached(self) -> Judge:
+        """The judge without its cache."""
+        return self._judge
+
+    @property
     def features(self) -> object | None:
         """The probed features of the judge's server; None for a judge without a server."""
         return getattr(self._judge, "features", None)

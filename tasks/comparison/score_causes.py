@@ -1,11 +1,14 @@
 """Find what moved the scores of a run since a baseline: the system, the judge, or both.
 
 The evidence is what both runs scored although its texts are the same: the rows of the anchor, and rows of the data
-whose texts did not change.
+whose texts did not change. Their answers are cached, so they do not show a judge that answers otherwise under the same
+name: anchor rows that were asked about again do, and only rows with other texts have been judged by it.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cached_property
+from math import log
 from typing import Any
 
 import numpy as np
@@ -16,13 +19,14 @@ from metric_core.statistics.attribution import Attribution, Cause, ScoreChanges,
 from metric_core.statistics.pairs import Pairs, ScoreColumns, pair_scores
 from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.judges.protocol import ROUTED, SENTENCES
+from tasks.judges.protocol import IN_PROCESS
+from tasks.monitoring.judge_watch import read_findings, standing_changes
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.run_folder import ANCHOR, MANIFEST
 
-_IN_PROCESS = ("builtin", "scripted", "none", SENTENCES, ROUTED)
-"""Backends of judges whose fingerprints determine their answers."""
+_DOUBTFUL = log(20)
+"""Logarithm of the e-value from which on it is doubtful that a judge answers as before."""
 _NOT_TEXT = frozenset({"extras"})
 """Columns of a sample that no metric reads."""
 
@@ -80,12 +84,22 @@ class CauseFinder:
         chosen = [row in rows for row in pairs.rows] if rows is not None else [True] * len(pairs.rows)
         if not any(chosen):
             return _unknown("none of these rows has a score of this metric in both runs")
+        width = None if pairs.bounds is None else pairs.bounds.high - pairs.bounds.low
+        differs = self._judge_differs(metric)
+        if differs is False and self._may_answer_otherwise:
+            judged = [row in self._changed and is_in for row, is_in in zip(pairs.rows, chosen, strict=True)]
+            return attribute_change(
+                _select(pairs, judged if any(judged) else chosen, sign),
+                self._asked_again(metric, sign),
+                judge_differs=", and ".join(self._other_answers) or False,
+                width=width,
+            )
         return attribute_change(
             _select(pairs, chosen, sign),
             self._fixed(metric, pairs, sign),
-            judge_differs=self._judge_differs(metric),
+            judge_differs=differs,
             runs_in_process=self._runs_in_process,
-            width=None if pairs.bounds is None else pairs.bounds.high - pairs.bounds.low,
+            width=width,
         )
 
     @cached_property
@@ -127,6 +141,32 @@ class CauseFinder:
             return None if self._anchors is None else ScoreChanges(np.empty(0))
         return _join(found, "rows with the same texts" if any(same) else "anchor rows")
 
+    @cached_property
+    def _other_answers(self) -> tuple[str, ...]:
+        """Sentences on the judges that answer otherwise under the same name, as they did not in the baseline."""
+        before, after = (standing_changes(read_findings(run.manifest)) for run in (self._before, self._after))
+        known = {(each["judge"], each["told"]["since"]) for each in before}
+        return tuple(
+            f"the judge {each['judge']} answers otherwise under the same name"
+            for each in after
+            if (each["judge"], each["told"]["since"]) not in known
+        )
+
+    @property
+    def _may_answer_otherwise(self) -> bool:
+        """Whether the rows that were asked about again show it, or tonight's alone make it likely."""
+        standing = {each["judge"] for each in standing_changes(read_findings(self._before.manifest))}
+        tonight = (
+            each for each in read_findings(self._after.manifest).get("judges") or () if each["judge"] not in standing
+        )
+        return bool(self._other_answers) or any(each.get("log_e_value", 0.0) >= _DOUBTFUL for each in tonight)
+
+    def _asked_again(self, metric: str, sign: float) -> ScoreChanges:
+        """Return the changes of the anchor rows that were asked about again, since the judge answers otherwise."""
+        scores = (read_findings(self._after.manifest).get("scores") or {}).get(metric) or {}
+        before, after = ({row: found[place] for row, found in scores.items()} for place in (0, 1))
+        return replace(ScoreChanges.from_scores(before, after, sign), name="anchor rows asked again")
+
     def _judge_differs(self, metric: str) -> bool | None:
         """Return whether anything changed that determines the scores of a metric besides the texts."""
         before, after = self._before.manifest, self._after.manifest
@@ -142,7 +182,7 @@ class CauseFinder:
         manifest = self._after.manifest
         served = (manifest.get("embedder") or {}).get("served")
         judges = [(manifest.get("judge") or {}).get("backend"), *(role["backend"] for role in judge_roles(manifest))]
-        return all(backend in _IN_PROCESS for backend in judges) and not served
+        return all(backend in IN_PROCESS for backend in judges) and not served
 
 
 def _read_pairs(column: ScoreColumns | None) -> tuple[Pairs | None, float]:

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from tasks.runs.outcome import Outcome, Trigger
 
-SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS = (
-    *("system", "index", "data", "judge", "judges", "judge_server", "prompts", "judge_settings", "embedder"),
-    *("answers", "rag_assay", "formulas"),
+SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS = (
+    *("system", "index", "data", "judge", "judges", "judge_server", "judge_answers", "prompts", "judge_settings"),
+    *("embedder", "answers", "rag_assay", "formulas"),
 )
 """Keys of the versions of a run; see `RecordedRun`."""
 
-CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, PROMPTS, ASKED, EMBEDDER, FORMULAS, SOFTWARE)
+CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, FORMULAS, SOFTWARE)
 """Versions whose changes are entries of the history, in order of display. Answers change with every run."""
 
 COMPLETED, FAILED, STOPPED, MISSED = "completed", "failed", "stopped", "missed"
@@ -25,7 +25,7 @@ STARTED = (COMPLETED, FAILED, STOPPED)
 
 _LONGEST_ID = 64
 
-_MEASURES = (DATA, JUDGE, SERVED, PROMPTS, ASKED, EMBEDDER, FORMULAS)
+_MEASURES = (DATA, JUDGE, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, FORMULAS)
 """Versions of what measures, as opposed to what is measured."""
 
 
@@ -250,7 +250,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Version
                 is_named = what == PROMPTS
                 earlier, later = software if is_named else ("", ", ".join(kinds))
                 yield VersionChange(what, earlier, later, kinds if is_named else ())
-        elif before != after and not (what == SERVED and JUDGE in told):
+        elif before != after and not (what in (SERVED, JUDGED) and not told.isdisjoint({JUDGE, SERVED})):
             told.add(what)
             earlier, later = software if what == FORMULAS else (str(before), str(after))
             known = all(versions.get(key) for versions in (old, new) for key in (PROMPTS, FORMULAS))

@@ -17,6 +17,7 @@ from tasks.comparison.run_differences import YARDSTICK_COLUMNS
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
 from tasks.model_clients.revisions import NO_REVISION
+from tasks.monitoring.judge_watch import read_findings, standing_changes
 from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.outcome import Outcome, read_outcome
@@ -125,6 +126,7 @@ def _versions(
         yield keys.JUDGES, _judges(roles)
         served = dict.fromkeys(shorten_digest(str(each.get("served") or "")) for each in roles or [judge])
         yield keys.SERVED, " ".join(filter(None, served))
+        yield keys.JUDGED, _answers_again(manifest)
     for key, entry in ((keys.PROMPTS, "prompts"), (keys.ASKED, "judge_fingerprints")):
         yield key, {kind: str(digest)[:_DIGITS] for kind, digest in (manifest.get(entry) or {}).items()}
     yield keys.EMBEDDER, describe_model(manifest.get("embedder") or {})
@@ -134,6 +136,13 @@ def _versions(
         yield keys.ANSWERS, digests and hashlib.sha256(digests.encode()).hexdigest()[:_DIGITS]
     yield keys.FORMULAS, str(manifest.get("formulas") or "")[:_DIGITS]
     yield keys.SOFTWARE, (manifest.get("versions") or {}).get("rag-assay")
+
+
+def _answers_again(manifest: Mapping[str, Any]) -> str:
+    """Return whether the judges answer about anchor rows as they did; empty if they were not asked again."""
+    found = read_findings(manifest)
+    others = " and ".join(f"{each['judge']} since {each['told']['since'][:10]}" for each in standing_changes(found))
+    return f"others of {others}" if others else "as they were" if found else ""
 
 
 def _judges(roles: Sequence[Mapping[str, Any]]) -> dict[str, str]:

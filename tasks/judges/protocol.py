@@ -42,6 +42,9 @@ ROUTED = "routed"
 SENTENCES = "sentences"
 """Backend in the identity of the stand-in for a judge that writes claims."""
 
+IN_PROCESS = frozenset({"builtin", "scripted", "verifier", "none", SENTENCES, ROUTED})
+"""Backends of judges whose fingerprints determine their answers: their weights are read in this process."""
+
 
 @dataclass(frozen=True, slots=True)
 class PanelVote:

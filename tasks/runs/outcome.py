@@ -114,8 +114,8 @@ class OutcomeIncident(_Part):
 
     Args:
         key: Name of the incident among those of an evaluation: an incident is open once at a time.
-        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, missed runs, a baseline that
-            cannot be compared with, or an entry of the history that could not be written.
+        kind: Kind of the problem: a rule of the gate, an alarm, an error, the source, missed runs, a judge, a baseline
+            that cannot be compared with, or an entry of the history that could not be written.
         sentence: The incident in words.
         since: Time at which it was found first.
         run_id: Id of the run that found it first.
@@ -123,7 +123,7 @@ class OutcomeIncident(_Part):
     """
 
     key: str
-    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison", "record"]
+    kind: Literal["gate", "alarm", "error", "source", "missed", "comparison", "judge", "record"]
     sentence: str
     since: datetime
     run_id: str = ""

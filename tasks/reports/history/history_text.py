@@ -23,6 +23,7 @@ VERSION_WORDS: Mapping[str, str] = {
     keys.DATA: "questions and references",
     keys.JUDGE: "judge",
     keys.SERVED: "model that the judge's server has",
+    keys.JUDGED: "the judge's answers to the same questions",
     keys.PROMPTS: "prompts",
     keys.ASKED: "judge settings",
     keys.EMBEDDER: "embedder",

@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES
+from tasks.monitoring.judge_watch import read_findings, standing_changes
 from tasks.reports.run.summary_view import format_fixed, split_key
 from tasks.runs.run_folder import REPORT
 
@@ -30,6 +31,7 @@ def anchor_view(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
         "reason": None,
         "rows": f"{entry['rows']:,} row{'s' * (entry['rows'] != 1)}",
         "cost": _cost(entry["usage"]),
+        "again": _describe_findings(read_findings(manifest)),
         "report": f"{entry['folder']}/{REPORT}",
         "labelled": tuple(agreement),
         "metrics": [
@@ -60,7 +62,8 @@ def anchor_line(manifest: Mapping[str, Any]) -> str | None:
         return f"anchor: no scores of {view['source']}"
     labelled = [f"{each['key']}: {each['agreement']}" for each in view["metrics"] if each["key"] in view["labelled"]]
     agreement = f" Agreement with its labels: {'; '.join(labelled)}." if labelled else ""
-    return f"anchor: {view['rows']} of {view['source']}. {view['cost']}{agreement}".rstrip()
+    parts = (f"anchor: {view['rows']} of {view['source']}.", view["cost"], *view["again"])
+    return f"{' '.join(filter(None, parts))}{agreement}"
 
 
 def _cost(usage: Mapping[str, Any]) -> str:
@@ -77,6 +80,28 @@ def _cost(usage: Mapping[str, Any]) -> str:
     if asked == questions:
         return f"All {questions:,} questions were asked: this judge had not seen the anchor."
     return f"{asked:,} of {questions:,} questions were asked; the other answers were cached."
+
+
+def _describe_findings(found: Mapping[str, Any]) -> list[str]:
+    """Return sentences on the questions that were asked again.
+
+    >>> nothing = {"judge": "llama", "told": None, "changed": []}
+    >>> _describe_findings({"rows": 23, "questions": 70, "judges": [{**nothing, "distances": {"a": 0.0, "b": 0.1}}]})
+    ['70 questions about 23 rows were asked again: llama gave none of 2 rows another verdict.']
+    """
+    if not found:
+        return []
+    changed = [
+        f"{each['told']['sentence'][:1].upper()}{each['told']['sentence'][1:]}." for each in standing_changes(found)
+    ]
+    if "reason" in found:
+        return [f"Nothing could be asked again: {found['reason']}.", *changed]
+    counts = [
+        f"{each['judge']} gave {len(each['changed']) or 'none'} of {len(each['distances']):,} rows another verdict"
+        for each in found["judges"]
+    ]
+    asked = f"{found['questions']:,} questions about {found['rows']:,} rows were asked again"
+    return [f"{asked}: {', '.join(counts)}.", *changed]
 
 
 def _interval(found: Mapping[str, Any]) -> str:

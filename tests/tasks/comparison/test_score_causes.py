@@ -8,6 +8,7 @@ import pytest
 
 from metric_core.statistics.attribution import Attribution, Cause
 from tasks.comparison.score_causes import CauseFinder
+from tasks.monitoring.judge_watch import ASKED_AGAIN
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks import compared
 
@@ -42,6 +43,15 @@ class Two:
         compared.write_run(self.after / "anchor", level, answer, **manifest_of(self.judge))
         return self
 
+    def ask_again(self, run: Path, change: float, *, told: str | None = None, log_e_value: float = 0.0) -> "Two":
+        """Add what a run found by asking about 30 anchor rows again: their scores, and whether a judge was told."""
+        scores = {f"anchor {row}": [0.8, 0.8 + change] for row in range(30)}
+        judge = {"judge": "big", "told": told and {"since": told}, "log_e_value": log_e_value, "has_returned": False}
+        manifest = json.loads((run / "run.json").read_text(encoding="utf-8"))
+        manifest["anchor"] = {ASKED_AGAIN: {"judges": [judge], "scores": {"faithfulness": scores}}}
+        (run / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+        return self
+
     @property
     def finder(self) -> CauseFinder:
         return CauseFinder.from_runs(FinishedRun(self.before), FinishedRun(self.after))
@@ -67,6 +77,40 @@ def test_scores_that_the_anchor_kept_are_the_systems(tmp_path: Path) -> None:
         "The system changed: the judge has the same fingerprint and gives all 40 anchor rows the same scores, so the "
         "change of -0.200 is the system's"
     )
+
+
+def test_rows_asked_again_show_the_judge_behind_cached_answers(tmp_path: Path) -> None:
+    runs = Two(tmp_path, 0.6).anchor(0.8)
+    found = runs.ask_again(runs.after, -0.2, told="2026-11-20").find()
+
+    assert found.cause is Cause.JUDGE
+    assert found.reason.startswith(
+        "the judge big answers otherwise under the same name, and 30 of 30 anchor rows asked again have another score. "
+        "Of the change of -0.200, -0.200"
+    )
+
+
+def test_a_judge_that_changed_without_moving_scores_leaves_the_system(tmp_path: Path) -> None:
+    runs = Two(tmp_path, 0.6).anchor(0.8)
+
+    assert runs.ask_again(runs.after, 0.0, told="2026-11-20").find().cause is Cause.SYSTEM
+
+
+def test_a_judge_that_is_in_doubt_but_not_told_is_the_cause_by_its_rows(tmp_path: Path) -> None:
+    runs = Two(tmp_path, 0.6).anchor(0.8)
+
+    assert runs.ask_again(runs.after, -0.2, log_e_value=2.9).find().cause is Cause.SYSTEM
+    found = runs.ask_again(runs.after, -0.2, log_e_value=3.0).find()
+    assert found.cause is Cause.JUDGE
+    assert found.reason.startswith("the judge has the same fingerprint, and 30 of 30 anchor rows asked again")
+
+
+def test_a_judge_that_had_changed_before_the_baseline_is_no_cause(tmp_path: Path) -> None:
+    runs = Two(tmp_path, 0.6).anchor(0.8)
+    for run in (runs.before, runs.after):
+        runs.ask_again(run, -0.2, told="2026-11-20", log_e_value=9.0)
+
+    assert runs.find().cause is Cause.SYSTEM
 
 
 def test_scores_that_the_anchor_lost_in_part_are_of_both(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tasks.monitoring.judge_watch import ASKED_AGAIN
 from tasks.reports.run.anchor_view import anchor_line, anchor_view
 
 
@@ -27,6 +28,15 @@ def agreement_with(**more: Any) -> dict[str, Any]:
     return {"agreement": {"faithfulness": {"label": "faithful", "compared": 69, "figures": {}, **more}}}
 
 
+CHANGED = {"sentence": "the judge qwen answers otherwise"}
+AGAIN = {
+    "rows": 23,
+    "questions": 70,
+    "judges": [
+        {"judge": "llama", "told": None, "changed": [], "distances": {"a": 0.0, "b": 0.1}},
+        {"judge": "qwen", "told": CHANGED, "changed": ["a"], "distances": {"a": 1.0}, "has_returned": False},
+    ],
+}
 FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
 
 
@@ -51,6 +61,21 @@ FIGURE = {"value": 0.61, "low": 0.4, "high": 0.8}
             (
                 "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. Agreement with its labels: faithfulness: "
                 "not determined by 69 rows."
+            ),
+        ),
+        (
+            {ASKED_AGAIN: AGAIN},
+            (
+                "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. 70 questions about 23 rows were asked "
+                "again: llama gave none of 2 rows another verdict, qwen gave 1 of 1 rows another verdict. The judge "
+                "qwen answers otherwise."
+            ),
+        ),
+        (
+            {ASKED_AGAIN: {"reason": "it is down", "judges": [{"judge": "qwen", "told": CHANGED}]}},
+            (
+                "anchor: 69 rows of anchor.jsonl. All 40 answers were cached. Nothing could be asked again: it is "
+                "down. The judge qwen answers otherwise."
             ),
         ),
         ({"reason": "the judge is lost"}, "anchor: no scores of anchor.jsonl"),

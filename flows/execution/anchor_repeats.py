@@ -1,0 +1,237 @@
+"""Ask about some anchor rows again, past the cache, to see whether a judge that keeps its name answers otherwise."""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from flows.execution.anchor_plan import AnchorPlan
+from flows.execution.calibration_lookup import with_maps
+from flows.execution.run import Run
+from flows.execution.stage_settings import stage_settings
+from flows.monitoring.night_alarms import runs_per_year
+from flows.monitoring.watched import subject_name
+from metric_core.errors import AssayError
+from metric_core.stages import Stage
+from metric_core.statistics.alarms import AlarmSettings
+from metric_core.statistics.asked_again import FULL_NIGHTS, count_rows
+from tasks.history.catalogue import Catalogue
+from tasks.judges.protocol import IN_PROCESS
+from tasks.models.run_models import RunModels
+from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, read_findings, standing_changes
+from tasks.monitoring.repeated_questions import RepeatedQuestions
+from tasks.stages.definition import Tables
+from tasks.stages.registry import STAGES
+from tasks.tables.merge import select_rows
+from tasks.tables.table_store import StageRef, read
+
+LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
+"""Stages that ask a judge for labels; the texts that it writes are not asked for again."""
+
+_RUNS = 3 * NIGHTS_READ
+"""Runs of the history that are looked at: some may have had no anchor."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierNights:
+    """The nights of an evaluation that asked about anchor rows again, in the history.
+
+    Args:
+        history: Address of the history, as the option `history`.
+        names: Names by which runs of the evaluation may be recorded: a monitored run has that of its subject.
+        run_id: Id of the run that is not among them.
+    """
+
+    history: str | None
+    names: frozenset[str]
+    run_id: str = ""
+
+    @classmethod
+    def of_run(cls, run: Run) -> "EarlierNights":
+        """Return the nights before a run."""
+        names = (run.manifest["name"], subject_name(run.config.name, run.config.source, run.subject.index))
+        return cls(run.config.history, frozenset(names), run.manifest["run_id"])
+
+    def read(self) -> list[PastNight]:
+        """Return the nights, oldest first.
+
+        Raises:
+            ConfigError: The history cannot be used.
+        """
+        catalogue = Catalogue(self.history)
+        runs = [run for name in self.names for run in catalogue.runs(name, last=_RUNS) if run.run_id != self.run_id]
+        found = [PastNight(run.created, read_findings(run.details)) for run in runs]
+        return sorted((night for night in found if "reference" in night.entry), key=lambda night: night.start)
+
+
+def is_asked_again(anchor: AnchorPlan) -> bool:
+    """Return whether anchor rows are asked about again: a judge in this process is not, its weights are its name.
+
+    Args:
+        anchor: Plan of the anchor.
+    """
+    served = any(judge.backend not in IN_PROCESS for judge in anchor.config.judges)
+    return bool(anchor.settings.drift and served and not LABELLED.isdisjoint(anchor.plan.stages))
+
+
+def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierNights) -> int:
+    """Return the number of anchor rows that the next run will ask about again, if the judge is still the same.
+
+    Args:
+        anchor: Plan of the anchor.
+        rows: Number of its rows.
+        nights: The nights before it.
+    """
+    try:
+        past = nights.read()
+    except AssayError:
+        return 0
+    if not rows or not past or past[-1].entry["night"] < FULL_NIGHTS:
+        return rows
+    year = runs_per_year(anchor.config.deploy, datetime.now(UTC))
+    return count_rows(anchor.settings.drift, rows, year)[0]
+
+
+def keep_findings(nights: EarlierNights, reason: str) -> dict[str, Any]:
+    """Return the entry of a night that could ask nothing again: what earlier nights found stands.
+
+    Args:
+        nights: The nights before it.
+        reason: Reason why nothing was asked.
+    """
+    try:
+        past = nights.read()
+    except AssayError:
+        past = []
+    return {"reason": reason, "judges": standing_changes(past[-1].entry) if past else []}
+
+
+def ask_again(
+    run: Run, anchor: AnchorPlan, refs: Sequence[StageRef], nights: EarlierNights, *, is_new: bool
+) -> dict[str, Any] | None:
+    """Ask about some anchor rows again, and return the entry `asked_again` of the anchor in run.json.
+
+    A judge that cannot be asked costs the run nothing: the entry then has the reason.
+
+    Args:
+        run: The evaluation of the anchor.
+        anchor: Plan of the anchor.
+        refs: Tables of its stages and shards.
+        nights: The nights before it.
+        is_new: True if the run has judged the anchor itself, whose kept answers are then new.
+    """
+    if not is_asked_again(anchor):
+        return None
+    try:
+        return _ask(_Rows(run, refs), anchor, nights.read(), is_new=is_new)
+    except AssayError as error:
+        return keep_findings(nights, str(error))
+
+
+class _Rows:
+    """The rows of an anchor that is judged.
+
+    Args:
+        run: The evaluation of the anchor.
+        refs: Tables of its stages and shards.
+    """
+
+    def __init__(self, run: Run, refs: Sequence[StageRef]) -> None:
+        self.run = run
+        stages = dict.fromkeys(ref.stage for ref in refs)
+        by_stage = {stage: [ref for ref in refs if ref.stage is stage] for stage in stages}
+        self._shards = [
+            {stage: read(by_stage[stage][shard]) for stage in stages} for shard in range(len(by_stage[Stage.SAMPLES]))
+        ]
+        self._digests = [ref.digest for ref in by_stage[Stage.SAMPLES]]
+        self._settings = with_maps(stage_settings(run.config, run.plan), run.config, run.plan, run.models)
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of all rows."""
+        return [row for shard in self._shards for row in shard[Stage.SAMPLES]["row_id"].to_pylist()]
+
+    @property
+    def reference(self) -> str:
+        """The digest of the rows and the judges, of which nights are compared."""
+        content = [self._digests, self.run.manifest["judge_fingerprints"]]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def note(self, questions: RepeatedQuestions, rows: Collection[str]) -> None:
+        """Note the questions about some rows."""
+        models = questions.models(note=True)
+        for shard in self._shards:
+            for row in [row for row in shard[Stage.SAMPLES]["row_id"].to_pylist() if row in rows]:
+                questions.row = row
+                self._judge({stage: select_rows(table, [row]) for stage, table in shard.items()}, models)
+
+    def scores(self, questions: RepeatedQuestions, rows: Collection[str]) -> dict[str, dict[str, list[float]]]:
+        """Return metric -> row -> the score with the kept answers and that with the new ones."""
+        found: dict[str, dict[str, list[float]]] = {}
+        models = questions.models(note=False)
+        for shard in self._shards:
+            tables = {stage: select_rows(table, rows) for stage, table in shard.items()}
+            again = self._judge(tables, models)
+            for (row, metric), value in _values(again).items():
+                if (kept := _values(tables).get((row, metric))) is not None:
+                    found.setdefault(metric, {})[row] = [round(kept, 4), round(value, 4)]
+        return found
+
+    def _judge(self, tables: Tables, models: RunModels) -> Tables:
+        """Return the tables with those of the stages that ask for labels, and the scores, computed again."""
+        result = dict(tables)
+        for stage in self.run.plan.sharded_stages:
+            if stage in LABELLED or stage is Stage.AGGREGATION:
+                settings, inputs = self._settings[stage], self.run.plan.inputs_of(stage)
+                computed = STAGES[stage].compute(
+                    {each: result[each] for each in inputs}, settings, models.select(settings)
+                )
+                result[stage] = computed.table
+        return result
+
+
+def _values(tables: Tables) -> dict[tuple[str, str], float]:
+    cells = tables[Stage.AGGREGATION].to_pylist()
+    return {(cell["row_id"], cell["metric"]): cell["value"] for cell in cells if cell["value"] is not None}
+
+
+def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastNight], *, is_new: bool) -> dict[str, Any] | None:
+    run, drift = rows.run, anchor.settings.drift
+    start = datetime.fromisoformat(str(run.manifest["created"]))
+    watch = JudgeWatch(drift, AlarmSettings(nights=runs_per_year(run.config.deploy, start)))
+    turn = watch.choose_turn(rows.ids, rows.reference, start, past, restart=is_new)
+    questions = RepeatedQuestions(run.models)
+    rows.note(questions, turn.rows)
+    if not questions.judges:
+        return None
+    count, usage = questions.ask()
+    asked = questions.judges
+    judges = [
+        watch.entry(turn, name, each.by_row(), judges=len(asked), place=" and ".join(each.urls))
+        for name, each in asked.items()
+    ]
+    spent = ("requests", "prompt_tokens", "cached_tokens", "output_tokens")
+    return {
+        **turn.entry(),
+        "drift": drift,
+        "rows": len(turn.rows),
+        "questions": count,
+        "usage": {name: asdict(usage)[name] for name in spent},
+        "judges": judges,
+        "scores": _scores_since(judges, turn, rows.scores(questions, turn.rows)),
+    }
+
+
+def _scores_since(
+    judges: Sequence[Mapping[str, Any]], turn: Turn, tonight: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return the scores of tonight, after those of the nights since a judge changed."""
+    since = [datetime.fromisoformat(each["told"]["since"]) for each in judges if each["told"] is not None]
+    nights = [night.entry["scores"] for night in turn.past if since and night.start >= min(since)]
+    merged: dict[str, dict[str, Any]] = {}
+    for scores in (*nights, tonight):
+        for metric, rows in scores.items():
+            merged.setdefault(metric, {}).update(rows)
+    return merged
