@@ -5,13 +5,15 @@ service would refuse is refused, and one with a field that it does not know, too
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from jsonschema import Draft202012Validator
 
+from flows.alerting.formats import opsgenie_alias
 from tests.json_endpoint import JsonEndpoint
 
 _TIME = {"type": "string", "format": "date-time"}
@@ -208,3 +210,48 @@ class AlertmanagerReceiver(ServiceReceiver):
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+class Services:
+    """A receiver of each service, which run while the context is entered."""
+
+    def __init__(self) -> None:
+        self.receivers: dict[str, ServiceReceiver] = {
+            "pagerduty": PagerDutyReceiver("0123456789abcdef0123456789ABCDEF"),
+            "opsgenie": OpsgenieReceiver("genie-key"),
+            "alertmanager": AlertmanagerReceiver("Bearer prometheus-token"),
+        }
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for each in self.receivers.values():
+            self._stack.enter_context(each)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The environment variables that the settings name."""
+        return {f"TEST_{name.upper()}": each.key for name, each in self.receivers.items()}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Options of `deploy.alerts`."""
+        urls = {name: each.url for name, each in self.receivers.items()}
+        return {
+            "pagerduty": {"routing_key": "env:TEST_PAGERDUTY", "url": urls["pagerduty"]},
+            "opsgenie": {"key": "env:TEST_OPSGENIE", "url": urls["opsgenie"]},
+            "alertmanager": {"url": urls["alertmanager"], "authorization": "env:TEST_ALERTMANAGER"},
+        }
+
+    def open(self) -> dict[str, set[str]]:
+        """Return the keys of the open incidents of each service, none of which has refused a request."""
+        assert [each.refused for each in self.receivers.values()] == [[], [], []]
+        return {name: set(each.open) for name, each in self.receivers.items()}
+
+
+def keys_at_services(*keys: str) -> dict[str, set[str]]:
+    """Return the keys under which services have incidents."""
+    return {"pagerduty": {*keys}, "opsgenie": {opsgenie_alias(each) for each in keys}, "alertmanager": {*keys}}

@@ -13,6 +13,7 @@ from deployments.registry.apply import remove
 from deployments.registry.automations import automations_of, pause_reports, stale_automations
 from deployments.registry.changes import Change
 from tests.deployments.served.conftest import Ground, Unattended
+from tests.service_receivers import keys_at_services
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect]
@@ -36,21 +37,24 @@ def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, 
 
 def test_services_have_an_incident_until_a_run_starts(ground: Ground, workerless: Unattended) -> None:
     del ground
-    key = "asleep/missed runs"
-    keys = {"pagerduty": key, "opsgenie": "asleep: missed runs", "alertmanager": key}
-    for name, receiver in workerless.services.items():
-        wait_until(lambda name=name: keys[name] in workerless.open_incidents()[name], f"the incident at {name}")
-        told = str(receiver.open[keys[name]])
+    keys = keys_at_services("asleep/missed runs")
+
+    def of_asleep() -> dict[str, set[str]]:
+        found = workerless.services.open()
+        return {name: {each for each in found[name] if each.startswith("asleep")} for name in found}
+
+    wait_until(lambda: of_asleep() == keys, "the incident at each service")
+    for name, receiver in workerless.services.receivers.items():
+        (told,) = (str(receiver.open[each]) for each in keys[name])
         assert "has not started" in told
         assert "prefect worker start --pool nobody" in told
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name("monitor/monitor-asleep")
-        payloads = str([each.model_dump(mode="json") for each in automations_of(client, ["monitor-asleep"])])
-        assert [each.key for each in workerless.services.values() if each.key in payloads] == []
+        automations = str([each.model_dump(mode="json") for each in automations_of(client, ["monitor-asleep"])])
+        assert [each for each in workerless.services.secrets.values() if each in automations] == []
         run = client.create_flow_run_from_deployment(deployment.id)
         client.set_flow_run_state(run.id, Running(), force=True)
-    for name in workerless.services:
-        wait_until(lambda name=name: keys[name] not in workerless.open_incidents()[name], f"its end at {name}")
+    wait_until(lambda: not any(of_asleep().values()), "its end")
 
 
 def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
