@@ -145,7 +145,8 @@ class OpsgenieReceiver(ServiceReceiver):
 
     def take(self, content: Any, request: BaseHTTPRequestHandler) -> tuple[int, Any]:
         if request.headers["Authorization"] != f"GenieKey {self.key}":
-            return 401, {"message": "Could not authenticate", "took": 0.0, "requestId": "1"}
+            said = f"Could not authenticate with {request.headers['Authorization']}"
+            return 401, {"message": said, "took": 0.0, "requestId": "1"}
         parts = urlsplit(request.path)
         words = [unquote(each) for each in parts.path.strip("/").split("/")]
         match words:
@@ -196,7 +197,7 @@ class AlertmanagerReceiver(ServiceReceiver):
 
     def take(self, content: Any, request: BaseHTTPRequestHandler) -> tuple[int, Any]:
         if self.key and request.headers["Authorization"] != self.key:
-            return 401, "unauthorized"
+            return 401, f"unauthorized: {request.headers['Authorization'].split()[-1]}"
         if errors := self.errors(content):
             return 400, "; ".join(errors)
         for alert in content:

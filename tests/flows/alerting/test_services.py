@@ -185,7 +185,7 @@ def test_refusal_says_what_is_wrong_without_the_secret(
     assert refused.value.is_lasting
     assert len(services.receivers[name].refused) == 1
     assert any(word in str(refused.value) for word in ("unknown", "authenticate", "unauthorized"))
-    assert secret not in str(refused.value)
+    assert secret.rsplit(maxsplit=1)[-1] not in str(refused.value)
 
 
 def test_incident_that_is_refused_for_good_does_not_stop_the_others(services: Told) -> None:
