@@ -133,6 +133,11 @@ class Unattended:
                 patch.setenv(variable, value)
             return apply(RunConfig.model_validate(config), place)
 
+    def incidents_of(self, evaluation: str) -> dict[str, set[str]]:
+        """Return the keys of the open incidents of an evaluation at each service."""
+        found = self.services.open()
+        return {name: {each for each in keys if each.startswith(evaluation)} for name, keys in found.items()}
+
     def alerts_about(self, evaluation: str) -> list[dict[str, Any]]:
         """Return the messages about an evaluation that the webhook received."""
         return [each for each in self.webhook.received if each["name"] == evaluation]

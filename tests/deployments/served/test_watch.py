@@ -5,7 +5,7 @@ The runs are due when the server and the worker of the other tests start, so tha
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.states import Running
+from prefect.states import Completed, Running
 
 from deployments.cli._support.doctor_checks import _check_automations
 from deployments.local_server import ServerAddress
@@ -39,11 +39,7 @@ def test_services_have_an_incident_until_a_run_starts(ground: Ground, workerless
     del ground
     keys = keys_at_services("asleep/missed runs")
 
-    def of_asleep() -> dict[str, set[str]]:
-        found = workerless.services.open()
-        return {name: {each for each in found[name] if each.startswith("asleep")} for name in found}
-
-    wait_until(lambda: of_asleep() == keys, "the incident at each service")
+    wait_until(lambda: workerless.incidents_of("asleep") == keys, "the incident at each service")
     for name, receiver in workerless.services.receivers.items():
         (told,) = (str(receiver.open[each]) for each in keys[name])
         assert "has not started" in told
@@ -54,7 +50,7 @@ def test_services_have_an_incident_until_a_run_starts(ground: Ground, workerless
         assert [each for each in workerless.services.secrets.values() if each in automations] == []
         run = client.create_flow_run_from_deployment(deployment.id)
         client.set_flow_run_state(run.id, Running(), force=True)
-    wait_until(lambda: not any(of_asleep().values()), "its end")
+    wait_until(lambda: not any(workerless.incidents_of("asleep").values()), "its end")
 
 
 def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
@@ -65,6 +61,15 @@ def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
     failed, crashed = sorted((each["title"] for each in workerless.alerts_about("broken")), key=len, reverse=True)
     assert crashed.endswith(" UTC crashed and was not resumed")
     assert failed.endswith(" UTC failed before it could report")
+    both = keys_at_services("broken/missed runs", "broken/error: not reported")
+    wait_until(lambda: workerless.incidents_of("broken") == both, "the incidents at each service")
+    with get_client(sync_client=True) as client:
+        run = client.create_flow_run_from_deployment(client.read_deployment_by_name("monitor/monitor-broken").id)
+        client.set_flow_run_state(run.id, Running(), force=True)
+        keys = keys_at_services("broken/error: not reported")
+        wait_until(lambda: workerless.incidents_of("broken") == keys, "the end of the first")
+        client.set_flow_run_state(run.id, Completed(), force=True)
+        wait_until(lambda: not any(workerless.incidents_of("broken").values()), "the end of the second")
 
 
 def test_deploying_again_resumes_paused_reports_and_changes_nothing_else(
