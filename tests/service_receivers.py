@@ -5,13 +5,15 @@ service would refuse is refused, and one with a field that it does not know, too
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from jsonschema import Draft202012Validator
 
+from flows.alerting.formats import opsgenie_alias
 from tests.json_endpoint import JsonEndpoint
 
 _TIME = {"type": "string", "format": "date-time"}
@@ -143,7 +145,8 @@ class OpsgenieReceiver(ServiceReceiver):
 
     def take(self, content: Any, request: BaseHTTPRequestHandler) -> tuple[int, Any]:
         if request.headers["Authorization"] != f"GenieKey {self.key}":
-            return 401, {"message": "Could not authenticate", "took": 0.0, "requestId": "1"}
+            said = f"Could not authenticate with {request.headers['Authorization']}"
+            return 401, {"message": said, "took": 0.0, "requestId": "1"}
         parts = urlsplit(request.path)
         words = [unquote(each) for each in parts.path.strip("/").split("/")]
         match words:
@@ -194,7 +197,7 @@ class AlertmanagerReceiver(ServiceReceiver):
 
     def take(self, content: Any, request: BaseHTTPRequestHandler) -> tuple[int, Any]:
         if self.key and request.headers["Authorization"] != self.key:
-            return 401, "unauthorized"
+            return 401, f"unauthorized: {request.headers['Authorization'].split()[-1]}"
         if errors := self.errors(content):
             return 400, "; ".join(errors)
         for alert in content:
@@ -208,3 +211,48 @@ class AlertmanagerReceiver(ServiceReceiver):
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+class Services:
+    """A receiver of each service, which run while the context is entered."""
+
+    def __init__(self) -> None:
+        self.receivers: dict[str, ServiceReceiver] = {
+            "pagerduty": PagerDutyReceiver("0123456789abcdef0123456789ABCDEF"),
+            "opsgenie": OpsgenieReceiver("genie-key"),
+            "alertmanager": AlertmanagerReceiver("Bearer prometheus-token"),
+        }
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for each in self.receivers.values():
+            self._stack.enter_context(each)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The environment variables that the settings name."""
+        return {f"TEST_{name.upper()}": each.key for name, each in self.receivers.items()}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Options of `deploy.alerts`."""
+        urls = {name: each.url for name, each in self.receivers.items()}
+        return {
+            "pagerduty": {"routing_key": "env:TEST_PAGERDUTY", "url": urls["pagerduty"]},
+            "opsgenie": {"key": "env:TEST_OPSGENIE", "url": urls["opsgenie"]},
+            "alertmanager": {"url": urls["alertmanager"], "authorization": "env:TEST_ALERTMANAGER"},
+        }
+
+    def open(self) -> dict[str, set[str]]:
+        """Return the keys of the open incidents of each service, none of which has refused a request."""
+        assert [each.refused for each in self.receivers.values()] == [[], [], []]
+        return {name: set(each.open) for name, each in self.receivers.items()}
+
+
+def keys_at_services(*keys: str) -> dict[str, set[str]]:
+    """Return the keys under which services have incidents."""
+    return {"pagerduty": {*keys}, "opsgenie": {opsgenie_alias(each) for each in keys}, "alertmanager": {*keys}}

@@ -101,13 +101,9 @@ def remove_recipients(
         without: Recipients whose blocks stay.
         dry_run: If true, delete nothing.
     """
-    for channel, suffix in [(name, suffix) for name in _CHANNELS for suffix in _CHANNELS[name].kinds]:
-        if channel in without:
-            continue
-        name, slug = (
-            block_name(deployment, f"{channel}{suffix}"),
-            _CHANNELS[channel].kinds[suffix].get_block_type_slug(),
-        )
+    gone = {name: channel.kinds for name, channel in _CHANNELS.items() if name not in without}
+    for full, kind in ((f"{name}{suffix}", kind) for name, kinds in gone.items() for suffix, kind in kinds.items()):
+        name, slug = block_name(deployment, full), kind.get_block_type_slug()
         try:
             found = client.read_block_document_by_name(name, slug, include_secrets=False)
         except ObjectNotFound:

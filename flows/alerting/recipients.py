@@ -45,6 +45,8 @@ _TRIES = 3
 _TEMPORARY = (408, 425, 429)
 """Client errors of HTTP that a later try may not meet."""
 _SHOWN = 300
+_LEAST_SECRET = 7
+"""Characters of the shortest word in a secret that is one itself; `Bearer` is not."""
 
 
 class RecipientError(Exception):
@@ -314,9 +316,12 @@ def _post(client: httpx.Client, url: str, content: Any, *, secret: str | None = 
         response = client.post(url, json=content)
     if response.is_success:
         return f"status {response.status_code}"
-    said = "" if secret is None else response.text
-    said = " ".join((said.replace(secret, "***") if secret else said).split())[:_SHOWN]
-    raise _refusal(response.status_code, said, _seconds_to_wait(response.headers))
+    said = ""
+    if secret is not None:
+        said = " ".join(response.text.split())
+        for part in (secret, *secret.split()):  # the value of a header has a scheme before the secret
+            said = said.replace(part, "***") if len(part) >= _LEAST_SECRET else said
+    raise _refusal(response.status_code, said[:_SHOWN], _seconds_to_wait(response.headers))
 
 
 def _post_each(requests: Iterable[tuple[str, Any]], headers: Mapping[str, str], secret: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fix
 from tests.deployments.public.foreign import write_modules
 from tests.json_endpoint import JsonEndpoint
 from tests.prefect_servers import worker
-from tests.service_receivers import AlertmanagerReceiver, OpsgenieReceiver, PagerDutyReceiver, ServiceReceiver
+from tests.service_receivers import Services
 from tests.smtp_receiver import SmtpReceiver
 from tests.waiting import wait_until
 
@@ -102,14 +101,14 @@ class Unattended:
         folder: Working folder of the runs.
         webhook: Endpoint that receives the messages.
         mailbox: SMTP server that receives them too.
-        services: Services with incidents that receive them, by the names of their options.
+        services: Services with incidents that receive them.
         first: Changes of the first deployment.
     """
 
     folder: Path
     webhook: JsonEndpoint
     mailbox: SmtpReceiver
-    services: Mapping[str, ServiceReceiver]
+    services: Services
     first: list[AppliedChanges] = field(default_factory=list)
 
     def deploy(self, name: str, env: Mapping[str, str] | None = None) -> list[AppliedChanges]:
@@ -122,28 +121,22 @@ class Unattended:
             "alerts": {
                 "webhook": "env:WATCH_HOOK",
                 "email": email,
-                "pagerduty": {"routing_key": "env:WATCH_PAGERDUTY", "url": self.services["pagerduty"].url},
-                "opsgenie": {"key": "env:WATCH_OPSGENIE", "url": self.services["opsgenie"].url},
-                "alertmanager": {
-                    "url": self.services["alertmanager"].url,
-                    "authorization": "env:WATCH_ALERTMANAGER",
-                },
+                **self.services.settings,
             },
         }
         config = {"name": name, "source": "nowhere.jsonl", "metrics": ["faithfulness"], "deploy": deploy}
         place = Place(pool="nobody", job_variables={"working_dir": str(self.folder)}, suffix=f"-{name}")
-        variables = {"WATCH_HOOK": self.webhook.url, "WATCH_MAIL": self.mailbox.url} if env is None else env
-        if env is None:
-            variables |= {f"WATCH_{each.upper()}": receiver.key for each, receiver in self.services.items()}
+        secrets = {"WATCH_HOOK": self.webhook.url, "WATCH_MAIL": self.mailbox.url, **self.services.secrets}
+        variables = secrets if env is None else env
         with pytest.MonkeyPatch.context() as patch:
             for variable, value in variables.items():
                 patch.setenv(variable, value)
             return apply(RunConfig.model_validate(config), place)
 
-    def open_incidents(self) -> dict[str, set[str]]:
-        """Return the keys of the open incidents of each service."""
-        assert [each.refused for each in self.services.values()] == [[], [], []]
-        return {name: set(each.open) for name, each in self.services.items()}
+    def incidents_of(self, evaluation: str) -> dict[str, set[str]]:
+        """Return the keys of the open incidents of an evaluation at each service."""
+        found = self.services.open()
+        return {name: {each for each in keys if each.startswith(evaluation)} for name, keys in found.items()}
 
     def alerts_about(self, evaluation: str) -> list[dict[str, Any]]:
         """Return the messages about an evaluation that the webhook received."""
@@ -153,14 +146,7 @@ class Unattended:
 @pytest.fixture(scope="session")
 def workerless(whole_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
     """Deployments without a worker: `asleep` with two runs that are due, `broken` with one that failed and crashed."""
-    services = {
-        "pagerduty": PagerDutyReceiver("0123456789abcdef0123456789ABCDEF"),
-        "opsgenie": OpsgenieReceiver("genie-key"),
-        "alertmanager": AlertmanagerReceiver("Bearer prometheus-token"),
-    }
-    with ExitStack() as stack, JsonEndpoint() as webhook, SmtpReceiver() as mailbox:
-        for each in services.values():
-            stack.enter_context(each)
+    with JsonEndpoint() as webhook, SmtpReceiver() as mailbox, Services() as services:
         made = Unattended(tmp_path_factory.mktemp("unattended"), webhook, mailbox, services)
         with use_server(ServerAddress(whole_server)), get_client(sync_client=True) as client:
             made.first = made.deploy("asleep")

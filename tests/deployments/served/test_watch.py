@@ -5,7 +5,7 @@ The runs are due when the server and the worker of the other tests start, so tha
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.states import Running
+from prefect.states import Completed, Running
 
 from deployments.cli._support.doctor_checks import _check_automations
 from deployments.local_server import ServerAddress
@@ -13,6 +13,7 @@ from deployments.registry.apply import remove
 from deployments.registry.automations import automations_of, pause_reports, stale_automations
 from deployments.registry.changes import Change
 from tests.deployments.served.conftest import Ground, Unattended
+from tests.service_receivers import keys_at_services
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect]
@@ -36,21 +37,20 @@ def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, 
 
 def test_services_have_an_incident_until_a_run_starts(ground: Ground, workerless: Unattended) -> None:
     del ground
-    key = "asleep/missed runs"
-    keys = {"pagerduty": key, "opsgenie": "asleep: missed runs", "alertmanager": key}
-    for name, receiver in workerless.services.items():
-        wait_until(lambda name=name: keys[name] in workerless.open_incidents()[name], f"the incident at {name}")
-        told = str(receiver.open[keys[name]])
+    keys = keys_at_services("asleep/missed runs")
+
+    wait_until(lambda: workerless.incidents_of("asleep") == keys, "the incident at each service")
+    for name, receiver in workerless.services.receivers.items():
+        (told,) = (str(receiver.open[each]) for each in keys[name])
         assert "has not started" in told
         assert "prefect worker start --pool nobody" in told
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name("monitor/monitor-asleep")
-        payloads = str([each.model_dump(mode="json") for each in automations_of(client, ["monitor-asleep"])])
-        assert [each.key for each in workerless.services.values() if each.key in payloads] == []
+        automations = str([each.model_dump(mode="json") for each in automations_of(client, ["monitor-asleep"])])
+        assert [each for each in workerless.services.secrets.values() if each in automations] == []
         run = client.create_flow_run_from_deployment(deployment.id)
         client.set_flow_run_state(run.id, Running(), force=True)
-    for name in workerless.services:
-        wait_until(lambda name=name: keys[name] not in workerless.open_incidents()[name], f"its end at {name}")
+    wait_until(lambda: not any(workerless.incidents_of("asleep").values()), "its end")
 
 
 def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
@@ -61,6 +61,15 @@ def test_crash_that_nothing_resumes_and_failure_before_the_flow_are_reported(
     failed, crashed = sorted((each["title"] for each in workerless.alerts_about("broken")), key=len, reverse=True)
     assert crashed.endswith(" UTC crashed and was not resumed")
     assert failed.endswith(" UTC failed before it could report")
+    both = keys_at_services("broken/missed runs", "broken/error: not reported")
+    wait_until(lambda: workerless.incidents_of("broken") == both, "the incidents at each service")
+    with get_client(sync_client=True) as client:
+        run = client.create_flow_run_from_deployment(client.read_deployment_by_name("monitor/monitor-broken").id)
+        client.set_flow_run_state(run.id, Running(), force=True)
+        keys = keys_at_services("broken/error: not reported")
+        wait_until(lambda: workerless.incidents_of("broken") == keys, "the end of the first")
+        client.set_flow_run_state(run.id, Completed(), force=True)
+        wait_until(lambda: not any(workerless.incidents_of("broken").values()), "the end of the second")
 
 
 def test_deploying_again_resumes_paused_reports_and_changes_nothing_else(

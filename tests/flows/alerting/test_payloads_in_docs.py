@@ -57,4 +57,5 @@ def payloads() -> dict[str, Any]:
 @pytest.mark.parametrize("name", payloads())
 def test_page_shows_what_is_sent(name: str) -> None:
     blocks = re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert payloads()[name] in [json.loads(each) for each in blocks]
+    sent = payloads()[name]
+    assert sent in [json.loads(each) for each in blocks], f"the page must show {json.dumps(sent, indent=2)}"

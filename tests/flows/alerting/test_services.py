@@ -1,44 +1,30 @@
 """Incidents at on-call services: requests that the services accept, and which incidents are open in the end."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from flows.alerting.alert import Alert, AlertIncident
-from flows.alerting.formats import opsgenie_alias, shorten_key
+from flows.alerting.formats import shorten_key
 from flows.alerting.recipients import Recipient, RecipientError, recipients_of
 from flows.config.alert_options import AlertSettings
-from tests.service_receivers import AlertmanagerReceiver, OpsgenieReceiver, PagerDutyReceiver, ServiceReceiver
+from tests.service_receivers import Services, keys_at_services
 
-ROUTING_KEY = "0123456789abcdef0123456789ABCDEF"
 NOW = datetime.now(UTC).replace(microsecond=0)
 START = NOW - timedelta(days=2)
 
 
-class Services:
-    """The receivers, and the recipients that send to them."""
+class Told(Services):
+    """The services, and the recipients that send to them."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        pagerduty, opsgenie = PagerDutyReceiver(ROUTING_KEY), OpsgenieReceiver("genie-key")
-        alertmanager = AlertmanagerReceiver("Bearer prometheus-token")
-        self.receivers: dict[str, ServiceReceiver] = {
-            "pagerduty": pagerduty,
-            "opsgenie": opsgenie,
-            "alertmanager": alertmanager,
-        }
-        for each in self.receivers.values():
-            stack.enter_context(each)
-        settings = {
-            "pagerduty": {"routing_key": "env:PAGERDUTY", "url": pagerduty.url},
-            "opsgenie": {"key": "env:OPSGENIE", "url": opsgenie.url},
-            "alertmanager": {"url": alertmanager.url, "authorization": "env:ALERTMANAGER"},
-        }
-        found = recipients_of(AlertSettings.model_validate(settings))
+    def __enter__(self) -> Self:
+        super().__enter__()
+        found = recipients_of(AlertSettings.model_validate(self.settings))
         self.recipients: dict[str, Recipient] = {each.name: each for each in found}
+        return self
 
     def tell(self, *incidents: AlertIncident, **content: Any) -> dict[str, str]:
         """Send an alert to all, and return the replies."""
@@ -49,22 +35,15 @@ class Services:
             "report": "https://reports.example/run/comparison.html",
         }
         alert = Alert(incidents=incidents, **(changes | content))
-        replies = {name: each.send(alert) for name, each in self.recipients.items()}
-        assert [each.refused for each in self.receivers.values()] == [[], [], []]
-        return replies
-
-    def open(self) -> dict[str, set[str]]:
-        """Return the keys of the open incidents at each service."""
-        return {name: set(each.open) for name, each in self.receivers.items()}
+        return {name: each.send(alert) for name, each in self.recipients.items()}
 
 
 @pytest.fixture
-def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
-    monkeypatch.setenv("PAGERDUTY", ROUTING_KEY)
-    monkeypatch.setenv("OPSGENIE", "genie-key")
-    monkeypatch.setenv("ALERTMANAGER", "Bearer prometheus-token")
-    with ExitStack() as stack:
-        yield Services(stack)
+def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
+    with Told() as running:
+        for name, secret in running.secrets.items():
+            monkeypatch.setenv(name, secret)
+        yield running
 
 
 def incident(key: str, change: Any, **content: Any) -> AlertIncident:
@@ -73,11 +52,10 @@ def incident(key: str, change: Any, **content: Any) -> AlertIncident:
 
 
 def keys(*names: str) -> dict[str, set[str]]:
-    told = [f"support/{each}" for each in names]
-    return {"pagerduty": set(told), "opsgenie": {opsgenie_alias(each) for each in told}, "alertmanager": set(told)}
+    return keys_at_services(*(f"support/{each}" for each in names))
 
 
-def test_open_incidents_are_those_of_the_story(services: Services) -> None:
+def test_open_incidents_are_those_of_the_story(services: Told) -> None:
     services.tell(incident("a", "opened"))
     assert services.open() == keys("a")
     counts = {name: len(each.received) for name, each in services.receivers.items()}
@@ -99,7 +77,7 @@ def test_open_incidents_are_those_of_the_story(services: Services) -> None:
     assert services.open() == keys("a")
 
 
-def test_incident_is_told_with_severity_cause_and_links(services: Services) -> None:
+def test_incident_is_told_with_severity_cause_and_links(services: Told) -> None:
     services.tell(incident("a", "opened", severity="critical", cause="the judge"), index="handbook", version="7")
     event = services.receivers["pagerduty"].open["support/a"]
     assert (event["payload"]["severity"], event["payload"]["component"]) == ("critical", "the judge")
@@ -124,20 +102,20 @@ def test_incident_is_told_with_severity_cause_and_links(services: Services) -> N
     assert firing["generatorURL"] == "https://reports.example/run/comparison.html"
 
 
-def test_incident_that_is_told_again_stays_open_for_as_long_as_one_that_is_new(services: Services) -> None:
+def test_incident_that_is_told_again_stays_open_for_as_long_as_one_that_is_new(services: Told) -> None:
     services.tell(incident("a", "continuing"), time=NOW - timedelta(days=34))
     firing = services.receivers["alertmanager"].open["support/a"]
     assert datetime.fromisoformat(firing["endsAt"]) >= NOW + timedelta(days=35)
 
 
-def test_missed_runs_are_over_when_a_run_tells_of_them(services: Services) -> None:
+def test_missed_runs_are_over_when_a_run_tells_of_them(services: Told) -> None:
     missed = incident("missed runs", "opened", kind="missed")
     services.receivers["pagerduty"].open["support/missed runs"] = {}  # by the Prefect server
     services.tell(missed, incident("a", "opened"))
     assert services.open() == keys("a")
 
 
-def test_long_names_and_texts_are_accepted_and_end_what_they_opened(services: Services) -> None:
+def test_long_names_and_texts_are_accepted_and_end_what_they_opened(services: Told) -> None:
     name = "ü" * 600
     long = incident(f"gate:{name}", "opened", sentence="s" * 40_000)
     services.tell(long, report=Path("/runs/1/report.html").as_uri(), name=name)
@@ -150,26 +128,22 @@ def test_keys_that_differ_at_the_end_stay_different_when_shortened() -> None:
     assert first != second
 
 
-def test_alert_about_no_evaluation_is_an_incident_itself_and_the_same_the_next_time(services: Services) -> None:
+def test_alert_about_no_evaluation_is_an_incident_itself_and_the_same_the_next_time(services: Told) -> None:
     for version in "12":
         reason = f"no deployment listens to version {version}"
         services.tell(name="", index="handbok", version=version, outcome="error", notes=(reason,))
-    assert services.open() == {
-        "pagerduty": {"index handbok/error"},
-        "opsgenie": {"index handbok: error"},
-        "alertmanager": {"index handbok/error"},
-    }
+    assert services.open() == keys_at_services("index handbok/error")
     event = services.receivers["pagerduty"].open["index handbok/error"]
     assert event["payload"]["summary"] == "index handbok: no deployment listens to version 2"
 
 
-def test_further_version_with_a_known_problem_opens_nothing(services: Services) -> None:
+def test_further_version_with_a_known_problem_opens_nothing(services: Told) -> None:
     replies = services.tell(index="handbook", version="8", outcome="failed")
     assert services.open() == keys()
     assert set(replies.values()) == {"there is nothing to tell it: no incident has opened or ended"}
 
 
-def test_test_message_leaves_nothing_open(services: Services) -> None:
+def test_test_message_leaves_nothing_open(services: Told) -> None:
     services.tell(name="", index="test", version="test", outcome="test", flow_run="")
     assert [each["event_action"] for each in services.receivers["pagerduty"].received] == ["trigger", "resolve"]
     assert services.receivers["pagerduty"].received[0]["payload"]["severity"] == "info"
@@ -180,7 +154,7 @@ def test_test_message_leaves_nothing_open(services: Services) -> None:
 
 
 @pytest.mark.parametrize("name", ["pagerduty", "opsgenie", "alertmanager"])
-def test_busy_service_is_told_all_by_the_next_try(services: Services, name: str) -> None:
+def test_busy_service_is_told_all_by_the_next_try(services: Told, name: str) -> None:
     services.receivers[name].busy = 1
     alert = Alert(
         name="support", outcome="worse", flow_run="1", incidents=(incident("a", "opened"), incident("b", "opened"))
@@ -195,13 +169,13 @@ def test_busy_service_is_told_all_by_the_next_try(services: Services, name: str)
 @pytest.mark.parametrize(
     ("name", "variable", "secret"),
     [
-        ("pagerduty", "PAGERDUTY", "another-key-another-key-another-"),
-        ("opsgenie", "OPSGENIE", "another-key"),
-        ("alertmanager", "ALERTMANAGER", "Bearer another-token"),
+        ("pagerduty", "TEST_PAGERDUTY", "another-key-another-key-another-"),
+        ("opsgenie", "TEST_OPSGENIE", "another-key"),
+        ("alertmanager", "TEST_ALERTMANAGER", "Bearer another-token"),
     ],
 )
 def test_refusal_says_what_is_wrong_without_the_secret(
-    services: Services, name: str, variable: str, secret: str, monkeypatch: pytest.MonkeyPatch
+    services: Told, name: str, variable: str, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, secret)
     with pytest.raises(RecipientError) as refused:
@@ -211,10 +185,10 @@ def test_refusal_says_what_is_wrong_without_the_secret(
     assert refused.value.is_lasting
     assert len(services.receivers[name].refused) == 1
     assert any(word in str(refused.value) for word in ("unknown", "authenticate", "unauthorized"))
-    assert secret not in str(refused.value)
+    assert secret.rsplit(maxsplit=1)[-1] not in str(refused.value)
 
 
-def test_incident_that_is_refused_for_good_does_not_stop_the_others(services: Services) -> None:
+def test_incident_that_is_refused_for_good_does_not_stop_the_others(services: Told) -> None:
     alert = Alert(
         name="support",
         outcome="worse",
@@ -230,7 +204,7 @@ def test_incident_that_is_refused_for_good_does_not_stop_the_others(services: Se
 @pytest.mark.parametrize(
     "settings",
     [
-        {"pagerduty": {"routing_key": ROUTING_KEY}},
+        {"pagerduty": {"routing_key": "0123456789abcdef"}},
         {"opsgenie": {"key": "genie-key"}},
         {"alertmanager": {"url": "http://a:9093", "authorization": "Bearer t"}},
         {"alertmanager": {"url": "http://me:hunter2@a:9093"}},
