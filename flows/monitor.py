@@ -36,6 +36,18 @@ _STATES: Mapping[Verdict, str] = {
 """Names of the final states. An error is "Error", so that "Failed" is only a run that could not tell of its failure."""
 
 
+class BadVerdict(Exception):  # noqa: N818 nothing went wrong in the run
+    """The result of a run that found something wrong: Prefect takes only exceptions as the data of a failed state.
+
+    Args:
+        done: The result.
+    """
+
+    def __init__(self, done: ChainResult) -> None:
+        super().__init__(done.message)
+        self.done = done
+
+
 @flow(name="monitor", flow_run_name=name_monitored_run, persist_result=False, validate_parameters=False)
 @crash_without_server
 @as_deployed()
@@ -60,8 +72,9 @@ def monitor(config: RunConfig) -> State[Any]:
         get_run_logger().exception("the run could not be finished")
         failed: State[Any] = Failed(name="Error", message=str(error) or type(error).__name__, data=error)
         return failed
-    make = Failed if done.verdict in ("failed", "worse") else Completed
-    state: State[Any] = make(name=_STATES[done.verdict], message=done.message, data=done)
+    is_bad = done.verdict in ("failed", "worse")
+    make, data = (Failed, BadVerdict(done)) if is_bad else (Completed, done)
+    state: State[Any] = make(name=_STATES[done.verdict], message=done.message, data=data)
     return state
 
 
@@ -76,6 +89,8 @@ def run_monitor(config: RunConfig) -> ChainResult:
     """
     state = monitor(config, return_state=True)
     result: Any = state.result(raise_on_failure=False)
+    if isinstance(result, BadVerdict):
+        return result.done
     if isinstance(result, BaseException):
         raise result
     assert isinstance(result, ChainResult)  # noqa: S101 the data of every other state

@@ -50,4 +50,4 @@ def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> 
         flow_run=str(flow_run.id),
     )
     send(alert, alerts or AlertSettings())
-    return Failed(message=reason, data={})
+    return Failed(message=reason)
