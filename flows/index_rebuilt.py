@@ -91,12 +91,12 @@ def _watched(config: RunConfig, rebuilt: IndexRebuilt) -> Watched:
 
 def _state(rebuilt: IndexRebuilt, done: ChainResult) -> State[dict[str, Any]]:
     """Return the final state of the run."""
+    if done.verdict in ("failed", "worse"):
+        return Failed(message=done.message)
     is_accepted = done.verdict == "accepted"
     result = {**rebuilt.payload, "accepted": is_accepted, "baseline": done.baseline}
     if done.folder is not None:
         result["folder"] = str(done.folder)
-    if done.verdict in ("failed", "worse"):
-        return Failed(message=done.message, data=result)
     return Completed(name=done.verdict.capitalize(), message=done.message, data=result)
 
 

@@ -40,6 +40,18 @@ _STATES: Mapping[Verdict, str] = {
 """Names of the final states. An error is "Error", so that "Failed" is only a run that could not tell of its failure."""
 
 
+class BadVerdict(Exception):  # noqa: N818 nothing went wrong in the run
+    """The result of a run that found something wrong: Prefect takes only exceptions as the data of a failed state.
+
+    Args:
+        done: The result.
+    """
+
+    def __init__(self, done: ChainResult) -> None:
+        super().__init__(done.message)
+        self.done = done
+
+
 def _refuse(parameters: dict[str, Any], error: Exception) -> State[Any]:
     """End a run whose parameters cannot be used."""
     config = usable_config(parameters)
@@ -69,8 +81,9 @@ def monitor(config: RunConfig) -> State[Any]:
         if is_unavailable(error):
             raise
         return _end(teller, error)
-    make = Failed if done.verdict in ("failed", "worse") else Completed
-    state: State[Any] = make(name=_STATES[done.verdict], message=done.message, data=done)
+    is_bad = done.verdict in ("failed", "worse")
+    make, data = (Failed, BadVerdict(done)) if is_bad else (Completed, done)
+    state: State[Any] = make(name=_STATES[done.verdict], message=done.message, data=data)
     return state
 
 
@@ -83,12 +96,17 @@ def run_monitor(config: RunConfig) -> ChainResult:
     Raises:
         AssayError: The run could not be finished.
     """
-    done, is_gone = outlive_server(lambda: _result_of(monitor(config, return_state=True)))
+    try:
+        done, is_gone = outlive_server(lambda: _result_of(monitor(config, return_state=True)))
+    except BadVerdict as bad:
+        done, is_gone = bad.done, True
     return replace(done, message=f"{done.message}; {SERVER_GONE}") if is_gone else done
 
 
 def _result_of(state: State[Any]) -> ChainResult:
     result: Any = state.result(raise_on_failure=False)
+    if isinstance(result, BadVerdict):
+        return result.done
     if isinstance(result, BaseException):
         raise result
     assert isinstance(result, ChainResult)  # noqa: S101 the data of every other state

@@ -48,4 +48,4 @@ def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> 
         f"{RESOURCE} with the id of an index, and {describe_listeners(listeners)}"
     )
     teller.tell_error(unheard)
-    return Failed(message=str(unheard), data={})
+    return Failed(message=str(unheard))

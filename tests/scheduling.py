@@ -38,6 +38,7 @@ SLOW = (
 ON_WHOLE_SERVER = (
     "tests/deployments/served/test_compose.py",
     "tests/deployments/served/test_index_rebuilt.py",
+    "tests/deployments/served/test_replay.py",
     "tests/deployments/served/test_reruns.py",
     "tests/faults/test_killed_by_worker.py",
 )

@@ -107,7 +107,7 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
             done.append(AppliedChanges("deployment", each.full_name, change, _when(each)))
             done += _automations(client, each, place, deployment_id)
             if each.is_watched:
-                done += _watch(client, config, each, (deployment_id, place.pool), announced)
+                done += _watch(client, config, each, (deployment_id, place.pool, change), announced)
         done += apply_refusal(client)
         wanted = {each.name for each in done if each.kind == "automation"}
         names = {each.name for each in deployed}
@@ -260,17 +260,18 @@ def _watch(
     client: SyncPrefectClient,
     config: RunConfig,
     deployed: DeploymentSpec,
-    place: tuple[UUID, str],
+    place: tuple[UUID, str, Change],
     announced: list[WatchedDeployment],
 ) -> Iterator[AppliedChanges]:
     """Have the server report the scheduled runs of a deployment that do not start or end as they should.
 
-    A deployment whose automations are new or changed is added to `announced`.
+    A deployment is added to `announced` if its automations are new or changed, or if it has: its runs are then
+    scheduled anew, perhaps at other times.
     """
     if deployed.schedule is None:
         yield from remove_recipients(client, deployed.name)
         return
-    deployment_id, pool = place
+    deployment_id, pool, change = place
     evaluation = evaluation_name(deployed.parameters["config"].get("name"), "", config.source)
     recipients, changes = apply_recipients(client, deployed.name, evaluation, config.deploy.alerts)
     yield from changes
@@ -286,7 +287,7 @@ def _watch(
         AppliedChanges("automation", each.name, apply_automation(client, each))
         for each in watch_automations(f"{PREFIX}{deployed.name}", watched, recipients)
     ]
-    if any(each.change is not Change.UNCHANGED for each in done):
+    if done and any(each is not Change.UNCHANGED for each in (change, *(each.change for each in done))):
         announced.append(watched)
     yield from done
 

@@ -5,10 +5,12 @@ all deployments, and a sixth field means seconds.
 """
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TypeAlias, TypedDict, final
+from zoneinfo import ZoneInfo
 
 from prefect.client.schemas.schedules import CronSchedule as ClientCronSchedule
 from prefect.client.schemas.schedules import IntervalSchedule
@@ -18,8 +20,8 @@ from flows.config.intervals import parse_interval
 from metric_core.errors import ConfigError
 
 _FIELDS = 5
-_DATES = 400
-"""Dates that are looked at to find how far apart those of a schedule are: a year of nights."""
+_NIGHTS = 400
+"""Days that are looked at to find how far apart the dates of a schedule are: more than a year of nights."""
 
 
 _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -141,7 +143,10 @@ class Gaps:
 
 
 def find_gaps(schedule: Schedule) -> Gaps:
-    """Return the times between two dates of a schedule, over the next 400 of them.
+    """Return the times between two dates of a schedule.
+
+    Dates of a cron expression are times of day on some days. Both are looked at on their own, because several hundred
+    dates of a dense schedule need not reach its next pause, such as a weekend, or the night in which clocks change.
 
     Args:
         schedule: Schedule to look at.
@@ -149,10 +154,44 @@ def find_gaps(schedule: Schedule) -> Gaps:
     >>> gaps = find_gaps({"cron": "0 6 * * 1-5", "timezone": "UTC"})
     >>> str(gaps.shortest), str(gaps.longest)
     ('1 day, 0:00:00', '3 days, 0:00:00')
+    >>> gaps = find_gaps({"cron": "*/5 9-16 * * 1-5", "timezone": "UTC"})
+    >>> str(gaps.shortest), str(gaps.longest)
+    ('0:05:00', '2 days, 16:05:00')
+    >>> str(find_gaps({"cron": "*/20 * * * *", "timezone": "Europe/Berlin"}).longest)
+    '1:20:00'
     """
     if "interval" in schedule:
         length = timedelta(seconds=schedule["interval"])
         return Gaps(length, length)
-    dates = asyncio.run(CronSchedule(**schedule).get_dates(_DATES))
-    found = [later - earlier for earlier, later in pairwise(dates)]
-    return Gaps(min(found), max(found))
+    fields = schedule["cron"].split()
+    if len(fields) == _FIELDS:
+        nights = _differences(_dates(" ".join(["0", "0", *fields[2:]]), _NIGHTS))
+        times = list(_times_of_day(" ".join([*fields[:2], "*", "*", "*"])))
+        overnight = [night + times[0] - times[-1] for night in (min(nights), max(nights))]
+        found = [*_differences(times), *overnight]
+    else:  # such as @daily
+        found = _differences(_dates(schedule["cron"], _NIGHTS))
+    return Gaps(min(found), max(found) + _clock_change(schedule["timezone"]))
+
+
+def _dates(cron: str, count: int, start: datetime = _ANCHOR) -> list[datetime]:
+    found = asyncio.run(CronSchedule(cron=cron, timezone="UTC").get_dates(count, start=start))
+    return [datetime.fromtimestamp(date.timestamp(), UTC) for date in found]
+
+
+def _times_of_day(cron: str) -> Iterator[datetime]:
+    """Yield the dates of a day; Prefect gives at most 1000 at once."""
+    half = timedelta(hours=12)
+    for start in (_ANCHOR, _ANCHOR + half):
+        yield from (date for date in _dates(cron, half // timedelta(minutes=1), start) if date < start + half)
+
+
+def _differences(dates: Sequence[datetime]) -> list[timedelta]:
+    return [later - earlier for earlier, later in pairwise(dates)]
+
+
+def _clock_change(timezone: str) -> timedelta:
+    """Return by how much the clocks of a time zone are put back, when a schedule pauses for as much longer."""
+    zone = ZoneInfo(timezone)
+    offsets = [(_ANCHOR + n * timedelta(days=30)).astimezone(zone).utcoffset() or timedelta(0) for n in range(13)]
+    return max(offsets) - min(offsets)

@@ -12,8 +12,10 @@ worker: it calls a webhook and sends notifications itself. Four things are repor
 A sequence of triggers makes it once: a run must have started (ended, for `failed`) between two reports. Deploying
 counts as that, by the event `rag.deployment.watched`, so that a first run that never starts is reported too.
 
-Prefect handles the events of a run that was scheduled less than five minutes ahead up to 15 minutes late, since they
-follow one that it never sends: reports about runs that are due right after deploying can come that much later.
+Prefect handles the events of a run that was made less than five minutes before it is due 15 minutes late: they say that
+they follow the event of its first state, which Prefect never sends for runs of a schedule. So for 15 minutes nothing is
+heard of runs that are due within five minutes of deploying or of resuming a schedule. That must not be taken for their
+absence: see `_UNHEARD` and `WATCHED`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,13 +34,13 @@ from flows.alerting.alert import Alert, AlertIncident
 from flows.monitoring.missed_runs import KEY as MISSED
 
 WATCHED = "rag.deployment.watched"
-"""The event that a deployment is watched from now on."""
+"""The event that a deployment is watched from now on, or that its runs have been scheduled anew."""
 
 UNREPORTED = "error: not reported"
 """Key of the incident that a run failed before it could report."""
 
 _RUN = "prefect.flow-run."
-_STARTED = f"{_RUN}Running"
+_STARTED, _CRASHED = f"{_RUN}Running", f"{_RUN}Crashed"
 _PASSED = ("Completed", "Accepted", "Passed", "Superseded", "Recovering")
 _REPORTED_ENDS = (*_PASSED, "Inconclusive", "Gate failed", "Worse", "Error")
 """Names of the final states of runs that have reported themselves, or had nothing to report."""
@@ -46,6 +48,12 @@ _ENDS = (*_REPORTED_ENDS, "Failed", "Budget spent", "Crashed", "Cancelled")
 _DEPLOYMENT = "related:deployment:prefect.resource.id"
 _LEAST = timedelta(seconds=10)
 """Shortest time that a proactive trigger of Prefect may wait."""
+
+_UNHEARD = timedelta(minutes=20)
+"""Time for which nothing may be heard of a run that was due: 15 minutes, and some for the server's services."""
+
+_WAITS = f"{_RUN}AwaitingConcurrencySlot"
+"""The event that a run waits for another of its deployment to end: a worker has taken it."""
 
 _DUE = (
     "{% if flow_run and flow_run.expected_start_time %}"
@@ -211,14 +219,20 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
         SequenceTrigger(
             triggers=[
                 _seen(deployment, (_STARTED, WATCHED)),
-                _absent(deployment, (f"{_RUN}Late", f"{_RUN}Crashed"), (_STARTED, f"{_RUN}Failed"), patience),
+                # A crash is expected too, so that the time counts from it: it may follow a late start.
+                _absent(
+                    deployment,
+                    (f"{_RUN}Late", _CRASHED),
+                    (_STARTED, _CRASHED, _WAITS, f"{_RUN}Failed", f"{_RUN}Cancelled"),
+                    patience,
+                ),
             ],
             within=None,
         ),
     )
-    longest = deployment.gaps.longest + patience
+    longest = deployment.gaps.longest + max(patience, _UNHEARD)
     # A run that waits for another to end is not missing; the other is reported as stuck.
-    signs = (f"{_RUN}Pending", _STARTED, f"{_RUN}Late", f"{_RUN}AwaitingConcurrencySlot")
+    signs = (WATCHED, f"{_RUN}Pending", _STARTED, f"{_RUN}Late", _WAITS)
     yield (
         Report(
             kind="missing",
@@ -227,7 +241,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
             text=f"The deployment {deployment.name} or its schedule is paused or removed, or the scheduler of the "
             f"Prefect server is down. {once}",
         ),
-        _absent(deployment, (WATCHED, *signs), signs, longest),
+        _absent(deployment, signs, signs, longest),
     )
     period = max(deployment.gaps.shortest, _LEAST) + patience
     yield (
@@ -241,7 +255,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
         _absent(
             deployment,
             (_STARTED,),
-            tuple(f"{_RUN}{end}" for end in _ENDS),
+            (_STARTED, *(f"{_RUN}{end}" for end in _ENDS)),  # one that is resumed after a crash starts again
             period,
             for_each="prefect.resource.id",
         ),

@@ -1,8 +1,11 @@
 """Find the deployments that evaluate the versions of an index: those that listen to its events."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import Any
+from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
@@ -26,11 +29,31 @@ def read_listeners(client: SyncPrefectClient) -> dict[str, str]:
     Args:
         client: Client of the Prefect server.
     """
+    return patterns_of(deployments_of(client, FLOW))
+
+
+def patterns_of(deployments: Iterable[DeploymentResponse]) -> dict[str, str]:
+    """Return a mapping from the names of deployments that evaluate indexes to their patterns of indexes."""
     found: dict[str, str] = {}
-    for each in deployments_of(client, FLOW):
+    for each in deployments:
         deploy = (each.parameters.get("config") or {}).get("deploy") or {}
         found[each.name] = str(deploy.get("index", DeploySettings().index))
     return dict(sorted(found.items()))
+
+
+def listens_since(client: SyncPrefectClient, deployments: Iterable[DeploymentResponse]) -> datetime:
+    """Return the time since which events start runs of deployments.
+
+    Their automation is replaced when the index changes, so events before that were never for them.
+
+    Args:
+        client: Client of the Prefect server.
+        deployments: Deployments that one automation starts runs of, at least one.
+    """
+    found = list(deployments)
+    related = [automation for each in found for automation in _read_automations(client, each.id)]
+    times = [datetime.fromisoformat(each["created"]) for each in related]
+    return max(times) if times else min(each.created for each in found if each.created is not None)
 
 
 def deployments_of(client: SyncPrefectClient, flow: str) -> list[DeploymentResponse]:
@@ -44,6 +67,14 @@ def has_worker(client: SyncPrefectClient, deployment: DeploymentResponse) -> boo
     if deployment.work_pool_name is None:
         return deployment.status is DeploymentStatus.READY
     return client.read_work_pool(deployment.work_pool_name).status is WorkPoolStatus.READY
+
+
+def _read_automations(client: SyncPrefectClient, deployment: UUID) -> list[dict[str, Any]]:
+    resource = {"resource_id": f"prefect.deployment.{deployment}"}
+    found: list[dict[str, Any]] = client.request(
+        "GET", "/automations/related-to/{resource_id}", path_params=resource
+    ).json()
+    return found
 
 
 def listening(listeners: Mapping[str, str], resource: str) -> list[str]:

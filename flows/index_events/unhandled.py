@@ -5,13 +5,16 @@ run, which fail while a SQLite database is busy, and it creates none while its t
 themselves are in the server's store, so every run for an index looks there, too, and starts what was lost.
 """
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.responses import DeploymentResponse
 from prefect.events.filters import EventFilter, EventNameFilter, EventOccurredFilter, EventResourceFilter
 from prefect.events.schemas.events import ReceivedEvent
 from prefect.states import Scheduled
@@ -25,7 +28,8 @@ from flows.index_events.listeners import (
     deployments_of,
     has_worker,
     listening,
-    read_listeners,
+    listens_since,
+    patterns_of,
 )
 from metric_core.errors import ConfigError
 from tasks.prefect_support.paging import read_flow_runs
@@ -39,6 +43,7 @@ GRACE = timedelta(minutes=5)
 
 _SHOWN = 200
 _CLOCK_ERROR = timedelta(days=3650)
+_Taken: TypeAlias = Mapping[UUID | None, Sequence[Any]]
 _EVENTS: TypeAdapter[list[ReceivedEvent]] = TypeAdapter(list[ReceivedEvent])
 
 
@@ -69,7 +74,8 @@ def find_unhandled(
     """Return the events without a run, oldest first.
 
     An event is handled if a run has it as a parameter, or if a run of the same deployment evaluates a version of the
-    index that is at least as new. One that no deployment listens to is handled once a run has refused it.
+    index that is at least as new. One that no deployment listens to is handled once a run has refused it, and an
+    invalid one once any run has taken it up. Events from before a deployment listened to their index are not for it.
 
     Args:
         client: Client of the Prefect server.
@@ -80,26 +86,34 @@ def find_unhandled(
     events = [each for each in _read_events(client, now, resource) if each.received <= now - grace]
     if not events:
         return []
-    listeners = read_listeners(client)
-    taken = {name: _read_taken(client, name, now) for name in listeners}
-    heard = {event.id: listening(listeners, event.resource) for event in events}
-    found = [
-        UnhandledEvent(FLOW, name, event)
-        for event in events
-        for name in heard[event.id]
-        if not is_handled(event, taken[name])
-    ]
-    found += _find_unrefused(client, [event for event in events if not heard[event.id]], now)
+    evaluating = {each.name: each for each in deployments_of(client, FLOW)}
+    patterns = patterns_of(evaluating.values())
+    heard = {event.id: listening(patterns, event.resource) for event in events}
+    taken = _read_taken(client, now)
+    found: list[UnhandledEvent] = []
+    for name, each in evaluating.items():
+        mine = [event for event in events if name in heard[event.id]]
+        found += (UnhandledEvent(FLOW, name, event) for event in _find_lost(client, [each], mine, taken))
+    unheard = [event for event in events if not heard[event.id]]
+    if unheard and (refusing := deployments_of(client, REFUSAL)):
+        best = min(refusing, key=lambda each: (not has_worker(client, each), each.name))
+        found += (UnhandledEvent(REFUSAL, best.name, event) for event in _find_lost(client, refusing, unheard, taken))
     return sorted(found, key=lambda each: each.event.received)
 
 
-def _find_unrefused(client: SyncPrefectClient, unheard: list[ArrivedEvent], now: datetime) -> list[UnhandledEvent]:
-    """Return the events that no run has refused, of those that no deployment listens to."""
-    if not unheard or not (refusing := deployments_of(client, REFUSAL)):
-        return []
-    refused = [event for each in refusing for event in _read_taken(client, each.name, now)]
-    best = min(refusing, key=lambda each: (not has_worker(client, each), each.name))
-    return [UnhandledEvent(REFUSAL, best.name, event) for event in unheard if not is_handled(event, refused)]
+def _find_lost(
+    client: SyncPrefectClient, deployments: Sequence[DeploymentResponse], events: Sequence[ArrivedEvent], taken: _Taken
+) -> list[ArrivedEvent]:
+    """Return the events that no run of these deployments has taken up, since they listen to them."""
+    own = [parameter for each in deployments for parameter in taken.get(each.id, ())]
+    everyone = [parameter for parameters in taken.values() for parameter in parameters]
+    lost = [
+        event
+        for event in events
+        if not is_handled(event, own) and not (_place(event) is None and is_handled(event, everyone))
+    ]
+    since = listens_since(client, deployments) if lost else None
+    return [event for event in lost if since is not None and event.received >= since]
 
 
 def start_unhandled(client: SyncPrefectClient, now: datetime) -> list[UnhandledEvent]:
@@ -147,11 +161,13 @@ def _read_events(client: SyncPrefectClient, now: datetime, resource: str | None)
             yield ArrivedEvent(event.id, event.resource.id, event.occurred, event.received, event.payload)
 
 
-def _read_taken(client: SyncPrefectClient, deployment: str, now: datetime) -> list[Any]:
-    """Return the events that the runs of a deployment have as parameters."""
-    since = (now - LOOKBACK - GRACE).isoformat()
-    runs = read_flow_runs(client, {"expected_start_time": {"after_": since}}, {"name": {"any_": [deployment]}})
-    return [run.parameters.get("event") for run in runs]
+def _read_taken(client: SyncPrefectClient, now: datetime) -> _Taken:
+    """Return the events that runs have as parameters, by deployment: that of a run may be gone."""
+    since = {"expected_start_time": {"after_": (now - LOOKBACK - GRACE).isoformat()}}
+    taken: dict[UUID | None, list[Any]] = defaultdict(list)
+    for run in read_flow_runs(client, since, flow={"name": {"any_": [FLOW, REFUSAL]}}):
+        taken[run.deployment_id].append(run.parameters.get("event"))
+    return taken
 
 
 def is_handled(event: ArrivedEvent, parameters: Collection[Any]) -> bool:

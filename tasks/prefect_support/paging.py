@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
+from prefect.client.schemas.filters import DeploymentFilter, FlowFilter, FlowRunFilter
 from prefect.client.schemas.objects import FlowRun
 
 T = TypeVar("T")
@@ -32,17 +32,29 @@ def read_all(read_page: Callable[[int, int], Sequence[T]]) -> list[T]:
             return found
 
 
-def read_flow_runs(client: SyncPrefectClient, runs: Mapping[str, Any], deployment: Mapping[str, Any]) -> list[FlowRun]:
-    """Return all flow runs of a deployment that a filter selects.
+def read_flow_runs(
+    client: SyncPrefectClient,
+    runs: Mapping[str, Any],
+    deployment: Mapping[str, Any] | None = None,
+    flow: Mapping[str, Any] | None = None,
+) -> list[FlowRun]:
+    """Return all flow runs that filters select.
 
     Args:
         client: Client of the Prefect server.
         runs: Content of the filter of flow runs.
-        deployment: Content of the filter of deployments.
+        deployment: Content of the filter of deployments; None selects runs of any deployment, and of none.
+        flow: Content of the filter of flows; None selects runs of any flow.
     """
-    wanted, of_deployment = FlowRunFilter.model_validate(runs), DeploymentFilter.model_validate(deployment)
+    wanted = FlowRunFilter.model_validate(runs)
+    of_deployment = None if deployment is None else DeploymentFilter.model_validate(deployment)
+    of_flow = None if flow is None else FlowFilter.model_validate(flow)
     return read_all(
         lambda limit, offset: client.read_flow_runs(
-            flow_run_filter=wanted, deployment_filter=of_deployment, limit=limit, offset=offset
+            flow_run_filter=wanted,
+            deployment_filter=of_deployment,
+            flow_filter=of_flow,
+            limit=limit,
+            offset=offset,
         )
     )

@@ -68,7 +68,7 @@ def render_sent(automation: AutomationCore, state: str, due: datetime | None) ->
     [
         ("late", "Late", "has not run: the run of 2026-11-22 06:00 UTC has not started", "start --pool evaluations"),
         ("late", "Crashed", "has not run: the run of 2026-11-22 06:00 UTC crashed and was not resumed", "15 minutes"),
-        ("missing", "Running", "has not run: no run was due for 24 h 15 min", "is paused or removed"),
+        ("missing", "Running", "has not run: no run was due for 24 h 20 min", "is paused or removed"),
         (
             "stuck",
             "Running",
@@ -124,11 +124,25 @@ def test_reports_wait_for_a_run_to_start_before_the_next() -> None:
     assert isinstance(late, SequenceTrigger)
     assert isinstance(missing, EventTrigger)
     assert isinstance(stuck, EventTrigger)
-    assert (missing.posture, missing.within) == (Posture.Proactive, timedelta(days=3, minutes=15))
-    assert missing.after - missing.expect == {watched_event(make_watched()).event}
+    assert (missing.posture, missing.within) == (Posture.Proactive, timedelta(days=3, minutes=20))
+    assert watched_event(make_watched()).event in missing.after == missing.expect  # each begins anew
     assert missing.for_each  # or it would fire again in every period
     assert stuck.within == timedelta(minutes=15, seconds=10)
     assert [each.name for each in found.values()] == [f"rag-assay: monitor: {kind}" for kind in found]
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "shortest", "longest"),
+    [
+        ("* 9-17 * * 1-5", "UTC", timedelta(minutes=1), timedelta(days=2, hours=15, minutes=1)),  # a weekend
+        ("0 0,12 * * *", "Europe/Berlin", timedelta(hours=12), timedelta(hours=13)),  # the night of the clock change
+        ("*/20 * * * *", "Asia/Tokyo", timedelta(minutes=20), timedelta(minutes=20)),
+        ("0 6 1 * *", "UTC", timedelta(days=28), timedelta(days=31)),
+        ("@weekly", "UTC", timedelta(days=7), timedelta(days=7)),
+    ],
+)
+def test_gaps_of_dense_schedules_are_found(cron: str, zone: str, shortest: timedelta, longest: timedelta) -> None:
+    assert find_gaps({"cron": cron, "timezone": zone}) == Gaps(shortest, longest)
 
 
 def test_names_of_blocks_differ_where_those_of_deployments_do() -> None:

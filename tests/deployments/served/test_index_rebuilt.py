@@ -11,7 +11,8 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,23 +23,22 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
-from prefect.events.schemas.events import Event
 
 from deployments.cli._support.doctor_checks import Level, _check_automations
 from deployments.events import emit_index_rebuilt
-from deployments.local_server import ServerAddress, use_server
-from deployments.registry.apply import Place, apply
+from deployments.local_server import ServerAddress
+from deployments.registry.apply import AUTOMATIONS_LOADED_SECONDS, Place, apply
 from deployments.registry.automations import UNHEARD, stale_automations
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.triggers import on_index_rebuilt
 from flows.config.run_config import RunConfig
-from flows.index_events.index_event import EVENT
 from flows.index_events.unhandled import GRACE, find_unhandled, start_unhandled
 from flows.index_rebuilt import index_rebuilt
 from metric_core.errors import ConfigError
 from tasks.runs.baselines import Baselines
 from tasks.runs.outcome import read_outcome
 from tests.deployments.served.conftest import Ground, manifest_of, state_of
+from tests.deployments.served.sending import send_raw
 from tests.flows.test_index_rebuilt import ROWS, write
 from tests.json_endpoint import JsonEndpoint
 from tests.postgres import programs_for_prefect
@@ -100,14 +100,13 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
             },
         },
     }
-    # There is no trigger yet, so that the server makes no run of these, as if it had lost them.
-    with use_server(ServerAddress(ground.url)):
-        for index, version, dataset in (("handbook", "v1.10", newest), ("lost", "v1.0", good)):
-            payload = {"index": index, "version": version, "dataset": dataset}
-            send_raw(f"rag.index.{index}", payload, datetime.now(UTC))
     away = RunConfig.model_validate({"source": good, "deploy": {"index": "elsewhere-*"}})
     apply(away, Place(pool="without-a-worker", suffix="-away"))  # it cannot report events that nobody listens to
     first, again = ground.deploy(config), ground.deploy(config)
+    with paused("rag-assay: index-rebuilt"):  # the server makes no run of these, as if it had lost them
+        for index, version, dataset in (("handbook", "v1.10", newest), ("lost", "v1.0", good)):
+            payload = {"index": index, "version": version, "dataset": dataset}
+            send_raw(f"rag.index.{index}", payload, datetime.now(UTC))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(ground.home))
         patch.chdir(ground.folder)
@@ -173,18 +172,17 @@ def send_as_documented(url: str, dataset: str, occurred: datetime) -> None:
     subprocess.run(["bash", "-ec", command], check=True, env=environment)
 
 
-def send_raw(resource: str, payload: dict[str, Any], occurred: datetime) -> None:
-    """Send an event without the checks of `emit_index_rebuilt`."""
-    event = Event.model_validate(
-        {
-            "event": EVENT,
-            "occurred": occurred,
-            "resource": {"prefect.resource.id": resource},
-            "payload": payload,
-        }
-    )
+@contextmanager
+def paused(automation: str) -> Iterator[None]:
+    """Pause an automation of the server."""
     with get_client(sync_client=True) as client:
-        client.request("POST", "/events", json=[event.model_dump(mode="json")])
+        (found,) = client.read_automations_by_name(automation)
+        client.pause_automation(found.id)
+        time.sleep(AUTOMATIONS_LOADED_SECONDS)
+        yield
+        time.sleep(AUTOMATIONS_LOADED_SECONDS)
+        client.resume_automation(found.id)
+        time.sleep(AUTOMATIONS_LOADED_SECONDS)
 
 
 def test_second_deployment_changes_nothing(story: Story) -> None:

@@ -125,7 +125,8 @@ def test_dates_of_a_new_schedule_begin_with_it() -> None:
     ],
 )
 def test_only_runs_of_the_schedule_that_wait_are_overdue(changes: dict[str, Any], is_over: bool) -> None:
-    run = make_run(0, **{"id": UUID(int=2), "run_count": 0} | changes)
+    fixed: dict[str, Any] = {"id": UUID(int=2), "run_count": 0}
+    run = make_run(0, **fixed | changes)
     assert is_overdue(run, UUID(int=1), MONDAY + timedelta(minutes=1)) is is_over
 
 
@@ -159,8 +160,8 @@ class DeployedSchedule(DeployedFlow):
     def recorded(self, number: int, **content: Any) -> RecordedRun:
         """Return the entry of a run in the history."""
         start = self.due(self.runs[number]) + timedelta(seconds=9)
-        fixed = {"run_id": uuid4().hex, "name": "support", "created": start, "folder": "", "status": "completed"}
-        return RecordedRun(**fixed | content)
+        fixed: dict[str, Any] = {"run_id": uuid4().hex, "name": "support", "folder": "", "status": "completed"}
+        return RecordedRun(**fixed | {"created": start} | content)
 
 
 @pytest.fixture
