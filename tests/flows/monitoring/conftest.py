@@ -40,7 +40,7 @@ class Nights:
         }
         self.history = Catalogue(str(folder / "history.db"))
         self.folders: list[Path] = []
-        self.baseline: Path | None = None
+        self.baselines: list[Path | None] = []
         self._next: tuple[float, dict[str, Any]] = (0.8, {})
         self._told = 0
 
@@ -79,7 +79,7 @@ class Nights:
 
     def evaluate(self, _config: RunConfig, _watched: Watched, baseline: Path | None) -> Path:
         """Write the run folder of a night; a night without a level has a judge that is down."""
-        self.baseline = baseline
+        self.baselines.append(baseline)
         level, manifest = self._next
         number = len(self.folders) + 1
         if level < 0:
