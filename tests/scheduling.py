@@ -40,6 +40,7 @@ ON_WHOLE_SERVER = (
     "tests/deployments/served/test_index_rebuilt.py",
     "tests/deployments/served/test_replay.py",
     "tests/deployments/served/test_reruns.py",
+    "tests/deployments/served/test_silence.py",
     "tests/faults/test_killed_by_worker.py",
 )
 

@@ -1,8 +1,7 @@
 """Create and update deployments, automations, limits and the work pool on a Prefect server."""
 
 import asyncio
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -35,18 +34,16 @@ from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.checks import server_checks
 from deployments.registry.recipients import apply_recipients, remove_recipients
 from deployments.registry.schedules import describe_schedule, find_gaps, prefect_schedule
+from deployments.registry.silenced_reports import silence_deployment, silenced_until
 from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment, with_name
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
-from deployments.registry.watch import WatchedDeployment, watch_automations, watched_event
+from deployments.registry.watch import WatchedDeployment, send_events, watch_automations, watched_event
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError
 from tasks.history.run_entry import evaluation_name
 from tasks.prefect_support.concurrency_limits import create_limits
 
 POOL_TYPES = ("process", "docker", "kubernetes")
-
-AUTOMATIONS_LOADED_SECONDS = 2.0
-"""Seconds after which the server has surely loaded automations that were just applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +110,8 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
         names = {each.name for each in deployed}
         unwanted = [each for each in automations_of(client, names) if each.name not in wanted]
         stale = {each.id: each for each in (*unwanted, *stale_automations(client))}
-        _announce(client, announced)
+        if announced:
+            send_events(client, lambda: [watched_event(each) for each in announced])
         return [*done, *remove_automations(client, stale.values()), *find_overlaps(client, names)]
 
 
@@ -266,7 +264,7 @@ def _watch(
     """Have the server report the scheduled runs of a deployment that do not start or end as they should.
 
     A deployment is added to `announced` if its automations are new or changed, or if it has: its runs are then
-    scheduled anew, perhaps at other times.
+    scheduled anew, perhaps at other times. A silence of its reports goes on.
     """
     if deployed.schedule is None:
         yield from remove_recipients(client, deployed.name)
@@ -287,22 +285,12 @@ def _watch(
         AppliedChanges("automation", each.name, apply_automation(client, each))
         for each in watch_automations(f"{PREFIX}{deployed.name}", watched, recipients)
     ]
-    if done and any(each is not Change.UNCHANGED for each in (change, *(each.change for each in done))):
+    if done and (until := silenced_until(client, deployed.name)) is not None:
+        silence_deployment(client, client.read_deployment(deployment_id), until)
+        yield AppliedChanges("automation", f"{PREFIX}{deployed.name}: silenced", Change.UPDATED, f"until {until}")
+    elif done and any(each is not Change.UNCHANGED for each in (change, *(each.change for each in done))):
         announced.append(watched)
     yield from done
-
-
-def _announce(client: SyncPrefectClient, watched: Sequence[WatchedDeployment]) -> None:
-    """Tell the server that reports about these deployments may be sent.
-
-    The server loads automations a moment after it has stored them, and an automation does not see earlier events: the
-    events are sent at once and again after that moment. The second changes nothing where the first was seen.
-    """
-    if not watched:
-        return
-    for pause in (0.0, AUTOMATIONS_LOADED_SECONDS):
-        time.sleep(pause)
-        client.request("POST", "/events", json=[watched_event(each).model_dump(mode="json") for each in watched])
 
 
 def _when(deployed: DeploymentSpec) -> str:

@@ -18,14 +18,16 @@ heard of runs that are due within five minutes of deploying or of resuming a sch
 absence: see `_UNHEARD` and `WATCHED`.
 """
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol, Self
 from uuid import UUID
 
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.events.actions import ActionTypes, CallWebhook, SendNotification
-from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture, SequenceTrigger
+from prefect.events.schemas.automations import AutomationCore, CompoundTrigger, EventTrigger, Posture, SequenceTrigger
 from prefect.events.schemas.events import Event
 
 from deployments.registry.schedules import Gaps
@@ -38,6 +40,9 @@ WATCHED = "rag.deployment.watched"
 
 UNREPORTED = "error: not reported"
 """Key of the incident that a run failed before it could report."""
+
+AUTOMATIONS_LOADED_SECONDS = 2.0
+"""Seconds after which the server has surely loaded automations that were just applied."""
 
 _RUN = "prefect.flow-run."
 _STARTED, _CRASHED = f"{_RUN}Running", f"{_RUN}Crashed"
@@ -189,15 +194,35 @@ def _over(deployment: WatchedDeployment, report: Report, trigger: EventTrigger |
 
 def watched_event(deployment: WatchedDeployment) -> Event:
     """Return the event that the next report about a deployment may be sent."""
-    related = {"prefect.resource.role": "deployment", "prefect.resource.id": deployment.resource}
-    return Event.model_validate(
-        {
-            "event": WATCHED,
-            "resource": {"prefect.resource.id": f"{WATCHED}.{deployment.name}"},
-            "related": [related],
-            "payload": {"evaluation": deployment.evaluation},
-        }
-    )
+    return deployment_event(WATCHED, deployment.id, deployment.name)
+
+
+def deployment_event(event: str, deployment: UUID, name: str) -> Event:
+    """Return an event about the reports of a deployment.
+
+    Args:
+        event: Name of the event.
+        deployment: Id of the deployment.
+        name: Its name.
+    """
+    related = {"prefect.resource.role": "deployment", "prefect.resource.id": f"prefect.deployment.{deployment}"}
+    resource = {"prefect.resource.id": f"{WATCHED}.{name}"}
+    return Event.model_validate({"event": event, "resource": resource, "related": [related]})
+
+
+def send_events(client: SyncPrefectClient, make_events: Callable[[], list[Event]]) -> None:
+    """Send events about deployments whose automations have just been applied.
+
+    The server loads automations a moment after it has stored them, and an automation does not see earlier events: the
+    events are sent at once and again after that moment. The second changes nothing where the first was seen.
+
+    Args:
+        client: Client of the server.
+        make_events: Function that returns the events, with new ids each time.
+    """
+    for pause in (0.0, AUTOMATIONS_LOADED_SECONDS):
+        time.sleep(pause)
+        client.request("POST", "/events", json=[each.model_dump(mode="json") for each in make_events()])
 
 
 def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigger | SequenceTrigger]]:
@@ -219,12 +244,11 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
         SequenceTrigger(
             triggers=[
                 _seen(deployment, (_STARTED, WATCHED)),
-                # A crash is expected too, so that the time counts from it: it may follow a late start.
-                _absent(
-                    deployment,
-                    (f"{_RUN}Late", _CRASHED),
-                    (_STARTED, _CRASHED, _WAITS, f"{_RUN}Failed", f"{_RUN}Cancelled"),
-                    patience,
+                # Prefect forgets a time that was over when it handled the event which began it.
+                CompoundTrigger(
+                    triggers=[_unstarted(deployment, each) for each in sorted({patience, max(patience, _UNHEARD)})],
+                    require="any",
+                    within=None,
                 ),
             ],
             within=None,
@@ -277,6 +301,15 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
             within=None,
         ),
     )
+
+
+def _unstarted(deployment: WatchedDeployment, within: timedelta) -> EventTrigger:
+    """Return a trigger that fires if no run has started within a time after one was late or crashed.
+
+    A crash is expected too, so that the time counts from it: it may follow a late start.
+    """
+    expected = (_STARTED, _CRASHED, _WAITS, f"{_RUN}Failed", f"{_RUN}Cancelled")
+    return _absent(deployment, (f"{_RUN}Late", _CRASHED), expected, within)
 
 
 def describe(duration: timedelta) -> str:

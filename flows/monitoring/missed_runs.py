@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId, FlowRunFilter
+from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.runtime import flow_run
@@ -245,7 +245,7 @@ def _read_last_start(client: SyncPrefectClient, run: FlowRun, until: datetime) -
         flow_run_filter=FlowRunFilter.model_validate(
             {"tags": {"all_": [SCHEDULED]}, "start_time": {"before_": until, "is_null_": False}}
         ),
-        deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[run.deployment_id])),
+        deployment_filter=DeploymentFilter.model_validate({"id": {"any_": [run.deployment_id]}}),
         sort=FlowRunSort.START_TIME_DESC,
         limit=PAGE,
     )

@@ -15,11 +15,7 @@ import pytest
 from prefect.events.schemas.automations import AutomationCore
 from prefect.server.database import provide_database_interface
 from prefect.server.events import triggers
-from prefect.server.events.models.automations import (
-    automations_session,
-    create_automation,
-    delete_automations_for_workspace,
-)
+from prefect.server.events.models import automations
 from prefect.server.events.ordering import PRECEDING_EVENT_LOOKBACK, EventArrivedEarly, memory
 from prefect.server.events.schemas.automations import Automation
 from prefect.server.events.schemas.events import ReceivedEvent
@@ -99,12 +95,13 @@ class PrefectTriggers:
             await triggers.reset()
             triggers.automation_state_snapshot = None
             await self._replace_automations()
+            services: Any = triggers  # Prefect's types of it are not those of its callers
             waiting = sorted(self._due, key=lambda each: each[0])
             while self.now < until:
                 self.now = max(self.now + STEP, min(until, *self._next_times(waiting)))
                 while waiting and waiting[0][0] <= self.now:
                     await _ignore_early(triggers.reactive_evaluation, waiting.pop(0)[1])
-                await triggers.periodic_evaluation(self.now)
+                await services.periodic_evaluation(self.now)
                 await triggers.evaluate_proactive_triggers()
 
     @staticmethod
@@ -115,11 +112,12 @@ class PrefectTriggers:
         return [*times, *(time for time, _ in waiting[:1])]
 
     async def _replace_automations(self) -> None:
-        async with automations_session(begin_transaction=True) as session:
-            await delete_automations_for_workspace(session)  # those of an earlier test
+        store: Any = automations
+        async with store.automations_session(begin_transaction=True) as session:
+            await store.delete_automations_for_workspace(session)  # those of an earlier test
             for each in self._automations:
                 content = each.model_dump(mode="json") | {"id": uuid4()}
-                await create_automation(session, Automation.model_validate(content))
+                await store.create_automation(session, Automation.model_validate(content))
         await triggers.reconcile_automations(force=True)
 
 

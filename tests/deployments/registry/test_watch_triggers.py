@@ -99,6 +99,24 @@ def test_run_that_crashes_after_a_late_start_and_is_not_resumed_is_reported(watc
     assert server.run_until(2 * HOUR) == [("late", 24)]
 
 
+@pytest.mark.parametrize("patience", [1, 15])
+def test_first_run_right_after_deploying_is_reported_though_its_events_come_late(watch: Watch, patience: int) -> None:
+    server = watch(DAY, patience * MINUTE)
+    server.at(2 * MINUTE, "Late", uuid4(), is_first=True)
+    assert server.run_until(6 * HOUR) == [("late", 22)]
+
+
+@pytest.mark.parametrize("patience", [1, 15, 30])
+def test_late_runs_are_one_message_until_a_run_has_started(watch: Watch, patience: int) -> None:
+    gap = 2 * HOUR
+    server = watch(gap, patience * MINUTE)
+    for number in range(3):
+        server.at(number * gap + 2 * MINUTE, "Late", uuid4())
+    run(server, 5 * HOUR)
+    server.at(6 * HOUR + 2 * MINUTE, "Late", uuid4())
+    assert server.run_until(8 * HOUR) == [("late", 2 + patience), ("late", 6 * 60 + 2 + patience)]
+
+
 def test_run_that_is_resumed_after_a_crash_is_not_reported(watch: Watch) -> None:
     server = watch(DAY)
     new = run(server, 2 * MINUTE, last="Crashed")

@@ -27,10 +27,11 @@ from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 from deployments.cli._support.doctor_checks import Level, _check_automations
 from deployments.events import emit_index_rebuilt
 from deployments.local_server import ServerAddress
-from deployments.registry.apply import AUTOMATIONS_LOADED_SECONDS, Place, apply
+from deployments.registry.apply import Place, apply
 from deployments.registry.automations import UNHEARD, stale_automations
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.triggers import on_index_rebuilt
+from deployments.registry.watch import AUTOMATIONS_LOADED_SECONDS
 from flows.config.run_config import RunConfig
 from flows.index_events.unhandled import GRACE, find_unhandled, start_unhandled
 from flows.index_rebuilt import index_rebuilt
