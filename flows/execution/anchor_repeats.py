@@ -173,10 +173,9 @@ class _Rows:
         models = questions.models(note=False)
         for shard in self._shards:
             tables = {stage: select_rows(table, rows) for stage, table in shard.items()}
-            again = self._judge(tables, models)
-            for (row, metric), value in _values(again).items():
-                if (kept := _values(tables).get((row, metric))) is not None:
-                    found.setdefault(metric, {})[row] = [round(kept, 4), round(value, 4)]
+            kept, again = _values(tables), _values(self._judge(tables, models))
+            for row, metric in kept.keys() & again.keys():
+                found.setdefault(metric, {})[row] = [round(kept[row, metric], 4), round(again[row, metric], 4)]
         return found
 
     def _judge(self, tables: Tables, models: RunModels) -> Tables:
