@@ -42,7 +42,7 @@ def log(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> StringIO:
     return written
 
 
-def refused() -> httpx.ConnectError:
+def refusal() -> httpx.ConnectError:
     return httpx.ConnectError("All connection attempts failed")
 
 
@@ -50,10 +50,10 @@ def lines_of_an_outage() -> None:
     """Log what Prefect and rag-assay log during an outage."""
     logging.getLogger("prefect.events.clients").warning("Unable to connect to 'ws://127.0.0.1:1/api/events/in'.")
     logging.getLogger("prefect.FlowRunCancellingObserver").error(
-        "Cancellation polling task failed.", exc_info=refused()
+        "Cancellation polling task failed.", exc_info=refusal()
     )
     logging.getLogger("prefect.runner.executor_context").warning("Cancellation observer failed.")
-    logging.getLogger("prefect.worker.process").error("It failed", exc_info=refused())
+    logging.getLogger("prefect.worker.process").error("It failed", exc_info=refusal())
     logging.getLogger("tasks.prefect_support.patience").warning("the Prefect server does not answer (X)")
 
 
@@ -69,7 +69,7 @@ def test_an_outage_is_one_line_and_the_next_one_is_another(log: StringIO, clock:
 
 def test_other_lines_stay_as_they_are(log: StringIO) -> None:
     lines_of_an_outage()
-    logging.getLogger("prefect.flow_runs").error("Encountered an exception: the judge is away", exc_info=refused())
+    logging.getLogger("prefect.flow_runs").error("Encountered an exception: the judge is away", exc_info=refusal())
     logging.getLogger("prefect.worker").error("No such work pool")
     logging.getLogger("prefect.events").info("Unable to connect to 'ws, told as information")
     text = log.getvalue()
