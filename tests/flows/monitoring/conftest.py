@@ -53,12 +53,21 @@ class Nights:
         Returns:
             The verdict, and the outcome in the run folder.
         """
-        self._next = (level, manifest)
+        self.prepare(level, **manifest)
         done = run_monitor(self.configuration())
         outcome = read_outcome(self.folders[-1])
         assert outcome is not None
         assert done.folder == self.folders[-1]
         return done.verdict, outcome
+
+    def prepare(self, level: float, **manifest: Any) -> None:
+        """Choose what the next night is like.
+
+        Args:
+            level: Faithfulness of the night's responses.
+            manifest: Arguments of `compared.write_run`.
+        """
+        self._next = (level, manifest)
 
     def configuration(self) -> RunConfig:
         """Return the configuration of the nights."""
