@@ -75,12 +75,13 @@ def _monitor(config: "RunConfig", verbose: bool, quiet: bool) -> "ChainResult":
 
 def _tell(config: "RunConfig", error: Exception) -> None:
     """Tell of an error before the run; only blocks need a Prefect server, which may be what is broken."""
-    from flows.execution.run_checks import find_references  # noqa: PLC0415
+    from flows.config.references import find_references  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose=False)
     with ExitStack() as stack:
-        if config.deploy.alerts.block is not None or any(each.startswith("block:") for each in find_references(config)):
+        alerts = config.deploy.alerts
+        if alerts.block is not None or any(each.startswith("block:") for each in find_references(alerts)):
             with suppress(AssayError):
                 stack.enter_context(use_server(start_server(assay_home()).wait()))
         from flows.monitoring.teller import Teller  # noqa: PLC0415 Prefect reads its settings when it is imported

@@ -115,7 +115,8 @@ class Alert:
     def id(self) -> str:
         """The identity of the alert, which is the same if a run that is resumed finds the same changes again."""
         changes = sorted((each.key, each.change) for each in self.incidents if each.change != "continuing")
-        told = [self.flow_run, self.name, self.index, self.version, self.outcome, changes]
+        about = [self.index, self.version] if self.index else []  # a run is resumed at another time
+        told = [self.flow_run, self.name, *about, self.outcome, changes]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
 
     @property

@@ -105,9 +105,9 @@ def options_to_tell(content: Mapping[str, Any]) -> RunConfig:
     ('support', None, 'alerts.jsonl')
     """
     deploy = _table(content, "deploy")
-    alerts = {("deploy", "alerts", name): value for name, value in _table(deploy, "alerts").items()}
     named: dict[tuple[str, ...], Any] = {(name,): content[name] for name in _TO_TELL if name in content}
-    named |= {("deploy", name): deploy[name] for name in _OF_DEPLOY if name in deploy} | alerts
+    named |= {("deploy", name): deploy[name] for name in _OF_DEPLOY if name in deploy}
+    named |= {("deploy", "alerts", name): value for name, value in _table(deploy, "alerts").items()}
     found = RunConfig()
     usable: dict[str, Any] = {}
     for place, value in named.items():

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 from prefect.artifacts import create_markdown_artifact
-from prefect.logging import get_run_logger
 
 from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
@@ -40,6 +39,7 @@ from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import COMPLETED, RecordedRun
+from tasks.prefect_support.run_log import run_logger
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.baselines import Baseline, Baselines
@@ -194,7 +194,7 @@ class _Chain:
         try:
             recorded = Catalogue(self.config.history).runs(self.watched.name, last=_RUNS_READ, statuses=(COMPLETED,))
         except AssayError as error:
-            get_run_logger().warning("alarms need the nights before, which are not known: %s", error)
+            run_logger().warning("alarms need the nights before, which are not known: %s", error)
             return []
         return [run for run in recorded if run.run_id != own and run.outcome is not None]
 
@@ -205,7 +205,7 @@ class _Chain:
             return NightAlarms()
         alarms = find_alarms(self.config, baseline, self.folder, runs)
         for warning in alarms.warnings:
-            get_run_logger().warning(warning)
+            run_logger().warning(warning)
         return alarms
 
     def _compare_with_last(self, runs: Sequence[RecordedRun], before: Baseline | None) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ class _Chain:
         watched, run = self.watched, RunFolder(self.folder)
         unrecorded = record_in_history(self.config.history, self.folder)
         for warning in (*unrecorded, *write_metrics_file(self.config, watched.name, watched.subject, run)):
-            get_run_logger().warning(warning)
+            run_logger().warning(warning)
 
 
 def _read_baseline(store: Baselines, teller: Teller, watched: Watched) -> Baseline | None:

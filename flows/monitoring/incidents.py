@@ -24,7 +24,7 @@ UNDECIDED = "gate:inconclusive:"
 """Beginning of the keys of incidents that a rule of the gate cannot be decided."""
 
 _VARYING = re.compile(r"\b0x[0-9a-f]+\b|\b(?=[a-f-]*\d)[0-9a-f]+(?:-[0-9a-f]+)*\b|\d[\dtz.,:+-]*")
-_HINT = re.compile(r"\s*\bdid you mean\b.*?\?")
+_HINT = re.compile(r"[.\s]*\bdid you mean\b.*?\?")
 _FLOW_RUN, _CAUSE = "flow_run", "cause"
 """Names of the details of an incident in the history."""
 

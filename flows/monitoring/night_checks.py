@@ -3,8 +3,6 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from prefect.logging import get_run_logger
-
 from flows.config.run_config import RunConfig
 from flows.execution.history_record import record_without_results
 from flows.monitoring.gating import Judged
@@ -15,6 +13,7 @@ from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import STARTED, RecordedRun
 from tasks.history.run_entry import read_run
+from tasks.prefect_support.run_log import run_logger
 from tasks.runs.outcome import OutcomeIncident
 
 _RUNS = 400
@@ -41,7 +40,7 @@ def find_night_incidents(
     try:
         runs = Catalogue(config.history).runs(watched.name, last=_RUNS, statuses=STARTED)
     except AssayError as error:
-        get_run_logger().warning("unchanged data and missed runs are not looked for: %s", error, exc_info=False)
+        run_logger().warning("unchanged data and missed runs are not looked for: %s", error, exc_info=False)
     run = read_run(folder)
     stays = not watched.index and config.deploy.accept == "first"
     earlier = [each for each in runs if stays and each.run_id != run.run_id and each.created <= run.created]
@@ -52,5 +51,5 @@ def find_night_incidents(
     if missed is None:
         return found
     for warning in record_without_results(config, *missed.entries(watched.name)):
-        get_run_logger().warning(warning)
+        run_logger().warning(warning)
     return [*found, missed.incident(run.run_id)]

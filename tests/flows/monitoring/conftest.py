@@ -62,7 +62,12 @@ class Nights:
         return done.verdict, outcome
 
     def prepare(self, level: float, **manifest: Any) -> None:
-        """Set what the next night finds."""
+        """Choose what the next night is like.
+
+        Args:
+            level: Faithfulness of the night's responses.
+            manifest: Arguments of `compared.write_run`.
+        """
         self._next = (level, manifest)
 
     def configuration(self) -> RunConfig:
