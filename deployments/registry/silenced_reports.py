@@ -69,7 +69,7 @@ def resume_reports(client: SyncPrefectClient, evaluation: str) -> list[str]:
             pass
         for report in reports:
             client.resume_automation(report.id)
-        _send(client, each, WATCHED)  # the time after which a run is missing begins anew
+        _send(client, each, WATCHED)  # the time after which a run is missing begins again
         resumed.append(each.name)
     return resumed
 

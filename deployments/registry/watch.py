@@ -36,7 +36,7 @@ from flows.alerting.alert import Alert, AlertIncident
 from flows.monitoring.missed_runs import KEY as MISSED
 
 WATCHED = "rag.deployment.watched"
-"""The event that a deployment is watched from now on, or that its runs have been scheduled anew."""
+"""The event that a deployment is watched from now on, or that its runs have been scheduled again."""
 
 UNREPORTED = "error: not reported"
 """Key of the incident that a run failed before it could report."""

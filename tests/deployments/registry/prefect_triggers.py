@@ -50,7 +50,7 @@ class PrefectTriggers:
     async def _act(self, firing: Any) -> None:
         self.told.append((firing.trigger.automation.name.rpartition(": ")[2], self.now))
 
-    def at(self, after: timedelta, state: str, run: UUID | None = None, *, is_first: bool = False) -> None:
+    def send(self, after: timedelta, state: str, run: UUID | None = None, *, is_first: bool = False) -> None:
         """Send an event some time after the start.
 
         Args:

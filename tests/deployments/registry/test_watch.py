@@ -125,7 +125,7 @@ def test_reports_wait_for_a_run_to_start_before_the_next() -> None:
     assert isinstance(missing, EventTrigger)
     assert isinstance(stuck, EventTrigger)
     assert (missing.posture, missing.within) == (Posture.Proactive, timedelta(days=3, minutes=20))
-    assert watched_event(make_watched()).event in missing.after == missing.expect  # each begins anew
+    assert watched_event(make_watched()).event in missing.after == missing.expect  # each begins again
     assert missing.for_each  # or it would fire again in every period
     assert stuck.within == timedelta(minutes=15, seconds=10)
     assert [each.name for each in found.values()] == [f"rag-assay: monitor: {kind}" for kind in found]

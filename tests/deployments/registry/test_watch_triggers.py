@@ -26,7 +26,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
         )
         automations = watch_automations("rag-assay: monitor", deployment, Recipients(webhooks=(UUID(int=1),)))
         server = PrefectTriggers(automations, deployment.id, monkeypatch)
-        server.at(timedelta(0), WATCHED)
+        server.send(timedelta(0), WATCHED)
         return server
 
     return start
@@ -44,10 +44,10 @@ def run(
         last: Its last state, a little later; None for a run that goes on.
     """
     new = uuid4()
-    server.at(due + SOON, "Pending", new, is_first=made is not None and due - made < 5 * MINUTE)
-    server.at(due + 2 * SOON, "Running", new)
+    server.send(due + SOON, "Pending", new, is_first=made is not None and due - made < 5 * MINUTE)
+    server.send(due + 2 * SOON, "Running", new)
     if last is not None:
-        server.at(due + 6 * SOON, last, new)
+        server.send(due + 6 * SOON, last, new)
     return new
 
 
@@ -79,7 +79,7 @@ def test_daily_run_right_after_deploying_or_resuming_is_not_missing(watch: Watch
 def test_changed_schedule_begins_anew(watch: Watch) -> None:
     server = watch(DAY)
     run(server, 17 * HOUR)
-    server.at(28 * HOUR, WATCHED)  # deployed again: the next run is due at 05:00, 30 hours after the last
+    server.send(28 * HOUR, WATCHED)  # deployed again: the next run is due at 05:00, 30 hours after the last
     run(server, 47 * HOUR)
     assert server.run_until(50 * HOUR) == []
 
@@ -93,16 +93,16 @@ def test_schedule_that_is_paused_is_reported_once(watch: Watch) -> None:
 def test_run_that_crashes_after_a_late_start_and_is_not_resumed_is_reported(watch: Watch) -> None:
     server = watch(DAY)
     new = uuid4()
-    server.at(2 * MINUTE, "Late", new)
-    server.at(7 * MINUTE, "Running", new)
-    server.at(9 * MINUTE, "Crashed", new)
+    server.send(2 * MINUTE, "Late", new)
+    server.send(7 * MINUTE, "Running", new)
+    server.send(9 * MINUTE, "Crashed", new)
     assert server.run_until(2 * HOUR) == [("late", 24)]
 
 
 @pytest.mark.parametrize("patience", [1, 15])
 def test_first_run_right_after_deploying_is_reported_though_its_events_come_late(watch: Watch, patience: int) -> None:
     server = watch(DAY, patience * MINUTE)
-    server.at(2 * MINUTE, "Late", uuid4(), is_first=True)
+    server.send(2 * MINUTE, "Late", uuid4(), is_first=True)
     assert server.run_until(6 * HOUR) == [("late", 22)]
 
 
@@ -111,9 +111,9 @@ def test_late_runs_are_one_message_until_a_run_has_started(watch: Watch, patienc
     gap = 2 * HOUR
     server = watch(gap, patience * MINUTE)
     for number in range(3):
-        server.at(number * gap + 2 * MINUTE, "Late", uuid4())
+        server.send(number * gap + 2 * MINUTE, "Late", uuid4())
     run(server, 5 * HOUR)
-    server.at(6 * HOUR + 2 * MINUTE, "Late", uuid4())
+    server.send(6 * HOUR + 2 * MINUTE, "Late", uuid4())
     assert server.run_until(8 * HOUR) == [("late", 2 + patience), ("late", 6 * 60 + 2 + patience)]
 
 
@@ -121,7 +121,7 @@ def test_run_that_is_resumed_after_a_crash_is_not_reported(watch: Watch) -> None
     server = watch(DAY)
     new = run(server, 2 * MINUTE, last="Crashed")
     for after, state in ((3, "Scheduled"), (4, "Pending"), (5, "Running"), (30, "Completed")):
-        server.at(after * MINUTE, state, new)
+        server.send(after * MINUTE, state, new)
     run(server, DAY + 2 * MINUTE)
     assert server.run_until(DAY + HOUR) == []
 
@@ -129,9 +129,9 @@ def test_run_that_is_resumed_after_a_crash_is_not_reported(watch: Watch) -> None
 def test_run_that_hangs_after_it_was_resumed_is_stuck(watch: Watch) -> None:
     server = watch(2 * HOUR)
     new = run(server, 2 * MINUTE, last="Crashed")
-    server.at(4 * MINUTE, "Running", new)
+    server.send(4 * MINUTE, "Running", new)
     for minute in range(120, 300, 5):
-        server.at(minute * MINUTE, "AwaitingConcurrencySlot", uuid4())
+        server.send(minute * MINUTE, "AwaitingConcurrencySlot", uuid4())
     assert server.run_until(5 * HOUR) == [("stuck", 2 * 60 + 4 + 15)]
 
 
@@ -139,8 +139,8 @@ def test_run_that_hangs_after_it_was_resumed_is_stuck(watch: Watch) -> None:
 def test_late_run_that_waits_for_another_or_was_cancelled_is_not_reported(watch: Watch, after: str) -> None:
     server = watch(DAY)
     new = uuid4()
-    server.at(2 * MINUTE, "Late", new)
-    server.at(3 * MINUTE, after, new)
+    server.send(2 * MINUTE, "Late", new)
+    server.send(3 * MINUTE, after, new)
     assert server.run_until(6 * HOUR) == []
 
 

@@ -104,7 +104,7 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
     away = RunConfig.model_validate({"source": good, "deploy": {"index": "elsewhere-*"}})
     apply(away, Place(pool="without-a-worker", suffix="-away"))  # it cannot report events that nobody listens to
     first, again = ground.deploy(config), ground.deploy(config)
-    with paused("rag-assay: index-rebuilt"):  # the server makes no run of these, as if it had lost them
+    with pause_for_a_while("rag-assay: index-rebuilt"):  # the server makes no run of these, as if it had lost them
         for index, version, dataset in (("handbook", "v1.10", newest), ("lost", "v1.0", good)):
             payload = {"index": index, "version": version, "dataset": dataset}
             send_raw(f"rag.index.{index}", payload, datetime.now(UTC))
@@ -174,7 +174,7 @@ def send_as_documented(url: str, dataset: str, occurred: datetime) -> None:
 
 
 @contextmanager
-def paused(automation: str) -> Iterator[None]:
+def pause_for_a_while(automation: str) -> Iterator[None]:
     """Pause an automation of the server."""
     with get_client(sync_client=True) as client:
         (found,) = client.read_automations_by_name(automation)

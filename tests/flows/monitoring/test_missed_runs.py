@@ -157,7 +157,7 @@ class DeployedSchedule(DeployedFlow):
         for state in states:
             self.client.set_flow_run_state(self.runs[number].id, state, force=True)
 
-    def recorded(self, number: int, **content: Any) -> RecordedRun:
+    def make_entry(self, number: int, **content: Any) -> RecordedRun:
         """Return the entry of a run in the history."""
         start = self.due(self.runs[number]) + timedelta(seconds=9)
         fixed: dict[str, Any] = {"run_id": uuid4().hex, "name": "support", "folder": "", "status": "completed"}
@@ -180,11 +180,11 @@ def test_only_runs_that_never_started_are_missed(schedule: DeployedSchedule, mon
     schedule.set_states(4, Running())
     schedule.set_states(6, Running())
     monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
-    finished = schedule.recorded(0, outcome=Outcome(name="support", trigger="schedule"))
+    finished = schedule.make_entry(0, outcome=Outcome(name="support", trigger="schedule"))
     missed = find_missed_runs([finished])
     assert missed is not None
     assert missed.runs == tuple(MissedRun(schedule.due(each), each.id) for each in (schedule.runs[2], schedule.runs[5]))
-    failed = schedule.recorded(5, status="failed", deployment=schedule.name)
+    failed = schedule.make_entry(5, status="failed", deployment=schedule.name)
     missed = find_missed_runs([finished, failed])
     assert missed is not None
     assert [each.flow_run for each in missed.runs] == [schedule.runs[2].id]
