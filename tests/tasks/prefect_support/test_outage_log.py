@@ -39,6 +39,7 @@ def log(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> StringIO:
         monkeypatch.setattr(logging.getLogger(name), "handlers", [handler])
         monkeypatch.setattr(logging.getLogger(name), "propagate", False)
         monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
+    monkeypatch.setattr(logging.getLogger("prefect.flow_runs"), "handlers", [])  # they send to a server
     return written
 
 
