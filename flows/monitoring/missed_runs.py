@@ -242,7 +242,7 @@ def _read_last_start(client: SyncPrefectClient, run: FlowRun, until: datetime) -
         flow_run_filter=FlowRunFilter.model_validate(
             {"tags": {"all_": [SCHEDULED]}, "start_time": {"before_": until, "is_null_": False}}
         ),
-        deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[run.deployment_id])),
+        deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[UUID(str(run.deployment_id))])),
         sort=FlowRunSort.START_TIME_DESC,
         limit=PAGE,
     )

@@ -38,7 +38,7 @@ NOBODY = "no recipient is set in deploy.alerts, so nobody has been told of this 
 
 @dataclass(slots=True, kw_only=True)
 class Teller:
-    """What people are told of a monitored run.
+    """A monitored run and the people to tell of it.
 
     Args:
         config: Configuration of the run, or what is usable of it.
