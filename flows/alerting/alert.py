@@ -84,7 +84,7 @@ class Alert:
         name: Name of the evaluation; empty if only the index is known.
         index: Id of the index; empty if the evaluation is about none.
         version: Version that did not become the baseline, or the time at which the run started.
-        outcome: What the alert is about, which follows from what has changed: an outcome of the gate, "failed" or
+        outcome: Subject of the alert, which follows from what has changed: an outcome of the gate, "failed" or
             "inconclusive"; "worse" for an alarm of the sequential tests; "error" for a run that could not be finished;
             "attention" for anything else that is wrong; "recovered" if all that was wrong is over, "partly recovered"
             if something of it is; "test" for a message that tests the recipients.

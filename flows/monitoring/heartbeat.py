@@ -1,4 +1,4 @@
-"""Call a heartbeat monitor after a good run, so that somebody else notices when these calls stop."""
+"""Call a heartbeat monitor after a good run, which tells people when these calls stop."""
 
 import httpx
 

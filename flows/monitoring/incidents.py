@@ -129,7 +129,7 @@ def alert_incidents(
     Args:
         name: Name of the evaluation.
         incidents: The changes by a run.
-        with_continuing: Whether incidents that earlier alerts were about are repeated.
+        with_continuing: True repeats incidents that earlier alerts were about.
     """
     changes: dict[Any, tuple[OutcomeIncident, ...]] = {
         "opened": incidents.opened,

@@ -18,7 +18,7 @@ from tasks.runs.run_folder import COMPARISON, REPORT
 Verdict: TypeAlias = Literal["accepted", "passed", "recovering", "inconclusive", "failed", "worse", "superseded"]
 
 _SUBJECTS: Mapping[Verdict, Subject] = {"failed": "failed", "inconclusive": "inconclusive", "worse": "worse"}
-"""What a message is about that says what stands, by the verdicts with which something is wrong."""
+"""Subjects of messages about the state after a run, by the verdicts with which something is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Findings:
 
     @property
     def message(self) -> str:
-        """What stands after the run."""
+        """The state after the run, in words."""
         if (subject := _SUBJECTS.get(self.verdict)) is not None:
             return replace(self._about(), outcome=subject).text
         open_kinds = {each.kind for each in (*self.incidents.opened, *self.incidents.continuing)}

@@ -34,7 +34,7 @@ from tasks.runs.run_folder import REPORT
 
 @dataclass(slots=True, kw_only=True)
 class Teller:
-    """What people are told of a monitored run.
+    """A monitored run and the people to tell of it.
 
     Args:
         config: Configuration of the run, or what is usable of it.

@@ -1,4 +1,4 @@
-"""What people are told of a monitored run, whatever it is that fails or dies on the way."""
+"""Messages about a monitored run, whatever it is that fails or dies on the way."""
 
 import json
 import threading
@@ -23,6 +23,7 @@ from flows.monitoring.watched import Watched
 from metric_core.errors import JudgeError
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.outcome import OutcomeIncident, read_outcome
+from tasks.runtime.retry import Backoff
 from tests.flows.deployed_flow import DeployedFlow
 from tests.flows.monitoring.conftest import START, Nights
 
@@ -75,7 +76,7 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
 
 
 @pytest.fixture
-def accepted(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> Nights:
+def moving(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> Nights:
     """Return nights of which each that passes becomes the baseline."""
     monkeypatch.setattr("flows.monitoring.night_checks.find_missed_runs", lambda _runs: None)
     monkeypatch.setattr(chain, "find_alarms", lambda *_: NightAlarms())  # which end after two good nights only
@@ -85,26 +86,24 @@ def accepted(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> Nights:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_run_that_is_killed_and_resumed_tells_once(
-    accepted: Nights, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+def test_run_that_is_killed_and_resumed_tells_once(moving: Nights, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
     owner, name, after = POINTS[point]
     for flow_run, level, outcome in (("bad", 0.2, "failed"), ("good", 0.8, "recovered")):
         if owner is not Baselines or flow_run == "good":
             kill_at(monkeypatch, owner, name, after=after)
             with pytest.raises(Killed):
-                run_night(accepted, flow_run, level)
-        run_night(accepted, flow_run, level)
-        assert [alert["outcome"] for alert in accepted.alerts()] == [outcome], point
-        found = read_outcome(accepted.folders[-1])
+                run_night(moving, flow_run, level)
+        run_night(moving, flow_run, level)
+        assert [alert["outcome"] for alert in moving.alerts()] == [outcome], point
+        found = read_outcome(moving.folders[-1])
         assert found is not None
         changed = found.incidents.opened if flow_run == "bad" else found.incidents.recovered
         assert {incident.kind for incident in changed} >= {"gate"}
         assert found.incidents.continuing == ()
-    assert accepted.history.open_incidents("support") == []
-    current = Baselines(accepted.deploy["baselines"], EVALUATIONS).current("support")
+    assert moving.history.open_incidents("support") == []
+    current = Baselines(moving.deploy["baselines"], EVALUATIONS).current("support")
     assert current is not None
-    assert Path(current.folder) == accepted.folders[-1]
+    assert Path(current.folder) == moving.folders[-1]
 
 
 def test_incident_is_open_from_the_night_that_found_it_even_if_nobody_could_be_told(
@@ -194,7 +193,7 @@ class Monitor:
 
 @pytest.fixture
 def heartbeats(monkeypatch: pytest.MonkeyPatch) -> Iterator[Monitor]:
-    monkeypatch.setattr(heartbeat, "_PAUSE", heartbeat.Backoff(0.0, 0.0))
+    monkeypatch.setattr(heartbeat, "_PAUSE", Backoff(0.0, 0.0))
     found = Monitor()
     thread = threading.Thread(target=found.server.serve_forever)
     thread.start()
