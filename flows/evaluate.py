@@ -153,7 +153,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     evaluation = Evaluation.from_folder(run.folder.path)
     unsent = (*_send_scores(run), *write_metrics_file(run.config, run.manifest["name"], run.subject, run.folder))
     try:
-        page, unrecorded = record_surely(run.config.history, run.folder.path), ()
+        page, unrecorded = record_surely(run.config.history, run.folder.path), tuple[str, ...]()
     except NotRecordedError as error:
         page, unrecorded = (), (str(error),)
     return replace(

@@ -126,6 +126,7 @@ class Nights:
         deploy = {
             "cron": f"{self.at}-59/{self.month.interval} * * * *",
             "late_minutes": 0.25,
+            "heartbeat": f"env:BEAT_{self.name}",
             "baselines": str(self.month.folder / f"baselines-{self.name}"),
             "alerts": {
                 "webhook": f"env:HOOK_{self.name}",
