@@ -152,10 +152,12 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
     unsent = (*_send_scores(run), *write_metrics_file(run.config, run.manifest["name"], run.subject, run.folder))
+    page: tuple[str, ...] = ()
+    unrecorded: tuple[str, ...] = ()
     try:
-        page, unrecorded = record_surely(run.config.history, run.folder.path), tuple[str, ...]()
+        page = record_surely(run.config.history, run.folder.path)
     except NotRecordedError as error:
-        page, unrecorded = (), (str(error),)
+        unrecorded = (str(error),)
     return replace(
         evaluation,
         warnings=(*evaluation.warnings, *unpublished, *unsent, *unrecorded, *page),

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.month.ledger import opened, resolved
+from benchmarks.month.ledger import begins, ends
 from benchmarks.month.month import Nights
 from tests.tasks.judges.openai.fake_server import Fault
 
@@ -20,22 +20,22 @@ def quality(nights: Nights) -> None:
     nights.options["anchor"] = {"source": str(world.write_anchor())}
     start(nights)
     world.wrong = 0.35
-    nights.night("the system is worse", opened(ALARM), fault=True, state="Worse")
+    nights.night("the system is worse", begins(ALARM), fault=True, state="Worse")
     nights.night("it stays worse", fault=True, state="Worse")
     world.wrong = 0.85
-    nights.night("a second drop", opened(rf"{ALARM}.+"), fault=True, state="Worse")
+    nights.night("a second drop", begins(rf"{ALARM}.+"), fault=True, state="Worse")
     world.wrong = 0.05
     nights.night("it is repaired", state="Recovering")
-    nights.night("it stays repaired", resolved(ALARM, rf"{ALARM}.+"), state="Passed")
+    nights.night("it stays repaired", ends(ALARM, rf"{ALARM}.+"), state="Passed")
     nights.server.models = ["judge-70b"]
-    nights.night("the judge has another name", opened("comparison"), fault=True, state="Inconclusive")
+    nights.night("the judge has another name", begins("comparison"), fault=True, state="Inconclusive")
     nights.night("it keeps it", state="Inconclusive")
     nights.server.models = ["judge-8b"]
-    nights.night("the judge has its old name", resolved("comparison"), state="Passed")
+    nights.night("the judge has its old name", ends("comparison"), state="Passed")
     world.strict = 0.5
-    nights.night("another judge behind the old name", opened(r"judge.*"), fault=True)
+    nights.night("another judge behind the old name", begins(r"judge.*"), fault=True)
     world.strict = 0.05
-    nights.night("the judge is the old one again", resolved(r"judge.*"))
+    nights.night("the judge is the old one again", ends(r"judge.*"))
 
 
 def source(nights: Nights) -> None:
@@ -43,31 +43,31 @@ def source(nights: Nights) -> None:
     world = nights.world
     start(nights)
     world.source.unlink()
-    nights.night("the source is missing", opened(ERROR), fault=True, write=False, state="Error")
+    nights.night("the source is missing", begins(ERROR), fault=True, write=False, state="Error")
     nights.night("the source is still missing", fault=True, write=False, state="Error")
     world.source.write_text("", encoding="utf-8")
-    nights.night("the source is empty", opened(ERROR), fault=True, write=False, state="Error")
+    nights.night("the source is empty", begins(ERROR), fault=True, write=False, state="Error")
     world.write(nights.number + 1)
     world.source.write_text(world.source.read_text(encoding="utf-8") + "{broken\n", encoding="utf-8")
-    nights.night("a broken line", opened(ERROR), fault=True, write=False, state="Error")
+    nights.night("a broken line", begins(ERROR), fault=True, write=False, state="Error")
     world.write(nights.number + 1, change=lambda row: {k: v for k, v in row.items() if k != LEFT_OUT})
-    nights.night("a column is missing", opened(ERROR), fault=True, write=False, state="Error")
-    nights.night("the source is whole again", resolved(ERROR), state="Passed")
+    nights.night("a column is missing", begins(ERROR), fault=True, write=False, state="Error")
+    nights.night("the source is whole again", ends(ERROR), state="Passed")
     world.write(nights.number + 1, rows=31)
-    nights.night("31 of 60 rows", opened("source: rows"), fault=True, write=False)
+    nights.night("31 of 60 rows", begins("source: rows"), fault=True, write=False)
     world.write(nights.number + 1, rows=9)
     nights.night("9 of 60 rows", fault=True, write=False)
-    nights.night("all rows again", resolved("source: rows"), state="Passed")
+    nights.night("all rows again", ends("source: rows"), state="Passed")
     world.write(nights.number + 1, change=lambda row: row | ({"reference": None} if row["id"] > "r3" else {}))
-    nights.night("half of the references are null", opened(r"source: nulls.*"), fault=True, write=False)
+    nights.night("half of the references are null", begins(r"source: nulls.*"), fault=True, write=False)
     world.write(nights.number + 1, change=lambda row: {k: v for k, v in row.items() if k != "reference"})
     nights.night(
-        "there are no references", opened(r"source: columns"), resolved(r"source: nulls.*"), fault=True, write=False
+        "there are no references", begins(r"source: columns"), ends(r"source: nulls.*"), fault=True, write=False
     )
-    nights.night("all references again", resolved("source: columns"), state="Passed")
+    nights.night("all references again", ends("source: columns"), state="Passed")
     world.write(nights.number + 1, change=lambda row: row | {"id": f"new-{row['id']}"})
-    nights.night("all rows have other ids", opened("comparison"), fault=True, write=False)
-    nights.night("the ids are back", resolved("comparison"), state="Passed")
+    nights.night("all rows have other ids", begins("comparison"), fault=True, write=False)
+    nights.night("the ids are back", ends("comparison"), state="Passed")
 
 
 def stale(nights: Nights) -> None:
@@ -76,9 +76,9 @@ def stale(nights: Nights) -> None:
     start(nights)
     nights.night("the same responses", fault=True, write=False, state="Passed")
     nights.night("the same responses again", fault=True, write=False)
-    nights.night("the same responses for long", opened("source: unchanged"), fault=True, write=False)
+    nights.night("the same responses for long", begins("source: unchanged"), fault=True, write=False)
     nights.night("still the same responses", fault=True, write=False)
-    nights.night("new responses", resolved("source: unchanged"), state="Passed")
+    nights.night("new responses", ends("source: unchanged"), state="Passed")
 
 
 def judge(nights: Nights) -> None:
@@ -86,29 +86,29 @@ def judge(nights: Nights) -> None:
     world = nights.world
     start(nights)
     nights.server.stop()
-    nights.night("the judge is down", opened(ERROR), fault=True, state="Error")
+    nights.night("the judge is down", begins(ERROR), fault=True, state="Error")
     nights.night("the judge is still down", fault=True, state="Error")
     nights.server.start()
     world.fault = lambda: Fault(status=500)
-    nights.night("the judge replies with status 500", opened(ERROR), fault=True, state="Error")
+    nights.night("the judge replies with status 500", begins(ERROR), fault=True, state="Error")
     world.fault = lambda: None
-    nights.night("the judge works again", resolved(ERROR), state="Passed")
+    nights.night("the judge works again", ends(ERROR), state="Passed")
     nights.server.models = []
-    nights.night("the server has no model", opened(ERROR), fault=True, state="Error")
+    nights.night("the server has no model", begins(ERROR), fault=True, state="Error")
     nights.server.models = ["judge-8b"]
-    nights.night("the model is back", resolved(ERROR), state="Passed")
+    nights.night("the model is back", ends(ERROR), state="Passed")
     world.fault = lambda: {"content": "I would rather not say."}
-    nights.night("the judge answers nonsense", opened(ERROR), fault=True, state="Error")
+    nights.night("the judge answers nonsense", begins(ERROR), fault=True, state="Error")
     world.fault = lambda: None
-    nights.night("the judge answers", resolved(ERROR), state="Passed")
+    nights.night("the judge answers", ends(ERROR), state="Passed")
     world.fault = lambda: Fault(status=401)
-    nights.night("the judge refuses the key", opened(ERROR), fault=True, state="Error")
+    nights.night("the judge refuses the key", begins(ERROR), fault=True, state="Error")
     world.fault = lambda: None
-    nights.night("the key is accepted", resolved(ERROR), state="Passed")
+    nights.night("the key is accepted", ends(ERROR), state="Passed")
     world.fault = lambda: Fault(hang_up=True)
-    nights.night("the judge hangs up", opened(ERROR), fault=True, state="Error")
+    nights.night("the judge hangs up", begins(ERROR), fault=True, state="Error")
     world.fault = lambda: None
-    nights.night("the judge replies", resolved(ERROR), state="Passed")
+    nights.night("the judge replies", ends(ERROR), state="Passed")
 
 
 def gate(nights: Nights) -> None:
@@ -119,26 +119,26 @@ def gate(nights: Nights) -> None:
     nights.options["metrics_file"] = str(nights.month.folder / "metrics" / "gate.prom")
     start(nights)
     world.wrong = 0.9
-    nights.night("a rule is violated", opened(r"gate:failed:.*", ALARM), fault=True, state="Gate failed")
+    nights.night("a rule is violated", begins(r"gate:failed:.*", ALARM), fault=True, state="Gate failed")
     nights.deploy(gate={"absolute": ["faithfulness.mean >= 0.6"]})
     nights.night("the rule is edited, and violated", fault=True, state="Gate failed")
     world.wrong = 0.05
-    nights.night("the rule holds", resolved(r"gate:failed:.*"))
-    nights.night("it still holds", resolved(ALARM), state="Passed")
+    nights.night("the rule holds", ends(r"gate:failed:.*"))
+    nights.night("it still holds", ends(ALARM), state="Passed")
     baseline = _baseline(nights)
     moved = baseline.with_name("moved")
     baseline.rename(moved)
-    nights.night("the run folder of the baseline is gone", opened("comparison"), fault=True)
+    nights.night("the run folder of the baseline is gone", begins("comparison"), fault=True)
     moved.rename(baseline)
-    nights.night("it is back", resolved("comparison"), state="Passed")
+    nights.night("it is back", ends("comparison"), state="Passed")
     history = Path(nights.history)
     shutil.copy(history, history.with_suffix(".kept"))
     for each in history.parent.glob(f"{history.name}-*"):
         each.unlink()
     history.write_bytes(b"not a database" * 1000)
-    nights.night("the history is damaged", opened(r"history"), fault=True)
+    nights.night("the history is damaged", begins(r"history"), fault=True)
     shutil.copy(history.with_suffix(".kept"), history)
-    nights.night("the history is restored", resolved(r"history"), state="Passed")
+    nights.night("the history is restored", ends(r"history"), state="Passed")
     page = Path(nights.config()["history_page"])
     page.unlink(missing_ok=True)
     page.mkdir()
@@ -147,10 +147,10 @@ def gate(nights: Nights) -> None:
     store = nights.month.folder / f"baselines-{nights.name}"
     store.rename(store.with_name("elsewhere"))
     store.write_text("a file", encoding="utf-8")
-    nights.night("the store of baselines is a file", opened(ERROR), fault=True, state="Error")
+    nights.night("the store of baselines is a file", begins(ERROR), fault=True, state="Error")
     store.unlink()
     store.with_name("elsewhere").rename(store)
-    nights.night("the store is back", resolved(ERROR), state="Passed")
+    nights.night("the store is back", ends(ERROR), state="Passed")
 
 
 def calm(nights: Nights) -> None:

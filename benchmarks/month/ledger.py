@@ -24,12 +24,12 @@ class Expected:
     change: str
 
 
-def opened(*keys: str) -> tuple[Expected, ...]:
+def begins(*keys: str) -> tuple[Expected, ...]:
     """Return that incidents must be told as begun."""
     return tuple(Expected(key, "opened") for key in keys)
 
 
-def resolved(*keys: str) -> tuple[Expected, ...]:
+def ends(*keys: str) -> tuple[Expected, ...]:
     """Return that incidents must be told as over."""
     return tuple(Expected(key, "resolved") for key in keys)
 

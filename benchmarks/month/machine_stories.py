@@ -11,7 +11,7 @@ import httpx
 from prefect.client.orchestration import get_client
 
 from benchmarks.month.data_stories import ERROR, start
-from benchmarks.month.ledger import opened, resolved
+from benchmarks.month.ledger import begins, ends
 from benchmarks.month.month import Nights, Worker
 from benchmarks.month.receivers import OK, Fault
 
@@ -28,29 +28,29 @@ def process(nights: Nights, worker: Worker) -> None:
     nights.night("a run is killed, and resumed", fault=True, write=False, state="Passed")
     nights.night()
     worker.stop()
-    nights.note("the worker is away for two nights", opened(MISSED))
+    nights.note("the worker is away for two nights", begins(MISSED))
     nights.wait_for_message(MISSED, "the report about the worker")
     nights.pass_time(1.2)
     nights.skip_ended()
     worker.start()
-    nights.night("the worker is back", resolved(MISSED), state="Passed")
+    nights.night("the worker is back", ends(MISSED), state="Passed")
     nights.skip_ended()
     nights.night(state="Passed")
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name(f"monitor/monitor-{nights.name}")
         schedule = deployment.schedules[0]
         client.update_deployment_schedule(deployment.id, schedule.id, active=False)
-        nights.note("the schedule is paused", opened(MISSED))
+        nights.note("the schedule is paused", begins(MISSED))
         nights.wait_for_message(MISSED, "the report about the schedule")
         client.update_deployment_schedule(deployment.id, schedule.id, active=True)
     nights.skip_ended()
-    nights.night("the schedule goes on", resolved(MISSED), state="Passed")
+    nights.night("the schedule goes on", ends(MISSED), state="Passed")
     nights.server.delay = 1000.0
-    nights.note("a run hangs", opened("stuck"))
+    nights.note("a run hangs", begins("stuck"))
     nights.wait_for_message("stuck", "the report about the run that hangs")
     nights.server.delay = 0.0
     _kill_run(nights)
-    nights.night("the run is killed, and resumed", resolved("stuck"), write=False)
+    nights.night("the run is killed, and resumed", ends("stuck"), write=False)
     nights.skip_ended()
     nights.night()
     for _ in range(3):
@@ -58,8 +58,8 @@ def process(nights: Nights, worker: Worker) -> None:
         nights.world.write(nights.number + 1)
         _kill_run(nights)
     nights.server.delay = 0.0
-    nights.night("a run is killed three times", opened(ERROR), fault=True, write=False)
-    nights.night("a run ends", resolved(ERROR), state="Passed")
+    nights.night("a run is killed three times", begins(ERROR), fault=True, write=False)
+    nights.night("a run ends", ends(ERROR), state="Passed")
 
 
 def by_hand(nights: Nights) -> None:
@@ -79,25 +79,25 @@ def by_hand(nights: Nights) -> None:
     world.write(2)
     call("a quiet night", fault=False)
     world.source.unlink()
-    call("by hand: the source is missing", opened(ERROR), code=3)
+    call("by hand: the source is missing", begins(ERROR), code=3)
     world.source.write_text("", encoding="utf-8")
-    call("by hand: the source is empty", opened(ERROR), code=3)
+    call("by hand: the source is empty", begins(ERROR), code=3)
     world.write(5)
     world.source.write_text(world.source.read_text(encoding="utf-8") + "{broken\n", encoding="utf-8")
-    call("by hand: a broken line", opened(ERROR), code=3)
+    call("by hand: a broken line", begins(ERROR), code=3)
     world.write(6, change=lambda row: {k: v for k, v in row.items() if k != "retrieved_contexts"})
-    call("by hand: a column is missing", opened(ERROR), code=3)
+    call("by hand: a column is missing", begins(ERROR), code=3)
     world.write(7)
-    call("by hand: a metric is misspelt", opened(ERROR), code=2, metrics=["faithfulnes"])
+    call("by hand: a metric is misspelt", begins(ERROR), code=2, metrics=["faithfulnes"])
     call("by hand: a metric is still misspelt", code=2, metrics=["faithfulnes"])
-    call("by hand: an option is misspelt", opened(ERROR), code=2, metrics_fil="a.prom")
-    call("by hand: the gate does not exist", opened(ERROR), code=2, deploy={**nights.config()["deploy"], "gate": "no"})
-    call("by hand: all is well", resolved(ERROR), fault=False)
+    call("by hand: an option is misspelt", begins(ERROR), code=2, metrics_fil="a.prom")
+    call("by hand: the gate does not exist", begins(ERROR), code=2, deploy={**nights.config()["deploy"], "gate": "no"})
+    call("by hand: all is well", ends(ERROR), fault=False)
     nights.server.stop()
     world.write(12)
-    call("by hand: the judge is down", opened(ERROR), code=4)
+    call("by hand: the judge is down", begins(ERROR), code=4)
     nights.server.start()
-    call("by hand: the judge is back", resolved(ERROR), fault=False)
+    call("by hand: the judge is back", ends(ERROR), fault=False)
 
 
 def recipients(nights: Nights) -> None:
@@ -110,38 +110,38 @@ def recipients(nights: Nights) -> None:
     start(nights)
     hooks.faults[name] = Fault(500)
     break_source(nights)
-    nights.night("the webhook is away, and the source missing", opened(ERROR), fault=True, write=False, state="Error")
-    nights.night("the webhook is away, and the source back", resolved(ERROR), fault=True, state="Passed")
+    nights.night("the webhook is away, and the source missing", begins(ERROR), fault=True, write=False, state="Error")
+    nights.night("the webhook is away, and the source back", ends(ERROR), fault=True, state="Passed")
     break_source(nights)
-    nights.night("the webhook is away for a third night", opened(ERROR), fault=True, write=False, state="Error")
+    nights.night("the webhook is away for a third night", begins(ERROR), fault=True, write=False, state="Error")
     del hooks.faults[name]
-    nights.night("the webhook is back", resolved(ERROR), state="Passed")
+    nights.night("the webhook is back", ends(ERROR), state="Passed")
     mailbox.refused = f"{name}@example.com"
     break_source(nights)
-    nights.night("the mailbox is away", opened(ERROR), fault=True, write=False, state="Error")
-    nights.night("it stays away", resolved(ERROR), fault=True, state="Passed")
+    nights.night("the mailbox is away", begins(ERROR), fault=True, write=False, state="Error")
+    nights.night("it stays away", ends(ERROR), fault=True, state="Passed")
     mailbox.refused = ""
     nights.night("the mailbox is back", state="Passed")
     mailbox.refused, hooks.faults[name] = f"{name}@example.com", Fault(503)
     break_source(nights)
-    nights.night("all recipients are away", opened(ERROR), fault=True, write=False, state="Error")
+    nights.night("all recipients are away", begins(ERROR), fault=True, write=False, state="Error")
     mailbox.refused = ""
     del hooks.faults[name]
-    nights.night("all are back", resolved(ERROR), state="Passed")
+    nights.night("all are back", ends(ERROR), state="Passed")
     hooks.faults[name] = Fault(OK, seconds=20)
     break_source(nights)
-    nights.night("the webhook is slow", opened(ERROR), fault=True, write=False, state="Error")
+    nights.night("the webhook is slow", begins(ERROR), fault=True, write=False, state="Error")
     del hooks.faults[name]
-    nights.night("the webhook is fast", resolved(ERROR), state="Passed")
+    nights.night("the webhook is fast", ends(ERROR), state="Passed")
     until = datetime.now(UTC) + timedelta(minutes=2.5 * nights.month.interval)
     nights.assay("alert", "silence", name, "--until", f"{until:%Y-%m-%dT%H:%M:%SZ}", "--history", nights.history)
     break_source(nights)
     nights.night("silenced: the source is missing", fault=True, write=False, state="Error")
     nights.night("silenced: the source is back", state="Passed")
     break_source(nights)
-    nights.night("the silence is over", opened(ERROR), fault=True, write=False, state="Error")
+    nights.night("the silence is over", begins(ERROR), fault=True, write=False, state="Error")
     nights.assay("alert", "acknowledge", name, "--history", nights.history)
-    nights.night("an acknowledged incident ends", resolved(ERROR), state="Passed")
+    nights.night("an acknowledged incident ends", ends(ERROR), state="Passed")
 
 
 def index(nights: Nights) -> None:
@@ -173,23 +173,23 @@ def index(nights: Nights) -> None:
     announce("a good version", fault=False, **at("2"))
     world.wrong = 0.6
     version("3")
-    announce("a worse version", opened(r"gate:failed:.*"), **at("3"))
+    announce("a worse version", begins(r"gate:failed:.*"), **at("3"))
     world.wrong = 0.05
     version("4")
-    announce("a repaired version", resolved(r"gate:failed:.*"), fault=False, **at("4"))
+    announce("a repaired version", ends(r"gate:failed:.*"), fault=False, **at("4"))
     version("5", rows=31)
-    announce("a version without half of the rows", opened(r".*(rows|coverage).*"), **at("5"))
+    announce("a version without half of the rows", begins(r".*(rows|coverage).*"), **at("5"))
     version("6")
-    announce("a whole version", resolved(r".*(rows|coverage).*"), fault=False, **at("6"))
-    announce("a version without data", opened(ERROR), **at("7"))
+    announce("a whole version", ends(r".*(rows|coverage).*"), fault=False, **at("6"))
+    announce("a version without data", begins(ERROR), **at("7"))
     version("8")
-    announce("a version with data", resolved(ERROR), fault=False, **at("8"))
-    announce("data that lie elsewhere", opened(ERROR), **{**at("9"), "dataset": "s3://elsewhere/9.jsonl"})
-    announce("an event without a version", opened(r".*"), index=nights.name, dataset=str(folder / "8.jsonl"))
+    announce("a version with data", ends(ERROR), fault=False, **at("8"))
+    announce("data that lie elsewhere", begins(ERROR), **{**at("9"), "dataset": "s3://elsewhere/9.jsonl"})
+    announce("an event without a version", begins(r".*"), index=nights.name, dataset=str(folder / "8.jsonl"))
     announce("an older version", **at("2"))
     announce("the same version again", **at("8"))
     version("10")
-    announce("a version after all these", resolved(ERROR), fault=False, **at("10"))
+    announce("a version after all these", ends(ERROR), fault=False, **at("10"))
     _deploy_second(nights)
     version("11")
     announce("a version for two deployments", fault=False, **at("11"))

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from benchmarks.month.ledger import Account, Entry, opened, resolved, settle
+from benchmarks.month.ledger import Account, Entry, begins, ends, settle
 from benchmarks.month.receivers import Message
 
 START = datetime(2026, 11, 18, 6, tzinfo=UTC)
-STORY = [("the source is missing", opened("error:.*")), ("it is back", resolved("error:.*"))]
+STORY = [("the source is missing", begins("error:.*")), ("it is back", ends("error:.*"))]
 OPENED, RESOLVED = ("support/error:1", "opened"), ("support/error:1", "resolved")
 
 
