@@ -147,7 +147,7 @@ def recipients(nights: Nights) -> None:
 def index(nights: Nights) -> None:
     """Versions of an index are announced: worse ones, malformed ones, old ones, many at once."""
     world, folder = nights.world, nights.world.folder
-    nights.deploy_options |= {"cron": None, "debounce_seconds": 2, "index": nights.name}
+    nights.deploy_options |= {"cron": None, "debounce_seconds": 2}
     world.write(1)
     nights.deploy()
 
@@ -158,9 +158,9 @@ def index(nights: Nights) -> None:
 
     def announce(what: str, *expected: Any, fault: bool = True, **payload: Any) -> None:
         entry = nights.note(what, *expected, fault=fault)
-        done = _ended_runs()
+        done = _ended_runs(nights)
         _send(nights, payload)
-        ended = nights.wait(lambda: _ended_runs()[len(done) :], f"a run about {what}")
+        ended = nights.wait(lambda: _ended_runs(nights)[len(done) :], f"a run about {what}")
         entry.state, entry.ended = ended[-1], datetime.now(UTC)
         nights.month.say(f"{nights.name}: {what}: {entry.state}")
 
@@ -194,7 +194,7 @@ def index(nights: Nights) -> None:
     version("11")
     announce("a version for two deployments", fault=False, **at("11"))
     nights.pass_time(0.3)
-    nights.month.say(f"{nights.name}: {len(_ended_runs())} runs of events in all")
+    nights.month.say(f"{nights.name}: {len(_ended_runs(nights))} runs of events in all")
 
 
 def _deploy_second(nights: Nights) -> None:
@@ -229,8 +229,8 @@ def _kill_run(nights: Nights) -> None:
     nights.wait(lambda: nights.running() is None, "the end of a killed run")
 
 
-def _ended_runs() -> list[str]:
-    """Return the states of the runs of events that have ended."""
+def _ended_runs(nights: Nights) -> list[str]:
+    """Return the states of the runs of events about an index that have ended."""
     with get_client(sync_client=True) as client:
         runs = client.read_flow_runs(limit=200)
         names = {each.id: each.name for each in client.read_deployments()}
@@ -240,7 +240,7 @@ def _ended_runs() -> list[str]:
         if each.state is not None
         and each.state.is_final()
         and each.deployment_id is not None
-        and names.get(each.deployment_id, "").startswith("index-rebuilt")
+        and names.get(each.deployment_id, "").startswith(f"index-rebuilt-{nights.name}")
     ]
     return [str(each.state and each.state.name) for each in sorted(ended, key=lambda run: run.end_time or _LONG_AGO)]
 

@@ -125,7 +125,8 @@ class Nights:
         """Return the configuration of the evaluation."""
         deploy = {
             "cron": f"{self.at}-59/{self.month.interval} * * * *",
-            "late_minutes": 0.25,
+            "index": self.name,
+            "late_minutes": 0.5,
             "heartbeat": f"env:BEAT_{self.name}",
             "baselines": str(self.month.folder / f"baselines-{self.name}"),
             "alerts": {
