@@ -51,7 +51,7 @@ class AlertIncident:
             for the same problem on a later day.
         kind: Kind of the problem, as `OutcomeIncident.kind`.
         severity: Severity of the problem.
-        change: Change of the incident by the run.
+        change: Change of the incident by the run. One that is replaced ends without a word.
         sentence: The problem in words.
         since: Time at which it was found first.
         cause: The part that has changed, such as the system or the judge; empty if that is not known.
@@ -60,7 +60,7 @@ class AlertIncident:
     key: str
     kind: str
     severity: Severity = "error"
-    change: Literal["opened", "continuing", "resolved"]
+    change: Literal["opened", "continuing", "resolved", "replaced"]
     sentence: str
     since: datetime
     cause: str = ""
@@ -68,7 +68,7 @@ class AlertIncident:
     @property
     def status(self) -> Status:
         """Whether the incident is open after the run."""
-        return "resolved" if self.change == "resolved" else "open"
+        return "resolved" if self.change in ("resolved", "replaced") else "open"
 
     @property
     def content(self) -> dict[str, Any]:
@@ -124,6 +124,12 @@ class Alert:
         """Whether anything is wrong after the run."""
         is_open = any(incident.status == "open" for incident in self.incidents)
         return "open" if is_open or self.outcome != "recovered" else "resolved"
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether people need not be told: incidents are replaced, and no other has changed."""
+        changes = {incident.change for incident in self.incidents} - {"continuing"}
+        return changes == {"replaced"} and self.outcome in ("recovered", "partly recovered")
 
     @property
     def severity(self) -> Severity:

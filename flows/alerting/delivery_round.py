@@ -72,7 +72,7 @@ class DeliveryRound:
         """
         rows = [*self._missed()]
         if self.alert is not None:
-            rows += [(name, self.alert) for name in self._own]
+            rows += [(name, self.alert) for name, each in self._own.items() if each.keeps or not self.alert.is_quiet]
             rows += self._ends(self.alert)
         added = self._write(rows, state)
         self._drop()  # last, because they say what is open

@@ -6,7 +6,7 @@ they have exactly the incidents open that the history has.
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,8 +20,6 @@ DEDUP_KEY_LIMIT = 255
 _ALIAS_LIMIT = 512
 _DESCRIPTION_LIMIT = 15_000
 _DETAIL_LIMIT = 1_000
-_OVER_WHEN_TOLD = "missed"
-"""Kind of the incident that runs were missed: the run that tells of it has taken place."""
 _TEST_LASTS = timedelta(minutes=5)
 _PRIORITIES: Mapping[Severity, str] = {"critical": "P1", "error": "P2", "warning": "P3", "info": "P5"}
 
@@ -64,8 +62,7 @@ def service_events(alert: Alert, *, with_continuing: bool = False) -> Iterator[S
     """Yield the events of an alert, those of incidents that are over last.
 
     The incidents of an evaluation say everything that services need to know of it: an alert about a further version
-    of an index with the same problem has no event. Runs that were missed are over when a run says so: services have
-    heard of them from the Prefect server, and are told of the end only. An alert that knows of no evaluation, such as
+    of an index with the same problem has no event. An alert that knows of no evaluation, such as
     one about an event that nothing listens to, is an incident itself, and has the same key the next time. A test opens
     an incident and ends it.
 
@@ -73,9 +70,7 @@ def service_events(alert: Alert, *, with_continuing: bool = False) -> Iterator[S
         alert: Alert to send.
         with_continuing: If true, an incident that was open before and still is has an event, too.
     """
-    incidents = tuple(
-        replace(each, change="resolved") if each.kind == _OVER_WHEN_TOLD else each for each in alert.incidents
-    )
+    incidents = alert.incidents
     if alert.outcome == "test":
         incidents = (_whole(alert, "opened"), _whole(alert, "resolved"))
     elif not alert.name and not incidents:

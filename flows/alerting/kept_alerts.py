@@ -39,9 +39,12 @@ def keys_of(alert: Alert | None, change: str) -> set[str]:
 
     Args:
         alert: The alert; None has none.
-        change: The change, as `AlertIncident.change`.
+        change: `opened` or `resolved`; incidents that are replaced have ended, too.
     """
-    return set() if alert is None else {each.key for each in alert.incidents if each.change == change}
+    if alert is None:
+        return set()
+    is_end = change == "resolved"
+    return {each.key for each in alert.incidents if each.change == change or (is_end and each.status == change)}
 
 
 def open_alerts(messages: Iterable[Message]) -> dict[str, Alert]:

@@ -70,7 +70,8 @@ class Outbox:
         Returns:
             What the recipients have not accepted; the log of the flow run has it, too.
         """
-        run_logger().error(alert.text)
+        if not alert.is_quiet:
+            run_logger().error(alert.text)
         return self._log(self._work(alert))
 
     def resend(self) -> Sent:
@@ -115,7 +116,7 @@ class Outbox:
         if self._silence([], now) is not None:  # the incidents are not recorded either, so the next run tells them
             delivery.write_to_file(alert)
             return Sent(False)
-        recipients = own_recipients(self._settings)
+        recipients = {name: to for name, to in own_recipients(self._settings).items() if to.keeps or not alert.is_quiet}
         done = {name: Delivery(name, False, delivery.NO_REPLY) for name in recipients}
 
         def send(name: str, recipient: Recipient) -> None:
@@ -124,7 +125,7 @@ class Outbox:
         _emit(alert)
         delivery.run_beside({name: partial(send, name, each) for name, each in recipients.items()}, deadline)
         failed = {name: each.reply for name, each in done.items() if not each.is_sent}
-        if len(failed) == len(recipients):
+        if len(failed) == len(recipients) and not alert.is_quiet:
             delivery.write_to_file(alert)
         sentences = tuple(f"the alert could not be sent to the {name}: {reply}" for name, reply in failed.items())
         return Sent(len(failed) < len(recipients), sentences)

@@ -41,7 +41,6 @@ from tasks.runtime.smtp import SmtpServer, send_mail
 from tasks.runtime.writable import check_file
 
 _SECONDS = 15.0
-_TRIES = 3
 _TEMPORARY = (408, 425, 429)
 """Client errors of HTTP that a later try may not meet."""
 _SHOWN = 300
@@ -71,6 +70,8 @@ class Recipient(Protocol):
     """Its name among the recipients of a configuration, which is that of its option."""
     renews: ClassVar[bool]
     """True if it forgets an open incident that it is not told of again, so that each run must do so."""
+    keeps: ClassVar[bool]
+    """True if it keeps incidents itself, so that it must be told of ends of which people are not."""
 
     def check(self) -> str:
         """Check what can be checked without sending anything, and return a description of the recipient.
@@ -100,6 +101,7 @@ class WebhookRecipient:
     reference: str
     name: ClassVar[str] = "webhook"
     renews: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
 
     def check(self) -> str:
         """Check that the variable of the URL is set."""
@@ -119,6 +121,7 @@ class BlockRecipient:
     block: str
     name: ClassVar[str] = "block"
     renews: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
 
     def check(self) -> str:
         """Return the name of the block, which only its server can check."""
@@ -147,6 +150,7 @@ class EmailRecipient:
     settings: EmailSettings
     name: ClassVar[str] = "email"
     renews: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
 
     def check(self) -> str:
         """Check the URL of the SMTP server, unless it is in a block."""
@@ -176,6 +180,7 @@ class PagerDutyRecipient:
     settings: PagerDutySettings
     name: ClassVar[str] = "pagerduty"
     renews: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True
 
     def check(self) -> str:
         """Check that the variable of the key is set."""
@@ -196,6 +201,7 @@ class OpsgenieRecipient:
     settings: OpsgenieSettings
     name: ClassVar[str] = "opsgenie"
     renews: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True
 
     def check(self) -> str:
         """Check that the variable of the key is set."""
@@ -222,6 +228,7 @@ class AlertmanagerRecipient:
     settings: AlertmanagerSettings
     name: ClassVar[str] = "alertmanager"
     renews: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
 
     def check(self) -> str:
         """Check that the variable of the header is set, if there is one."""
@@ -247,6 +254,7 @@ class FileRecipient:
     path: str | Path
     name: ClassVar[str] = "file"
     renews: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
 
     def check(self) -> str:
         """Check that the file can be written."""
@@ -296,7 +304,7 @@ def default_file() -> FileRecipient:
 
 
 def _client() -> httpx.Client:
-    return httpx.Client(timeout=_SECONDS, transport=httpx.HTTPTransport(retries=_TRIES))
+    return httpx.Client(timeout=_SECONDS)
 
 
 def _post(client: httpx.Client, url: str, content: Any, *, secret: str | None = None) -> str:

@@ -19,6 +19,7 @@ from flows.config.run_config import RunConfig
 from flows.execution.run_subject import RunSubject
 from metric_core.errors import AssayError, RunFolderError
 from tasks.history.catalogue import Catalogue
+from tasks.history.message_log import MessageLog
 from tasks.history.recorded_run import COMPLETED
 from tasks.history.run_entry import evaluation_name
 from tasks.prefect_support.patience import is_unavailable
@@ -34,9 +35,7 @@ _RUNS_READ = 100
 _logger = logging.getLogger(__name__)
 
 
-def write_metrics_file(
-    config: RunConfig, name: str, subject: RunSubject, folder: RunFolder | None, undelivered: int | None = None
-) -> tuple[str, ...]:
+def write_metrics_file(config: RunConfig, name: str, subject: RunSubject, folder: RunFolder | None) -> tuple[str, ...]:
     """Write the metrics file of a run if its configuration names one; readers find the whole file or the earlier one.
 
     The history is read for availability, incidents and the last result, so the run is recorded there before.
@@ -46,7 +45,6 @@ def write_metrics_file(
         name: Name of the evaluation in the history.
         subject: Subject of the run, for labels and placeholders.
         folder: The run folder; None if the run could not be finished.
-        undelivered: Number of messages that no recipient has accepted yet; None if that is not known.
 
     Returns:
         Warnings if the file cannot be written, or the history cannot be read: the results are in the run folder all the
@@ -64,10 +62,9 @@ def write_metrics_file(
         _set_result(gauges, manifest, folder.read_json(SUMMARY), ended)
         succeeded = None if manifest["failures"] else ended
     gauges.set("last_run_timestamp_seconds", "Time at which the latest run ended, with a result or without.", ended)
-    gauges.set("undelivered_messages", "Messages that no recipient has accepted yet.", undelivered)
     warnings = []
     try:
-        _set_history(gauges, Catalogue(config.history), name, succeeded)
+        _set_history(gauges, config.history, name, succeeded)
     except AssayError as error:
         warnings.append(f"the metrics file has no figures of the history. {error}")
     try:
@@ -135,15 +132,16 @@ def _finished(folder: RunFolder) -> float:
     return (folder.path / SUMMARY).stat().st_mtime
 
 
-def _set_history(gauges: "_Gauges", history: Catalogue, name: str, succeeded: float | None) -> None:
+def _set_history(gauges: "_Gauges", address: str | None, name: str, succeeded: float | None) -> None:
     """Set the figures of an evaluation in the history.
 
     Args:
         gauges: Gauges to set.
-        history: The history.
+        address: Address of the history.
         name: Name of the evaluation.
         succeeded: Time at which this run ended with a result; None if it did not.
     """
+    history = Catalogue(address)
     if succeeded is None:
         runs = history.runs(name, last=_RUNS_READ, statuses=(COMPLETED,), metrics=False)
         found = [run.created.timestamp() + (run.cost.seconds or 0) for run in runs if run.has_result]
@@ -151,6 +149,8 @@ def _set_history(gauges: "_Gauges", history: Catalogue, name: str, succeeded: fl
     text = "Time at which the latest run with a result ended."
     gauges.set("last_success_timestamp_seconds", text, succeeded)
     gauges.set("open_incidents", "Incidents that are not over.", len(history.open_incidents(name)))
+    waiting = sum(each.count for each in MessageLog(address).find_undelivered(name))
+    gauges.set("undelivered_messages", "Messages that no recipient has accepted yet.", waiting)
     for each in history.availability(name):
         window = f"{each.days}d"
         for state, count in (("finished", each.finished), ("failed", each.failed), ("missed", each.missed)):

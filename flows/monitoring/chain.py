@@ -20,6 +20,7 @@ from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
+from flows.evaluate import Evaluation
 from flows.execution.artifacts import write_artifact
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.history_record import NotRecordedError, record_in_history, record_surely
@@ -160,7 +161,7 @@ class _Chain:
         if verdict == "passed" and (accepts or obstacle is not None):
             verdict = "accepted" if accepts else "inconclusive"
         seen = Findings(self.config, self.watched, self.folder, before, judged, alarms, incidents, verdict)
-        undelivered = self.teller.tell(incidents, of_gate.replaced, seen.alert(self.teller.flow_run))
+        undelivered = self.teller.tell(incidents, seen.alert(self.teller.flow_run))
         if accepts and not self.store.accept(
             self.watched.baseline(self.folder, "first" if before is None else "passed")
         ):
@@ -182,11 +183,15 @@ class _Chain:
         try:
             write_outcome(self.folder, outcome)
             record_surely(self.config.history, self.folder)
+            lacks = "; ".join(Evaluation.from_folder(self.folder).lacks)
         except (NotRecordedError, RunFolderError) as error:
-            sentence = f"the first run does not become the baseline: {error}"
-            now = datetime.now(UTC)
-            return OutcomeIncident(key=_NOT_RECORDED, kind="record", sentence=sentence, since=now, run_id=run_id)
-        return None
+            lacks = str(error)
+        if not lacks:
+            return None
+        sentence = f"the first run does not become the baseline: {lacks}"
+        return OutcomeIncident(
+            key=_NOT_RECORDED, kind="record", sentence=sentence, since=datetime.now(UTC), run_id=run_id
+        )
 
     def _read_runs(self) -> list[RecordedRun]:
         """Return the monitored runs before this one, oldest first; none if the history cannot be read."""

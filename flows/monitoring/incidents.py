@@ -60,7 +60,7 @@ def change_incidents(
         before: Incidents that were open before the run.
         found: Incidents that the run found.
         is_over: Function that returns whether an open incident that the run did not find is over.
-        replaced: Keys of open incidents that found ones replace.
+        replaced: Keys of open incidents that found ones replace, or that are not looked for any longer.
 
     >>> from datetime import datetime
     >>> start = datetime(2026, 11, 18)
@@ -77,6 +77,7 @@ def change_incidents(
         opened=tuple(incident for key, incident in now.items() if key not in earlier),
         continuing=(*again, *(incident for incident in absent if not is_over(incident))),
         recovered=tuple(incident for incident in absent if is_over(incident)),
+        replaced=tuple(incident for key, incident in earlier.items() if key not in now and key in replaced),
     )
 
 
@@ -93,11 +94,10 @@ def subject_of_alert(incidents: OutcomeIncidents) -> Subject:
     Args:
         incidents: The changes by the run.
     """
-    if not incidents.opened and incidents.recovered:
+    opened = [each for each in incidents.opened if each.kind != MISSED]
+    if not opened:
         return "partly recovered" if incidents.continuing else "recovered"
-    found = {
-        "inconclusive" if _is_undecided(each) else _SUBJECTS.get(each.kind, "attention") for each in incidents.opened
-    }
+    found = {"inconclusive" if _is_undecided(each) else _SUBJECTS.get(each.kind, "attention") for each in opened}
     return next((subject for subject in _ORDER if subject in found), "attention")
 
 
@@ -132,9 +132,10 @@ def alert_incidents(
         with_continuing: True repeats incidents that earlier alerts were about.
     """
     changes: dict[Any, tuple[OutcomeIncident, ...]] = {
-        "opened": incidents.opened,
+        "opened": tuple(each for each in incidents.opened if each.kind != MISSED),
         "continuing": incidents.continuing if with_continuing else (),
-        "resolved": incidents.recovered,
+        "resolved": (*incidents.recovered, *(each for each in incidents.opened if each.kind == MISSED)),
+        "replaced": incidents.replaced,
     }
     return tuple(
         AlertIncident(
@@ -183,20 +184,19 @@ class IncidentBook:
             if each.details.get(_FLOW_RUN) != self.flow_run and (each.closed is None or self._has_closed(each))
         )
 
-    def write(self, incidents: OutcomeIncidents, replaced: Collection[str] = ()) -> None:
+    def write(self, incidents: OutcomeIncidents) -> None:
         """Write the changes of the flow run.
 
         Args:
             incidents: The changes.
-            replaced: Keys of incidents that are over without a word.
         """
 
         def work(log: IncidentLog) -> None:
             for each in (*incidents.continuing, *incidents.opened):
                 if each.kind != MISSED:
                     log.open_incident(self.name, self._finding(each, is_new=each in incidents.opened))
-            for key in (*(each.key for each in incidents.recovered), *replaced):
-                log.close_incident(self.name, key, run_id=self.flow_run)
+            for each in (*incidents.recovered, *incidents.replaced):
+                log.close_incident(self.name, each.key, run_id=self.flow_run)
 
         self._use(work)
 

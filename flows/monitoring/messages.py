@@ -52,7 +52,8 @@ class Findings:
             flow_run: Id of the flow run.
         """
         is_refused = bool(self.watched.index) and self.verdict in _SUBJECTS
-        if not (self.incidents.opened or self.incidents.recovered or is_refused):
+        changed = (self.incidents.opened, self.incidents.recovered, self.incidents.replaced)
+        if not (any(changed) or is_refused):
             return None
         return self._about(flow_run)
 

@@ -59,14 +59,11 @@ class Teller:
         """The incidents of the evaluation."""
         return IncidentBook(self.config.history, self.name, self.flow_run)
 
-    def tell(
-        self, incidents: OutcomeIncidents, replaced: Collection[str] = (), alert: Alert | None = None
-    ) -> tuple[str, ...]:
+    def tell(self, incidents: OutcomeIncidents, alert: Alert | None = None) -> tuple[str, ...]:
         """Send an alert, or else what could not be sent earlier, and write the incidents.
 
         Args:
             incidents: The changes by the run.
-            replaced: Keys of incidents that are over without a word.
             alert: The alert; None if there is no news.
 
         Returns:
@@ -75,7 +72,7 @@ class Teller:
         outbox = Outbox(self.config.deploy.alerts, self.config.history, self.name)
         sent = outbox.resend() if alert is None else outbox.send(alert)
         if self.watched is not None:
-            self.book.write(incidents, replaced)
+            self.book.write(incidents)
         return sent.undelivered
 
     @contextmanager
@@ -100,7 +97,7 @@ class Teller:
         # An AssayError is written for users; other messages may contain secrets, so only their type is sent.
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
         folder = Path(error.folder) if isinstance(error, FailedCellsError) else None
-        incidents, replaced = OutcomeIncidents(), set[str]()
+        incidents = OutcomeIncidents()
         if self.watched is not None:
             key = error_key(error, reason)
             run_id = self.flow_run if folder is None else ""
@@ -110,7 +107,7 @@ class Teller:
             incidents = change_incidents(known, [incident], lambda _open: False, replaced)
         is_news = bool(incidents.opened) or self.watched is None or bool(self.watched.index)
         alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
-        undelivered = self.tell(incidents, replaced, alert if is_news else None)
+        undelivered = self.tell(incidents, alert if is_news else None)
         self._record_failure(reason, undelivered)
         if is_news and not recipients_of(self.config.deploy.alerts):
             error.add_note(NOBODY)

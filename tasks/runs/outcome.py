@@ -137,11 +137,13 @@ class OutcomeIncidents(_Part):
         opened: Incidents that the run found; the message about the run is about these.
         continuing: Incidents that earlier runs found and that are not over.
         recovered: Incidents that are over.
+        replaced: Incidents that others stand for, or that are not looked for any longer: they end without a word.
     """
 
     opened: tuple[OutcomeIncident, ...] = ()
     continuing: tuple[OutcomeIncident, ...] = ()
     recovered: tuple[OutcomeIncident, ...] = ()
+    replaced: tuple[OutcomeIncident, ...] = ()
 
     @property
     def is_open(self) -> bool:

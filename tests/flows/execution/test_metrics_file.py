@@ -14,6 +14,7 @@ from flows.execution.run_subject import RunSubject
 from metric_core.errors import SourceError
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding
+from tasks.history.message_log import MessageLog
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.run_folder import RunFolder
 from tests.tasks.history.run_folders import write_run
@@ -113,6 +114,9 @@ def write_history(config: RunConfig, tmp_path: Path) -> datetime:
     history.record(write_run(tmp_path / "third", 2, failures=["too few scores"], **entries[2]))
     history.add(RecordedRun.without_results("lost", "nightly", days[3], "missed", "no worker", "schedule"))
     history.open_incident("nightly", IncidentFinding("error", "error", "no file"))
+    log = MessageLog(config.history)
+    log.put("nightly", [("webhook", str(number), {}) for number in range(3)], "waiting", days[0])
+    log.note_try(1, 1.0)
     history.open_incident("weekly", IncidentFinding("error", "error", "no file"))
     return days[0]
 
@@ -123,7 +127,7 @@ def test_file_has_the_figures_of_the_history(folder: RunFolder, tmp_path: Path, 
     config = config_of(file)
     first = write_history(config, tmp_path)
     (folder.path / "run.json").write_text(json.dumps({**MANIFEST, "failures": failures}), encoding="utf-8")
-    assert write_metrics_file(config, "nightly", RunSubject(), folder, undelivered=3) == ()
+    assert write_metrics_file(config, "nightly", RunSubject(), folder) == ()
     values = parse(file)
     finished = (folder.path / "summary.json").stat().st_mtime
     assert values["assay_last_run_timestamp_seconds", ""] == finished
