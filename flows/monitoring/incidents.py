@@ -180,7 +180,7 @@ class IncidentBook:
                     "cause": each.details.get(_CAUSE, ""),
                 }
             )
-            for each in found
+            for each in sorted(found, key=lambda each: (each.opened, each.key))
             if each.details.get(_FLOW_RUN) != self.flow_run and (each.closed is None or self._has_closed(each))
         )
 
