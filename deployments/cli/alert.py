@@ -14,7 +14,7 @@ from deployments.cli._support.verb import VerbGroup
 from deployments.cli.doctor import PROBLEM
 from deployments.cli.history import Address, find_history, find_names
 from deployments.cli.run import set_log_levels
-from deployments.local_server import start_server, use_server
+from deployments.local_server import find_address, start_server, use_server
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from flows.config.alert_options import AlertSettings
     from tasks.history.alert_log import AlertLog
     from tasks.history.operator_log import Silence
+
+_NOT_YET = (
+    "the Prefect server goes on to report runs that are late, missing or stuck: only a silence that begins at once can "
+    "stop that"
+)
 
 app = VerbGroup(help="Show, acknowledge and silence open incidents.", no_args_is_help=True)
 
@@ -126,6 +131,10 @@ def silence(
         )
     log.silence(name, Silence(start, end, reason))
     stdout.print(f"no messages about {name} from {_show(start)} to {_show(end)}", markup=False, soft_wrap=True)
+    if start <= now:
+        _change_reports(name, end)
+    else:
+        stderr.print(_NOT_YET, style="yellow", markup=False, soft_wrap=True)
 
 
 @app.command("unsilence")
@@ -134,6 +143,7 @@ def unsilence(name: Name, history: Address = None, config: ConfigFile = None) ->
     log, _ = _open(history, config, name)
     count = log.end_silences(name, datetime.now(UTC))
     stdout.print(f"ended {count} {'silence' if count == 1 else 'silences'} of {name}", markup=False, soft_wrap=True)
+    _change_reports(name, None)
 
 
 @app.command("test")
@@ -162,6 +172,26 @@ def send_test_messages(
             stderr.print(told, style="yellow", markup=False)
     if not all(each.is_sent for each in deliveries):
         raise typer.Exit(PROBLEM)
+
+
+def _change_reports(name: str, end: datetime | None) -> None:
+    """Silence the reports of the Prefect server about an evaluation until a time, or resume them without one."""
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    address = find_address(assay_home())
+    if address is None:
+        return  # without a server, nothing is reported
+    set_log_levels(verbose=False)
+    with use_server(address):
+        from prefect.client.orchestration import get_client  # noqa: PLC0415 Prefect reads its settings at import
+
+        from deployments.registry.silenced_reports import resume_reports, silence_reports  # noqa: PLC0415 as above
+
+        with get_client(sync_client=True) as client:
+            found = resume_reports(client, name) if end is None else silence_reports(client, name, end)
+    if found:
+        done = "resumed" if end is None else "silenced"
+        stdout.print(f"reports of the Prefect server about {', '.join(found)}: {done}", markup=False, soft_wrap=True)
 
 
 def _open(history: str | None, config: Path | None, name: str | None) -> "tuple[AlertLog, list[str]]":

@@ -33,11 +33,12 @@ from deployments.registry.automations import (
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.checks import server_checks
 from deployments.registry.recipients import apply_recipients, remove_recipients
+from deployments.registry.report_events import WATCHED, deployment_event, send_events
 from deployments.registry.schedules import describe_schedule, find_gaps, prefect_schedule
 from deployments.registry.silenced_reports import silence_deployment, silenced_until
 from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment, with_name
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
-from deployments.registry.watch import WatchedDeployment, send_events, watch_automations, watched_event
+from deployments.registry.watch import WatchedDeployment, watch_automations
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError
 from tasks.history.run_entry import evaluation_name
@@ -111,7 +112,7 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
         unwanted = [each for each in automations_of(client, names) if each.name not in wanted]
         stale = {each.id: each for each in (*unwanted, *stale_automations(client))}
         if announced:
-            send_events(client, lambda: [watched_event(each) for each in announced])
+            send_events(client, lambda: [deployment_event(WATCHED, each.id, each.name) for each in announced])
         return [*done, *remove_automations(client, stale.values()), *find_overlaps(client, names)]
 
 

@@ -18,7 +18,7 @@ from prefect.events.actions import ResumeAutomation
 from prefect.events.schemas.automations import Automation, AutomationCore, EventTrigger, Posture
 
 from deployments.registry.automations import PREFIX, apply_automation, automations_of, remove_automations
-from deployments.registry.watch import WATCHED, deployment_event, send_events
+from deployments.registry.report_events import WATCHED, deployment_event, send_events
 from flows.index_events.listeners import deployments_of
 from metric_core.errors import ConfigError
 from tasks.history.run_entry import evaluation_name

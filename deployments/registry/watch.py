@@ -18,31 +18,23 @@ heard of runs that are due within five minutes of deploying or of resuming a sch
 absence: see `_UNHEARD` and `WATCHED`.
 """
 
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol, Self
 from uuid import UUID
 
-from prefect.client.orchestration import SyncPrefectClient
 from prefect.events.actions import ActionTypes, CallWebhook, SendNotification
 from prefect.events.schemas.automations import AutomationCore, CompoundTrigger, EventTrigger, Posture, SequenceTrigger
-from prefect.events.schemas.events import Event
 
+from deployments.registry.report_events import WATCHED
 from deployments.registry.schedules import Gaps
 from deployments.registry.templates import Field, json_template, literal
 from flows.alerting.alert import Alert, AlertIncident
 from flows.monitoring.missed_runs import KEY as MISSED
 
-WATCHED = "rag.deployment.watched"
-"""The event that a deployment is watched from now on, or that its runs have been scheduled again."""
-
 UNREPORTED = "error: not reported"
 """Key of the incident that a run failed before it could report."""
-
-AUTOMATIONS_LOADED_SECONDS = 2.0
-"""Seconds after which the server has surely loaded automations that were just applied."""
 
 _RUN = "prefect.flow-run."
 _STARTED, _CRASHED = f"{_RUN}Running", f"{_RUN}Crashed"
@@ -190,39 +182,6 @@ def _over(deployment: WatchedDeployment, report: Report, trigger: EventTrigger |
     ends = {"stuck": _ENDS, "failed": _REPORTED_ENDS}.get(report.kind)
     expected = (_STARTED,) if ends is None else tuple(f"{_RUN}{end}" for end in ends)
     return SequenceTrigger(triggers=[problem, _seen(deployment, expected)], within=None)
-
-
-def watched_event(deployment: WatchedDeployment) -> Event:
-    """Return the event that the next report about a deployment may be sent."""
-    return deployment_event(WATCHED, deployment.id, deployment.name)
-
-
-def deployment_event(event: str, deployment: UUID, name: str) -> Event:
-    """Return an event about the reports of a deployment.
-
-    Args:
-        event: Name of the event.
-        deployment: Id of the deployment.
-        name: Its name.
-    """
-    related = {"prefect.resource.role": "deployment", "prefect.resource.id": f"prefect.deployment.{deployment}"}
-    resource = {"prefect.resource.id": f"{WATCHED}.{name}"}
-    return Event.model_validate({"event": event, "resource": resource, "related": [related]})
-
-
-def send_events(client: SyncPrefectClient, make_events: Callable[[], list[Event]]) -> None:
-    """Send events about deployments whose automations have just been applied.
-
-    The server loads automations a moment after it has stored them, and an automation does not see earlier events: the
-    events are sent at once and again after that moment. The second changes nothing where the first was seen.
-
-    Args:
-        client: Client of the server.
-        make_events: Function that returns the events, with new ids each time.
-    """
-    for pause in (0.0, AUTOMATIONS_LOADED_SECONDS):
-        time.sleep(pause)
-        client.request("POST", "/events", json=[each.model_dump(mode="json") for each in make_events()])
 
 
 def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigger | SequenceTrigger]]:

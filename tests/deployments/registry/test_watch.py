@@ -13,8 +13,9 @@ from prefect.server.events.schemas.events import ReceivedEvent
 from prefect.server.utilities.user_templates import render_user_template_sync
 
 from deployments.registry.recipients import block_name
+from deployments.registry.report_events import WATCHED
 from deployments.registry.schedules import Gaps, find_gaps
-from deployments.registry.watch import Recipients, WatchedDeployment, watch_automations, watched_event
+from deployments.registry.watch import Recipients, WatchedDeployment, watch_automations
 from tests.flows.alerting.test_alert_schema import alert_errors
 
 RECIPIENTS = Recipients(webhooks=(UUID(int=1),), notifications=(UUID(int=2), UUID(int=3)))
@@ -125,7 +126,7 @@ def test_reports_wait_for_a_run_to_start_before_the_next() -> None:
     assert isinstance(missing, EventTrigger)
     assert isinstance(stuck, EventTrigger)
     assert (missing.posture, missing.within) == (Posture.Proactive, timedelta(days=3, minutes=20))
-    assert watched_event(make_watched()).event in missing.after == missing.expect  # each begins again
+    assert WATCHED in missing.after == missing.expect  # each begins again
     assert missing.for_each  # or it would fire again in every period
     assert stuck.within == timedelta(minutes=15, seconds=10)
     assert [each.name for each in found.values()] == [f"rag-assay: monitor: {kind}" for kind in found]

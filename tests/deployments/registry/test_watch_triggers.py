@@ -6,8 +6,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from deployments.registry.report_events import WATCHED
 from deployments.registry.schedules import Gaps
-from deployments.registry.watch import WATCHED, Recipients, WatchedDeployment, watch_automations
+from deployments.registry.watch import Recipients, WatchedDeployment, watch_automations
 from tests.deployments.registry.prefect_triggers import PrefectTriggers
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

@@ -30,8 +30,8 @@ from deployments.local_server import ServerAddress
 from deployments.registry.apply import Place, apply
 from deployments.registry.automations import UNHEARD, stale_automations
 from deployments.registry.changes import AppliedChanges, Change
+from deployments.registry.report_events import AUTOMATIONS_LOADED_SECONDS
 from deployments.registry.triggers import on_index_rebuilt
-from deployments.registry.watch import AUTOMATIONS_LOADED_SECONDS
 from flows.config.run_config import RunConfig
 from flows.index_events.unhandled import GRACE, find_unhandled, start_unhandled
 from flows.index_rebuilt import index_rebuilt
