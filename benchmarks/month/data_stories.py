@@ -1,4 +1,4 @@
-"""What goes wrong with the system, its data, the judge and the gate, night after night."""
+"""Stories of faults of the system, its data, the judge and the gate, night after night."""
 
 import shutil
 from datetime import timedelta

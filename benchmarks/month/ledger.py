@@ -41,7 +41,7 @@ class Entry:
     Args:
         evaluation: Name of the evaluation.
         what: The fault in words.
-        is_fault: Whether something goes wrong, rather than being repaired.
+        is_fault: True for a fault, false for its end.
         expected: Changes of incidents that people must be told of; none where nothing must be told.
         begun: Time from which they can be told.
         state: Name of the final state of the run; empty without a run.
@@ -61,7 +61,7 @@ class Entry:
 
 @dataclass
 class Account:
-    """What is wrong with the messages about an evaluation.
+    """The faults of the messages about an evaluation.
 
     Args:
         silent: Expected changes that no recipient was told of.
@@ -103,7 +103,7 @@ def settle(entries: Sequence[Entry], messages: Iterable[Message], recipients: Se
             entry.told.append(found[0])
     told = {(key, change) for entry in entries for message in entry.told for key, change in message.changes}
     for message, key, change in remaining:
-        if change == "continuing":
+        if change in ("continuing", "replaced"):
             continue
         words = f"{message.time:%H:%M:%S} {change} {key}: {message.title}"
         (account.doubled if (key, change) in told else account.false).append(words)
@@ -120,11 +120,14 @@ def _tells(told: tuple[Message, str, str], wanted: Expected, entry: Entry) -> bo
 def _compare(by_recipient: dict[str, list[Message]], account: Account) -> None:
     counts = {by: Counter(map(_content, messages)) for by, messages in by_recipient.items()}
     for title, text in sorted({each for count in counts.values() for each in count}):
-        for by, count in counts.items():
-            if count[title, text] > 1:
-                account.doubled.append(f"{by} got {count[title, text]} times: {title}")
-            if not count[title, text]:
-                account.lost.append(f"{by} did not get: {title}")
+        # The first recipient is matched by incidents; the others must have got the same, as often.
+        (_, first), *others = counts.items()
+        for by, count in others:
+            more = count[title, text] - first[title, text]
+            if more > 0:
+                account.doubled.append(f"{by} got {more} more: {title}")
+            if more < 0:
+                account.lost.append(f"{by} did not get {-more} of: {title}")
 
 
 def _content(message: Message) -> tuple[str, str]:

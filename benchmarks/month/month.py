@@ -126,7 +126,7 @@ class Nights:
         deploy = {
             "cron": f"{self.at}-59/{self.month.interval} * * * *",
             "index": self.name,
-            "late_minutes": 0.5,
+            "late_minutes": 1.0,
             "heartbeat": f"env:BEAT_{self.name}",
             "baselines": str(self.month.folder / f"baselines-{self.name}"),
             "alerts": {
@@ -184,10 +184,10 @@ class Nights:
         """Wait for the end of the next run, and note what people must be told of it.
 
         Args:
-            what: What happens on this night; a quiet night without it.
+            what: Events of the night in words; empty for a quiet night.
             expected: Changes that people must be told of.
-            fault: Whether something goes wrong.
-            write: Whether the system writes new responses.
+            fault: True for a fault, false for its end.
+            write: False if the system writes no new responses.
             state: Name of the final state that is expected; any without it.
         """
         self.number += 1

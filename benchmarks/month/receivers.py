@@ -36,7 +36,7 @@ class Message:
 
 @dataclass
 class Fault:
-    """What the receiver does to messages about an evaluation.
+    """The treatment of messages about an evaluation by the receiver.
 
     Args:
         status: Status of the reply.
@@ -111,4 +111,5 @@ def _time_of(header: Any) -> datetime:
 
 def _read_alert(evaluation: str, by: str, content: dict[str, Any]) -> Message:
     changes = tuple((str(each["key"]), str(each["change"])) for each in content.get("incidents") or ())
+    changes = changes or ((f"{evaluation}/{content['outcome']}", "opened"),)
     return Message(evaluation, by, datetime.now(UTC), content["title"], content["text"], changes)

@@ -12,7 +12,7 @@ def write_table(entries: Iterable[Entry], total: Account, minutes: int) -> str:
 
     Args:
         entries: Entries of all stories.
-        total: What is wrong with the messages about all evaluations.
+        total: Faults of the messages about all evaluations.
         minutes: Minutes between two nights.
     """
     entries = list(entries)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.tasks.judges.openai.fake_server import Fault, step
 
-_STATEMENT = re.compile(r"Shop (\d+) opens at (\d+)")
+_STATEMENT = re.compile(r"Shop (\d+) opens at (\d+)(?: on night (\d+) of (\w+))?")
 
 
 @dataclass
@@ -67,14 +67,18 @@ class World:
             return instead
         found = _STATEMENT.findall(str(body["messages"][-1]["content"]))
         if labels := body.get("structured_outputs", {}).get("choice"):
-            hours = {hour for _, hour in found}
+            hours = {hour for _, hour, *_ in found}
             refuses = found and _share(found[0][0], "strict") < self.strict
             label = labels[0] if len(hours) == 1 and not refuses else labels[1]
             return {
                 "content": label,
                 "steps": [step(label, {each: 0.97 if each == label else 0.03 for each in labels})],
             }
-        statements = [f"Shop {shop} opens at {hour}." for shop, hour in dict.fromkeys(found)]
+        statements = [
+            f"Shop {shop} opens at {hour} on night {night} of {name}."
+            for shop, hour, night, name in dict.fromkeys(found)
+            if night
+        ]
         schema = body["response_format"]["json_schema"]["schema"]
         return {"content": json.dumps(dict.fromkeys(schema["properties"], statements))}
 
@@ -83,7 +87,7 @@ class World:
         return {
             "id": f"r{number}",
             "user_input": f"When does the shop with number {number} open?",
-            "response": f"As of night {night}: Shop {number} opens at {hour + is_wrong}.",
+            "response": f"Shop {number} opens at {hour + is_wrong} on night {night} of {self.folder.name}.",
             "retrieved_contexts": [f"Shop {number} opens at {hour}."],
             "reference": f"Shop {number} opens at {hour}.",
         }

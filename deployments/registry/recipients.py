@@ -12,7 +12,7 @@ from prefect.blocks.core import Block
 from prefect.blocks.notifications import CustomWebhookNotificationBlock, SlackWebhook
 from prefect.blocks.webhook import Webhook
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.exceptions import ObjectNotFound
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from prefect.types import SecretDict
 from pydantic import SecretStr
 
@@ -174,7 +174,10 @@ def _save(client: SyncPrefectClient, name: str, block: Block) -> Change:
         if all(found.get(key) == value for key, value in _content(block).items()):
             return Change.UNCHANGED
         change = Change.UPDATED
-    block.save(name, overwrite=True)
+    try:
+        block.save(name, overwrite=True)
+    except PrefectHTTPStatusError:  # another deployment has just made the type of the block
+        block.save(name, overwrite=True)
     return change
 
 

@@ -79,7 +79,7 @@ def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
 
     Args:
         content: The options.
-        origin: Where they are from, for messages.
+        origin: Origin of the options, for messages.
 
     Raises:
         InvalidOptionsError: A value cannot be used.
@@ -88,6 +88,8 @@ def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
         return RunConfig.model_validate(content)
     except ValidationError as error:
         raise InvalidOptionsError(_explain(error, origin), content) from error
+    except ConfigError as error:  # of a file that an option names
+        raise InvalidOptionsError(str(error), content) from error
 
 
 def options_to_tell(content: Mapping[str, Any]) -> RunConfig:

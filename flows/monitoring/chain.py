@@ -131,7 +131,10 @@ class _Chain:
         judged, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.teller.book.read()
         open_keys = [incident.key for incident in known]
-        of_gate = find_gate_incidents(judged, open_keys, run_id)
+        verdict = _decide(judged, alarms)
+        moves = bool(self.watched.index) or self.config.deploy.accept == "passed"
+        follows = before is not None and verdict == "passed" and moves
+        of_gate = find_gate_incidents(judged, open_keys, run_id, is_accepted=follows)
         of_night = find_night_incidents(self.config, self.watched, self.folder, judged, open_keys)
         of_judges = find_judge_incidents(self.folder, run_id)
         found = (*of_night, *of_gate.found, *of_judges, *alarms.incidents(run_id))
@@ -155,9 +158,7 @@ class _Chain:
         if obstacle is not None:
             found = (*found, obstacle)
         incidents = change_incidents(known, found, partial(_is_over, judged, alarms), of_gate.replaced)
-        verdict = _decide(judged, alarms)
-        moves = bool(self.watched.index) or self.config.deploy.accept == "passed"
-        accepts = obstacle is None if before is None else verdict == "passed" and moves
+        accepts = follows or (before is None and obstacle is None)
         if verdict == "passed" and (accepts or obstacle is not None):
             verdict = "accepted" if accepts else "inconclusive"
         seen = Findings(self.config, self.watched, self.folder, before, judged, alarms, incidents, verdict)

@@ -165,16 +165,20 @@ def _judge(gate: GateSettings | None, baseline: Path | None, folder: Path, match
     return Judged(comparison=compared, gate=None if result is None else _name(result.outcome), result=result)
 
 
-def find_gate_incidents(judged: Judged, open_keys: Collection[str], run_id: str) -> GateIncidents:
+def find_gate_incidents(
+    judged: Judged, open_keys: Collection[str], run_id: str, *, is_accepted: bool = False
+) -> GateIncidents:
     """Return the incidents of the checks that did not pass, and of a comparison that was not possible.
 
     A rule that is no longer in the gate, such as one with another threshold, has not recovered: its incident is over
-    without a word.
+    without a word. A rule that has failed and cannot be decided any longer has not recovered either, unless the run
+    becomes the baseline.
 
     Args:
         judged: The run and its checks.
         open_keys: Keys of the incidents that are open.
         run_id: Id of the run.
+        is_accepted: True if the run becomes the baseline.
     """
     found: list[OutcomeIncident] = []
     replaced: set[str] = set()
@@ -185,10 +189,9 @@ def find_gate_incidents(judged: Judged, open_keys: Collection[str], run_id: str)
     for check in judged.told_checks:
         failed, undecided = _incident_keys(check)
         if check.outcome is Outcome.PASSED or (judged.may_be_undecided and check.outcome is Outcome.INCONCLUSIVE):
-            if check.outcome is Outcome.INCONCLUSIVE and failed in open_keys:
+            if check.outcome is Outcome.INCONCLUSIVE and failed in open_keys and not is_accepted:
                 found.append(_incident(failed, "gate", _describe_check(check), now, run_id))
             continue
-        # A rule that failed and can no longer be decided has not recovered.
         is_failed = check.outcome is Outcome.FAILED or failed in open_keys
         found.append(_incident(failed if is_failed else undecided, "gate", _describe_check(check), now, run_id))
         if is_failed and undecided in open_keys:

@@ -6,6 +6,7 @@ There are no rows, rows or values of the baseline are missing, or the answers ha
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from tasks.history.recorded_run import ANSWERS, RecordedRun
 from tasks.runs.outcome import OutcomeIncident, OutcomeKept
@@ -15,7 +16,7 @@ ROWS, COLUMNS, NULLS = "source: rows", "source: columns", "source: nulls: "
 """Keys of the incidents; that of missing values ends with the column."""
 
 HELD = timedelta(days=8)
-"""Time without a loss after which one is over: rows that are missing every Sunday are one incident."""
+"""Time without a loss after which one that has come back is over, such as rows that are missing every Sunday."""
 
 _LEAST_RUNS = 3
 """Runs with the same answers, tonight's included, that can be called unchanged: a weekly run is not, after one week."""
@@ -125,8 +126,9 @@ def find_loss_incidents(
 ) -> list[OutcomeIncident]:
     """Return the incidents that a run lacks rows or values of its baseline, new and open ones.
 
-    An open one is over when no run of the last eight days lacked half as much as may be missing, so that a share that
-    varies around the limit, or a loss that comes back every week, is one incident.
+    An open one is over when a run lacks less than half of what may be missing; if it has come back within two weeks,
+    when no run of eight days lacked as much. So a share that varies around the limit, or a loss that comes back every
+    week, is not told again and again.
 
     Args:
         kept: The part of its baseline that the run has; None if it was not compared with a baseline.
@@ -138,12 +140,15 @@ def find_loss_incidents(
     if kept is None:
         return []
     found = {loss.key: loss.advise(run.folder) for loss in find_losses(kept, least, open_keys)}
-    for each in reversed(earlier):
-        past = None if each.outcome is None or run.created - each.created >= HELD else each.outcome.kept
-        for loss in find_losses(past, least, open_keys):
-            if loss.key in open_keys:
-                last = f"in the run of {each.created:%Y-%m-%d}; over after eight days without such a run"
-                found.setdefault(loss.key, f"{loss.sentence} {last}")
+    recent = [each for each in earlier if run.created - each.created < 2 * HELD]
+    past = [find_losses(each.outcome.kept if each.outcome else None, least, open_keys) for each in recent]
+    for key in {*open_keys} - found.keys():
+        lost = [(each, loss) for each, losses in zip(recent, past, strict=True) for loss in losses if loss.key == key]
+        has_loss = [any(loss.key == key for loss in losses) for losses in past]
+        stretches = sum(now and not before for before, now in pairwise([False, *has_loss]))
+        if stretches > 1 and run.created - (last := lost[-1])[0].created < HELD:
+            when = f"in the run of {last[0].created:%Y-%m-%d}; over after eight days without such a run"
+            found[key] = f"{last[1].sentence} {when}"
     return [
         OutcomeIncident(key=key, kind="source", sentence=sentence, since=run.created, run_id=run.run_id)
         for key, sentence in found.items()

@@ -127,7 +127,8 @@ def test_another_cause_takes_the_place_of_the_first_and_is_told(job: Job) -> Non
     job.source("")
     job.run()
     first, second = job.alerts()
-    assert [len(alert["incidents"]) for alert in (first, second)] == [1, 1]
+    changes = [[each["change"] for each in alert["incidents"]] for alert in (first, second)]
+    assert changes == [["opened"], ["opened", "replaced"]]
     assert first["incidents"][0]["key"] != second["incidents"][0]["key"]
     (incident,) = job.history.open_incidents("support")
     assert f"support/{incident.key}" == second["incidents"][0]["key"]
