@@ -23,9 +23,11 @@ from flows.alerting.recipients import EmailRecipient, FileRecipient, WebhookReci
 from flows.config.alert_options import AlertSettings
 from metric_core.errors import AssayError
 from tasks.runtime.credentials import read_secret
+from tasks.runtime.retry import Backoff, retry
 from tasks.runtime.smtp import SmtpServer
 
 KIND = "block"
+_TRIES, _BACKOFF = 6, Backoff(first=0.2, longest=2.0, jitter=0.5)
 _HELD = ("url", "headers", "json_data", "secrets")
 """Fields of blocks that hold options of users."""
 
@@ -174,11 +176,14 @@ def _save(client: SyncPrefectClient, name: str, block: Block) -> Change:
         if all(found.get(key) == value for key, value in _content(block).items()):
             return Change.UNCHANGED
         change = Change.UPDATED
-    try:
-        block.save(name, overwrite=True)
-    except PrefectHTTPStatusError:  # another deployment has just made the type of the block
-        block.save(name, overwrite=True)
+    retry(lambda: block.save(name, overwrite=True), _pause_after)
     return change
+
+
+def _pause_after(error: Exception, attempt: int) -> float | None:
+    """Return the seconds to wait: a block cannot be saved while another deployment saves one of the same new type."""
+    is_race = isinstance(error, ObjectNotFound | PrefectHTTPStatusError) and attempt < _TRIES
+    return _BACKOFF.seconds(attempt) if is_race else None
 
 
 def _content(block: Block) -> dict[str, Any]:
