@@ -95,6 +95,7 @@ FAULTS: dict[str, tuple[Callable[[Job], None], type[AssayError], str]] = {
     "typo of a metric": (lambda job: job.write(top='metrics = ["faithfulnes"]'), ConfigError, "faithfulnes"),
     "typo of an option": (lambda job: job.write(top='metricz = ["faithfulness"]'), ConfigError, "metricz"),
     "typo in deploy": (lambda job: job.write(deploy="stale_day = 3"), ConfigError, "stale_day"),
+    "no gate file": (lambda job: job.write(deploy='gate = "gone.toml"'), ConfigError, "gone.toml"),
     "typo in alerts": (lambda job: job.write(alerts='webhok = "env:HOOK"'), ConfigError, "webhok"),
 }
 

@@ -52,3 +52,15 @@ def test_incident_of_a_rule_that_is_gone_is_over_without_a_word() -> None:
     assert find_gate_incidents(Judged(), [known], "run").replaced == {known}, "there is no gate any more"
     unlike = judged.with_obstacle("another judge")
     assert find_gate_incidents(unlike, [known, gone], "run").replaced == frozenset(), "not all rules were applied"
+
+
+def test_rule_that_cannot_be_decided_any_longer_is_over_if_the_run_becomes_the_baseline() -> None:
+    few = {f"row {number}": Score.scored(0.8) for number in range(4)}
+    columns = [ScoreColumns(metric="mine", direction=Direction.HIGHER, a=few, b=few)]
+    result = check_gate(Gate(absolute=(AbsoluteRule("mine", Statistic.MEAN, Threshold(0.5)),)), columns)
+    (check,) = result.checks
+    assert check.outcome.value == "inconclusive"
+    key = f"gate:failed:absolute:mine:{check.rule}"
+    judged = Judged(gate="passed", result=result, may_be_undecided=True)
+    assert [each.key for each in find_gate_incidents(judged, [key], "run").found] == [key]
+    assert find_gate_incidents(judged, [key], "run", is_accepted=True).found == ()

@@ -169,6 +169,18 @@ def test_first_run_that_cannot_be_recorded_is_not_the_baseline(nights: Nights) -
     assert "the first run does not become the baseline" in alert["text"]
 
 
+def test_first_run_whose_anchor_has_no_scores_is_not_the_baseline(nights: Nights) -> None:
+    verdict, outcome = nights.run(anchor={"reason": "no space left"})
+    assert (verdict, outcome.accepted, [each.kind for each in outcome.incidents.opened]) == (
+        "inconclusive",
+        False,
+        ["record"],
+    )
+    assert "no space left" in outcome.incidents.opened[0].sentence
+    assert nights.run()[0] == "accepted"
+    assert [alert["outcome"] for alert in nights.alerts()] == ["attention", "recovered"]
+
+
 class Monitor:
     """A heartbeat monitor that replies with the given statuses, and then with 200."""
 
