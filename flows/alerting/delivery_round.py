@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -11,7 +11,7 @@ from flows.alerting import delivery
 from flows.alerting.alert import Alert
 from flows.alerting.delivery import Delivery
 from flows.alerting.kept_alerts import cancel_pairs, choose_incidents, keys_of, open_alerts, read_alert, write_alert
-from flows.alerting.recipients import Recipient, default_file, recipients_of
+from flows.alerting.recipients import EmailRecipient, Recipient, default_file, recipients_of
 from flows.config.alert_options import AlertSettings
 from flows.config.intervals import parse_interval
 from metric_core.errors import AssayError
@@ -34,13 +34,22 @@ _FURTHER = " for escalation"
 
 def own_recipients(settings: AlertSettings) -> dict[str, Recipient]:
     """Return the recipients of all alerts by their names: the default file if none is configured."""
-    return {each.name: each for each in recipients_of(settings) or (default_file(),)}
+    return dict(_named(recipients_of(settings) or (default_file(),)))
 
 
 def further_recipients(settings: AlertSettings) -> dict[str, Recipient]:
     """Return the recipients of what is escalated, by their names."""
     found = () if settings.escalation is None else recipients_of(settings.escalation)
-    return {f"{each.name}{_FURTHER}": each for each in found}
+    return {f"{name}{_FURTHER}": each for name, each in _named(found)}
+
+
+def _named(recipients: Iterable[Recipient]) -> Iterator[tuple[str, Recipient]]:
+    """Yield recipients with their names: each address is one, since a server may refuse some of them."""
+    for recipient in recipients:
+        if isinstance(recipient, EmailRecipient):
+            yield from recipient.addresses()
+        else:
+            yield recipient.name, recipient
 
 
 @dataclass(frozen=True)

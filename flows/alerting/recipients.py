@@ -172,6 +172,11 @@ class EmailRecipient:
         except RuntimeError as error:  # the other recipients have the message
             raise RecipientError(str(error), is_lasting=True) from error
 
+    def addresses(self) -> Iterator[tuple[str, "EmailRecipient"]]:
+        """Yield each address as a recipient with a name of its own: a server may accept some and refuse others."""
+        for address in self.settings.to:
+            yield f"{self.name} to {address}", EmailRecipient(self.settings.model_copy(update={"to": (address,)}))
+
 
 @dataclass(frozen=True, slots=True)
 class PagerDutyRecipient:

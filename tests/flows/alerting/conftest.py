@@ -1,16 +1,16 @@
 """An outbox whose recipients, time and log belong to the test."""
 
-import logging
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
+from unittest.mock import Mock
 
 import pytest
 
-from flows.alerting import delivery, delivery_round, outbox
+from flows.alerting import delivery_round, outbox
 from flows.alerting.alert import Alert, AlertIncident, Subject
 from flows.alerting.outbox import Outbox, Sent
 from flows.alerting.recipients import RecipientError
@@ -33,6 +33,7 @@ class Box:
         before: Called with each alert first.
         after: Called with each alert that was accepted.
         renews: True if it must be told of open incidents again and again.
+        keeps: True if it must be told of ends of which people are not.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Box:
     before: Callable[[Alert], object] = lambda _alert: None
     after: Callable[[Alert], object] = lambda _alert: None
     renews: bool = False
+    keeps: bool = False
     tried: int = 0
     got: list[Alert] = field(default_factory=list)
 
@@ -89,9 +91,8 @@ class Nights:
 
         monkeypatch.setattr(delivery_round, "recipients_of", boxes_of)
         monkeypatch.setattr(outbox, "_now", lambda: self.now)
+        monkeypatch.setattr(outbox, "FlowRunContext", Mock())  # events are emitted inside flow runs only
         monkeypatch.setattr(outbox, "emit_event", lambda *_args, payload, **_more: self.events.append(payload))
-        for module in (outbox, delivery_round, delivery):
-            monkeypatch.setattr(module, "get_run_logger", lambda: logging.getLogger("alerts"))
 
     def run(self, *found: str) -> Sent:
         """Run a night, a day after the one before.

@@ -8,6 +8,8 @@ import pytest
 
 from flows.alerting.alert import Alert, AlertIncident
 from flows.config.alert_options import AlertSettings
+from flows.monitoring.incidents import alert_incidents, subject_of_alert
+from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
 
 START = datetime(2026, 11, 17, 6, tzinfo=UTC)
 FOLDER = Path("/runs/räder #1")
@@ -61,3 +63,15 @@ def test_alert_about_no_index_names_the_evaluation_and_what_is_over() -> None:
 def test_alert_about_an_index_names_its_version() -> None:
     alert = Alert(name="support", index="handbook", version="7", outcome="failed", baseline="6", flow_run="1")
     assert alert.text == ("index handbook, version 7 was not accepted: the gate failed\nThe baseline stays version 6.")
+
+
+def test_missed_runs_are_over_when_a_run_tells_of_them() -> None:
+    missed = OutcomeIncident(key="missed runs", kind="missed", sentence="1 run was missed", since=START)
+    file = OutcomeIncident(key="error:no file", kind="error", sentence="no file", since=START)
+    found = alert_incidents("support", OutcomeIncidents(opened=(missed, file)))
+    assert {each.key: each.change for each in found} == {
+        "support/missed runs": "resolved",
+        "support/error:no file": "opened",
+    }
+    assert subject_of_alert(OutcomeIncidents(opened=(missed,))) == "recovered"
+    assert subject_of_alert(OutcomeIncidents(opened=(missed,), continuing=(file,))) == "partly recovered"

@@ -19,6 +19,7 @@ from flows.config.alert_options import AlertSettings
 from tasks.history.alert_log import AlertLog
 from tests.flows.alerting.conftest import START, Box, Nights
 from tests.json_endpoint import JsonEndpoint
+from tests.smtp_receiver import SmtpReceiver
 
 
 def titles_in_file(folder: Path) -> list[str]:
@@ -52,8 +53,7 @@ def test_a_recipient_that_refused_gets_both_messages_in_order_once_it_works(nigh
 
 
 def test_a_webhook_that_was_down_gets_what_it_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("emit_event", "get_run_logger"):
-        monkeypatch.setattr(outbox, name, Mock())
+    monkeypatch.setattr(outbox, "emit_event", Mock())
     is_down = True
     with JsonEndpoint(lambda _content, _before: (500 if is_down else 204, b"")) as webhook:
         monkeypatch.setenv("HOOK", webhook.url)
@@ -253,3 +253,18 @@ def test_an_alert_about_no_incident_is_delivered_late_too(nights: Nights) -> Non
     nights.now = START + timedelta(hours=1)
     Outbox(nights.settings, nights.history, "support").resend()
     assert len(nights.webhook.got) == 1
+
+
+def test_addresses_of_which_a_server_refuses_one_are_separate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    email = {"server": "env:MAIL", "to": ["team@example.com", "gone@example.com"], "sender": "assay@example.com"}
+    settings = AlertSettings.model_validate({"email": email})
+    with SmtpReceiver(refused="gone@example.com") as mailbox:
+        monkeypatch.setenv("MAIL", mailbox.url)
+        box = Outbox(settings, str(tmp_path / "history.db"), "support")
+        alert = Alert(name="support", outcome="error", notes=("no file",), flow_run="1")
+        (sentence,) = box.send(alert).undelivered
+        assert sentence.startswith("the email to gone@example.com has not accepted")
+        assert box.resend().undelivered != ()
+        mailbox.refused = ""
+        assert box.resend().undelivered == ()
+    assert [mail.recipients for mail in mailbox.received] == [["team@example.com"], ["gone@example.com"]]

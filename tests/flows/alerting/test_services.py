@@ -108,13 +108,6 @@ def test_incident_that_is_told_again_stays_open_for_as_long_as_one_that_is_new(s
     assert datetime.fromisoformat(firing["endsAt"]) >= NOW + timedelta(days=35)
 
 
-def test_missed_runs_are_over_when_a_run_tells_of_them(services: Told) -> None:
-    missed = incident("missed runs", "opened", kind="missed")
-    services.receivers["pagerduty"].open["support/missed runs"] = {}  # by the Prefect server
-    services.tell(missed, incident("a", "opened"))
-    assert services.open() == keys("a")
-
-
 def test_long_names_and_texts_are_accepted_and_end_what_they_opened(services: Told) -> None:
     name = "ü" * 600
     long = incident(f"gate:{name}", "opened", sentence="s" * 40_000)
