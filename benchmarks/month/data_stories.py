@@ -170,5 +170,8 @@ def start(nights: Nights, quiet: int = 1) -> None:
 
 
 def _baseline(nights: Nights) -> Path:
-    folders = sorted((nights.month.folder / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
-    return next(each for each in folders if f'"{nights.name}"' in (each / "run.json").read_text(encoding="utf-8"))
+    """Return the run folder of the first night."""
+    files = [
+        each for each in nights.month.folder.glob("runs/*/run.json") if f'"{nights.name}"' in each.read_text("utf-8")
+    ]
+    return min(files, key=lambda path: path.stat().st_mtime).parent
