@@ -171,6 +171,8 @@ def tell_refused(parameters: dict[str, Any], error: Exception) -> NoReturn:
     explained = explain_refusal(parameters, error)
     fields = payload if isinstance(payload, Mapping) else {}
     Teller(config=usable_config(parameters), payload=fields).tell_error(explained)
+    if explained is error:
+        raise error
     raise explained from error
 
 
