@@ -20,7 +20,6 @@ from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
 from tasks.history.recorded_run import RecordedRun, missed_run_id
-from tasks.prefect_support.deployed_run import is_deployed
 from tasks.prefect_support.paging import PAGE, read_flow_runs
 from tasks.prefect_support.patience import wait_for_server
 from tasks.runs.outcome import OutcomeIncident
@@ -134,8 +133,6 @@ def find_missed_runs(runs: Sequence[RecordedRun]) -> MissedRuns | None:
     Returns:
         The missed runs; None if there are none, if this run was not scheduled, or if no scheduled run came before it.
     """
-    if not is_deployed():
-        return None
     with get_client(sync_client=True) as client:
         run = wait_for_server(lambda: client.read_flow_run(UUID(str(flow_run.id))))
         deployment_id = run.deployment_id

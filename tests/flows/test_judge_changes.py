@@ -144,8 +144,8 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(eval
     assert evaluation.asked_about_anchor() == evaluation.entry["rows"] == count_rows(0.1, len(ANCHOR_WORDS))[0]
     assert FinishedRun(evaluation.folders[-1]).manifest["anchor"]["usage"]["asked"] == 0
     assert [(each.key, each.kind) for each in told.incidents.opened] == [
-        ("alarm:faithfulness", "alarm"),
         ("judge:judge-model", "judge"),
+        ("alarm:faithfulness", "alarm"),
     ]
     assert told.alarms[0].cause == "judge"
     (alert,) = evaluation.alerts()

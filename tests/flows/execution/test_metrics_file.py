@@ -76,7 +76,7 @@ def test_file_has_the_figures_of_the_run(folder: RunFolder, tmp_path: Path) -> N
     finished = (folder.path / "summary.json").stat().st_mtime
     assert values.pop(("assay_run_finished_timestamp_seconds", "")) == finished
     assert values.pop(("assay_last_run_timestamp_seconds", "")) == finished
-    assert values.pop(("assay_open_incidents", "")) == 0
+    assert values.pop(("assay_open_incidents", "")) == values.pop(("assay_undelivered_messages", "")) == 0
     assert {values.pop(("assay_scheduled_runs", f"{state} {days}d")) for state in STATES for days in DAYS} == {0}
     cells = {("assay_cells", f"{metric['metric']} {state}"): COUNTS[state] for metric in METRICS for state in COUNTS}
     assert values == cells | {
@@ -152,7 +152,7 @@ def test_run_that_fails_leaves_no_old_figures(folder: RunFolder, tmp_path: Path)
     assert [values.pop(("assay_scheduled_runs", f"{state} 30d")) for state in STATES] == [1, 2, 1]
     assert {name for name, _ in values} == {
         *("assay_run_failed", "assay_last_success_timestamp_seconds", "assay_open_incidents"),
-        *("assay_scheduled_runs", "assay_availability"),
+        *("assay_scheduled_runs", "assay_availability", "assay_undelivered_messages"),
     }
     assert values["assay_run_failed", ""] == 1
     assert values["assay_last_success_timestamp_seconds", ""] == first.timestamp() + 12.5
