@@ -2,7 +2,7 @@
 
     python -m benchmarks.month --out FOLDER
 
-Eight evaluations run on one real Prefect server with two workers, at an interval of `--minutes`. Each has a story of
+Eleven evaluations run on one real Prefect server with two workers, at an interval of `--minutes`. Each has a story of
 faults: the system gets worse, sources are cut, judges change, runs and workers are killed, recipients are away, events
 are malformed. Alerts are received by a real HTTP server and a real SMTP server on the loopback interface. At the end
 every message is matched with what the stories expected: silent, lost, doubled, false.
@@ -49,6 +49,7 @@ STORIES: dict[str, Callable[[Nights], None]] = {
     "byhand": machine_stories.by_hand,
     "recipients": machine_stories.recipients,
     "index": machine_stories.index,
+    "paused": machine_stories.paused,
 }
 ROWS = {"quality": 200}
 

@@ -30,7 +30,7 @@ from tests.tasks.judges.openai.fake_server import FakeServer
 Found = TypeVar("Found")
 
 POOL = "nights"
-_TIMEOUT_SECONDS = 900.0
+_TIMEOUT_SECONDS = 2400.0
 
 
 @dataclass
