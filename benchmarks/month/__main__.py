@@ -49,7 +49,7 @@ STORIES: dict[str, Callable[[Nights], None]] = {
     "byhand": machine_stories.by_hand,
     "recipients": machine_stories.recipients,
     "index": machine_stories.index,
-    "paused": machine_stories.paused,
+    "paused": machine_stories.pause,
 }
 ROWS = {"quality": 200}
 
@@ -97,11 +97,11 @@ def _play(month: Month, names: list[str], stack: ExitStack) -> None:
         nights = Nights(month, name, world, server, pool, place % month.interval)
         story = STORIES.get(name)
         if name == "process":
-            threads.append(_thread(name, lambda nights=nights: machine_stories.process(nights, workers[OWN_POOL])))
+            threads.append(_thread(nights, lambda nights: machine_stories.process(nights, workers[OWN_POOL])))
         elif story is None:
-            calm = _thread(name, lambda nights=nights: data_stories.calm(nights))
+            calm = _thread(nights, data_stories.calm)
         else:
-            threads.append(_thread(name, lambda nights=nights, story=story: story(nights)))
+            threads.append(_thread(nights, story))
     for thread in threads:
         thread.join()
     month.is_over.set()
@@ -109,15 +109,16 @@ def _play(month: Month, names: list[str], stack: ExitStack) -> None:
         calm.join()
 
 
-def _thread(name: str, play: Callable[[], Any]) -> Thread:
+def _thread(nights: Nights, play: Callable[[Nights], None]) -> Thread:
     def work() -> None:
         try:
-            play()
+            play(nights)
+            nights.stop()
         except Exception:  # noqa: BLE001 the other stories go on; the table shows what this one lacks
-            print(f"the story {name} broke off", flush=True)
+            print(f"the story {nights.name} broke off", flush=True)
             traceback.print_exc()
 
-    thread = Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
+    thread = Thread(target=copy_context().run, args=(work,), name=nights.name, daemon=True)
     thread.start()
     return thread
 

@@ -52,7 +52,7 @@ def process(nights: Nights, worker: Worker) -> None:
     nights.night(state="Passed")
 
 
-def paused(nights: Nights) -> None:
+def pause(nights: Nights) -> None:
     """Play a story: a person pauses the schedule, and forgets to resume it."""
     start(nights)
     with get_client(sync_client=True) as client:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import DeploymentFilter
 from prefect.client.schemas.objects import FlowRun
+from prefect.exceptions import ObjectNotFound
 
 from benchmarks.month.ledger import Entry, Expected
 from benchmarks.month.receivers import Hooks, Message
@@ -202,6 +203,11 @@ class Nights:
         if state and entry.state != state:
             self.month.say(f"{self.name} {self.number}: UNEXPECTED STATE {entry.state}, expected {state}")
         return run
+
+    def stop(self) -> None:
+        """Pause the deployment, if there is one: the story is over."""
+        with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+            client.pause_deployment(client.read_deployment_by_name(f"monitor/monitor-{self.name}").id)
 
     def note(self, what: str, *expected: tuple[Expected, ...], fault: bool = True) -> Entry:
         """Note what people must be told of, from now on."""

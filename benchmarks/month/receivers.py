@@ -54,7 +54,6 @@ class Hooks(LoopbackServer):
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self.refused: dict[str, int] = defaultdict(int)
         self.beats: dict[str, list[datetime]] = defaultdict(list)
         self.faults: dict[str, Fault] = {}
         hooks = self
@@ -82,12 +81,10 @@ class Hooks(LoopbackServer):
             return
         fault = self.faults.get(evaluation, Fault()) if kind == "alerts" else Fault()
         time.sleep(fault.seconds)
+        handler.send(fault.status)  # fails if the client waits no longer: it is not accepted then
         if fault.status == OK:
             by = "HTTP" if kind == "alerts" else "escalation"
             self.messages.append(_read_alert(evaluation, by, json.loads(body)))
-        else:
-            self.refused[evaluation] += 1
-        handler.send(fault.status)
 
 
 def read_mails(mailbox: SmtpReceiver) -> list[Message]:

@@ -111,7 +111,7 @@ def silence(
     begins: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="TIME", help="Beginning, a time as for --until. Default: now.", show_default=False
+            "--begin", metavar="TIME", help="Beginning, a time as for --until. Default: now.", show_default=False
         ),
     ] = None,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason, for those who ask.")] = "",
@@ -123,7 +123,7 @@ def silence(
 
     log, _ = _open(history, config, name)
     now = datetime.now(UTC)
-    start = now if begins is None else _parse_time("--from", begins, now)
+    start = now if begins is None else _parse_time("--begin", begins, now)
     end = _parse_time("--until", until, start)
     if end <= max(start, now):
         raise ConfigError(

@@ -76,7 +76,7 @@ def test_an_evaluation_is_silenced_for_a_while(assay: Assay, log: AlertLog) -> N
     (found,) = log.silences("nightly", datetime.now(UTC))
     assert (found.ends - found.begins, found.reason) == (timedelta(hours=4), "new index")
     assert ": new index" in assay("alert", "list").out
-    period = ("--from", "2999-01-01T00:00+01:00", "--until", "2999-01-02")
+    period = ("--begin", "2999-01-01T00:00+01:00", "--until", "2999-01-02")
     assert assay("alert", "silence", "nightly", *period).out == (
         "no messages about nightly from 2998-12-31 23:00 to 2999-01-02 00:00\n"
     )
@@ -89,7 +89,7 @@ def test_an_evaluation_is_silenced_for_a_while(assay: Assay, log: AlertLog) -> N
     [
         (("--until", "2020-01-01"), "before it begins or in the past: set a later --until"),
         (("--until", "tomorrow"), "--until must be a time such as 2026-11-22T06:00, or a length such as 4h"),
-        (("--until", "4h", "--from", "noon"), "--from must be a time"),
+        (("--until", "4h", "--begin", "noon"), "--begin must be a time"),
     ],
 )
 def test_a_silence_needs_a_time_in_the_future(

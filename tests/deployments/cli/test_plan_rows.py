@@ -33,11 +33,8 @@ def test_rows_are_found_from_one_run_and_from_two(assay: Assay, run: str, tmp_pa
 
 @pytest.mark.parametrize("rows", [1, 19])
 @pytest.mark.parametrize("pair", [False, True])
-def test_few_rows_are_not_projected_from(
-    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, pair: bool
-) -> None:
-    monkeypatch.setattr(compared, "ROWS", rows)
-    runs = [str(compared.write_run(tmp_path / name, 0.8)) for name in ("run", "other")[: 1 + pair]]
+def test_few_rows_are_not_projected_from(assay: Assay, tmp_path: Path, rows: int, pair: bool) -> None:
+    runs = [str(compared.write_run(tmp_path / name, 0.8, rows=rows)) for name in ("run", "other")[: 1 + pair]]
     done = assay("plan", "--detect", "0.05", *(part for run in runs for part in ("--from", run)))
     assert done.code == 2
     assert f"has {rows} scored row{'s' * (rows > 1)}, wanted at least 20 rows to tell how much rows vary" in " ".join(
@@ -51,9 +48,10 @@ def test_few_groups_are_not_projected_from(assay: Assay, run: str) -> None:
     assert "has 40 scored rows of 10 groups, wanted at least 20 groups" in " ".join(done.err.split())
 
 
-def test_twenty_rows_are_enough(assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compared, "ROWS", 20)
-    done = assay("plan", "--detect", "0.05", "--from", str(compared.write_run(tmp_path / "run", 0.8)), "--json")
+def test_twenty_rows_are_enough(assay: Assay, tmp_path: Path) -> None:
+    done = assay(
+        "plan", "--detect", "0.05", "--from", str(compared.write_run(tmp_path / "run", 0.8, rows=20)), "--json"
+    )
     assert all(metric["needed"]["to_see"] > 2 for metric in json.loads(done.out)["metrics"])
 
 
