@@ -20,7 +20,9 @@ MISSED = "missed runs"
 
 def process(nights: Nights, worker: Worker) -> None:
     """Play a story: a run hangs, runs are killed once and three times, the worker goes away."""
-    start(nights, quiet=3)  # the server's reports about runs that are due within five minutes of deploying come late
+    judge = nights.config()["judge"]
+    nights.options["judge"] = {**judge, "server": {**judge["server"], "timeout": 900, "unavailable_timeout": 900}}
+    start(nights, quiet=4)  # the server's reports about runs that are due within five minutes of deploying come late
     nights.server.delay = 1000.0
     nights.note("a run hangs", begins("stuck"))
     nights.wait_for_message("stuck", "the report about the run that hangs")
@@ -96,6 +98,10 @@ def by_hand(nights: Nights) -> None:
     call("by hand: a metric is still misspelt", code=2, metrics=["faithfulnes"])
     call("by hand: an option is misspelt", begins(ERROR), code=2, metrics_fil="a.prom")
     call("by hand: the gate does not exist", begins(ERROR), code=2, deploy={**nights.config()["deploy"], "gate": "no"})
+    call("by hand: the cache is a folder", begins(ERROR), code=2, cache=str(world.folder))
+    call(
+        "by hand: the judge has no address", begins(ERROR), code=2, judge={"backend": "server", "server": {"urls": []}}
+    )
     call("by hand: all is well", ends(ERROR), fault=False)
     nights.server.stop()
     world.write(12)
