@@ -49,7 +49,7 @@ from tasks.runs.outcome import Outcome, OutcomeBaseline, OutcomeIncident, Outcom
 from tasks.runs.run_folder import COMPARISON, RunFolder
 from tasks.runtime.atomic_files import write_output
 
-_NOT_RECORDED = "not recorded"
+_NOT_RECORDED, _HISTORY = "not recorded", "history"
 """Key of the incident that the first run could not be recorded in the history."""
 
 _RUNS_READ = 366 * 24
@@ -127,7 +127,8 @@ class _Chain:
         Args:
             before: Baseline of the run; None if it has none.
         """
-        runs, run_id = self._read_runs(), FinishedRun(self.folder).run_id
+        run_id = FinishedRun(self.folder).run_id
+        runs, damage = self._read_runs()
         judged, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.teller.book.read()
         open_keys = [incident.key for incident in known]
@@ -157,6 +158,10 @@ class _Chain:
         obstacle = self._record_first(outcome, run_id) if before is None else None
         if obstacle is not None:
             found = (*found, obstacle)
+        elif damage is not None:
+            sentence = f"alarms, open incidents and missed runs are not known: {damage}"
+            now = datetime.now(UTC)
+            found += (OutcomeIncident(key=_HISTORY, kind="record", sentence=sentence, since=now, run_id=run_id),)
         incidents = change_incidents(known, found, partial(_is_over, judged, alarms), of_gate.replaced)
         accepts = follows or (before is None and obstacle is None)
         if verdict == "passed" and (accepts or obstacle is not None):
@@ -195,15 +200,15 @@ class _Chain:
             key=_NOT_RECORDED, kind="record", sentence=sentence, since=datetime.now(UTC), run_id=run_id
         )
 
-    def _read_runs(self) -> list[RecordedRun]:
-        """Return the monitored runs before this one, oldest first; none if the history cannot be read."""
+    def _read_runs(self) -> tuple[list[RecordedRun], str | None]:
+        """Return the monitored runs before this one, oldest first, and why the history cannot be read, if so."""
         own = FinishedRun(self.folder).run_id
         try:
             recorded = Catalogue(self.config.history).runs(self.watched.name, last=_RUNS_READ, statuses=(COMPLETED,))
         except AssayError as error:
             run_logger().warning("alarms need the nights before, which are not known: %s", error)
-            return []
-        return [run for run in recorded if run.run_id != own and run.outcome is not None]
+            return [], str(error)
+        return [run for run in recorded if run.run_id != own and run.outcome is not None], None
 
     def _find_alarms(self, before: Baseline | None, runs: Sequence[RecordedRun]) -> NightAlarms:
         """Look for metrics that have become worse than the baseline; versions of an index are gated one by one."""

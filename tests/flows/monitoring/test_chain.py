@@ -211,6 +211,9 @@ def test_history_that_cannot_be_used_costs_no_alert(nights: Nights, monkeypatch:
     monkeypatch.setattr(nights, "configuration", lambda: broken)
     assert [nights.run(0.2)[0], nights.run(0.2)[0]] == ["failed", "failed"]
     assert [alert["outcome"] for alert in nights.alerts()] == ["failed", "failed"]
+    nights.run()
+    (alert,) = nights.alerts()
+    assert (alert["outcome"], [each["key"] for each in alert["incidents"]]) == ("attention", ["support/history"])
 
 
 def test_run_that_is_not_like_for_like_says_so_and_can_be_accepted(nights: Nights) -> None:
