@@ -30,7 +30,7 @@ def process(nights: Nights, worker: Worker) -> None:
     _kill_run(nights)
     nights.night("the run is killed, and resumed", write=False)
     nights.skip_ended()
-    nights.night(state="Passed")
+    nights.night("the next run tells of those that waited", ends(MISSED), state="Passed")
     nights.server.delay = 1.0
     nights.world.write(nights.number + 1)
     _kill_run(nights)
@@ -65,7 +65,7 @@ def pause(nights: Nights) -> None:
         nights.wait_for_message(MISSED, "the report about the schedule")
         client.update_deployment_schedule(deployment.id, schedule.id, active=True)
     nights.skip_ended()
-    nights.night("the schedule goes on", state="Passed")
+    nights.night("the schedule goes on", ends(MISSED), state="Passed")
 
 
 def by_hand(nights: Nights) -> None:
