@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,15 +15,18 @@ import prefect.types._datetime
 import pytest
 from prefect.events.schemas.automations import AutomationCore
 from prefect.server.database import provide_database_interface
+from prefect.server.database.configurations import AioSqliteConfiguration
+from prefect.server.database.dependencies import temporary_database_config
 from prefect.server.events import triggers
 from prefect.server.events.models import automations
 from prefect.server.events.ordering import PRECEDING_EVENT_LOOKBACK, EventArrivedEarly, memory
 from prefect.server.events.schemas.automations import Automation
 from prefect.server.events.schemas.events import ReceivedEvent
-from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, temporary_settings
 
 START = datetime(2026, 11, 16, 5, 58, tzinfo=UTC)
 STEP = timedelta(seconds=10)
+_FOLDER = TemporaryDirectory(prefix="triggers-")
+"""Folder of the database of this process, which is migrated once."""
 
 
 class PrefectTriggers:
@@ -89,9 +93,11 @@ class PrefectTriggers:
 
     async def _run(self, until: datetime) -> None:
         memory.CausalOrdering.clear_all_scopes()
-        database = provide_database_interface()
-        with temporary_settings({PREFECT_API_DATABASE_CONNECTION_URL: "sqlite+aiosqlite:///:memory:"}):
-            await database.create_db()
+        # Not the database of a setting: Prefect keeps the first one that a process uses, which may be a file of others.
+        with temporary_database_config(
+            AioSqliteConfiguration(connection_url=f"sqlite+aiosqlite:///{_FOLDER.name}/own")
+        ):
+            await provide_database_interface().create_db()
             await triggers.reset()
             triggers.automation_state_snapshot = None
             await self._replace_automations()
