@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.config.run_config import RunConfig, tables_root
-from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor
+from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, missing_scores
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.deployed_parameters import as_deployed
@@ -73,7 +73,7 @@ class Evaluation:
             bad_rows=manifest["bad_row_count"],
             warnings=tuple(manifest["warnings"]),
             failures=tuple(manifest.get("failures", ())),
-            lacks=anchor_warnings(anchor) if "reason" in anchor else (),
+            lacks=missing_scores(anchor),
         )
 
     def refuse_failures(self) -> "Evaluation":

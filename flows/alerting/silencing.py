@@ -1,12 +1,12 @@
 """Find out whether messages about an evaluation are silenced."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from flows.config.alert_options import MaintenanceWindow
 from metric_core.errors import ConfigError
 from tasks.history.operator_log import Silence
+from tasks.prefect_support.cron_dates import cron_dates
 
 
 def standing_silence(
@@ -28,16 +28,12 @@ def standing_silence(
 
 
 def _maintenance(window: MaintenanceWindow, now: datetime) -> Silence | None:
-    from prefect.server.schemas.schedules import CronSchedule  # noqa: PLC0415 takes a while, and is needed only here
-
     length = timedelta(hours=window.hours)
     try:
-        schedule = CronSchedule(cron=window.cron, timezone=window.timezone)
+        begun = cron_dates(window.cron, window.timezone, 1, now - length + timedelta(seconds=1), now)
     except ValueError as error:
         raise ConfigError(
             f"deploy.alerts.maintenance needs a cron expression and a time zone, got {window.cron!r} in "
             f"{window.timezone!r}"
         ) from error
-    first = now - length + timedelta(seconds=1)
-    begun = asyncio.run(schedule.get_dates(1, start=first, end=now))
     return Silence(begun[0], begun[0] + length, "maintenance") if begun else None

@@ -50,14 +50,25 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
         }
 
 
+def missing_scores(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a sentence if the anchor of a run has no scores.
+
+    Args:
+        entry: Entry of the anchor in run.json; empty without an anchor.
+    """
+    if "reason" not in entry:
+        return ()
+    return (f"the anchor has no scores, so a change of the judge will not show: {entry['reason']}",)
+
+
 def anchor_warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the warnings of a run about its anchor.
 
     Args:
         entry: Entry of the anchor in run.json.
     """
-    if "reason" in entry:
-        return (f"the anchor has no scores, so a change of the judge will not show: {entry['reason']}",)
+    if missing := missing_scores(entry):
+        return missing
     unlabelled = {key: found["reason"] for key, found in entry["agreement"].items() if "reason" in found}
     found = [
         f"the judge is not compared with the labels of {key} in the anchor: {reason}"

@@ -20,7 +20,7 @@ from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
-from flows.execution.anchor_evaluation import anchor_warnings
+from flows.execution.anchor_evaluation import missing_scores
 from flows.execution.artifacts import write_artifact
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.history_record import NotRecordedError, record_in_history, record_surely
@@ -189,8 +189,7 @@ class _Chain:
         try:
             write_outcome(self.folder, outcome)
             record_surely(self.config.history, self.folder)
-            anchor = FinishedRun(self.folder).manifest.get("anchor") or {}
-            lacks = "; ".join(anchor_warnings(anchor)) if "reason" in anchor else ""
+            lacks = "; ".join(missing_scores(FinishedRun(self.folder).manifest.get("anchor") or {}))
         except (NotRecordedError, RunFolderError) as error:
             lacks = str(error)
         if not lacks:

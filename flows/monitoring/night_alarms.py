@@ -1,6 +1,5 @@
 """Raise the sequential alarms of a night: metrics that have become worse since the accepted baseline."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from tasks.comparison.score_causes import CauseFinder
 from tasks.history.recorded_run import RecordedRun
 from tasks.monitoring import standing_alarms
 from tasks.monitoring.alarm_entries import outcome_alarm, write_alarm_state
+from tasks.prefect_support.cron_dates import cron_dates
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident
 
@@ -176,7 +176,4 @@ def _rows_of(alarm: Alarm, pair: RunPair) -> frozenset[str] | None:
 
 
 def _count_dates(deploy: DeploySettings, start: datetime, end: datetime) -> int:
-    from prefect.server.schemas.schedules import CronSchedule  # noqa: PLC0415 takes a while, and is needed only here
-
-    schedule = CronSchedule(cron=str(deploy.cron), timezone=deploy.timezone)
-    return len(asyncio.run(schedule.get_dates(_MOST_DATES, start=start, end=end - _MOMENT)))
+    return len(cron_dates(str(deploy.cron), deploy.timezone, _MOST_DATES, start, end - _MOMENT))
