@@ -1,8 +1,9 @@
 """Write answers to the cache while others are still being computed, and send the heartbeats of their owners.
 
 All computations of a process share one background thread: a few large transactions cost less than many small ones, and
-do not wait for each other. The thread writes every twentieth of a second: a process that is killed loses no more than
-that. In between it sleeps: waking it for every answer would take the interpreter's lock from the others.
+do not wait for each other. The thread writes every twentieth of a second, and sooner if many answers wait. In between
+it sleeps: waking it for every answer would take the interpreter's lock from the others. Whoever puts answers faster
+than they are written waits, so that a process that is killed loses few, however fast its judge is.
 """
 
 import logging
@@ -16,8 +17,12 @@ from typing import NamedTuple, TypeAlias
 FLUSH_SECONDS = 0.05
 """Seconds for which an answer waits to be written together with others."""
 
-BATCH = 512
-"""Number of answers that are written without waiting for more."""
+MAX_UNWRITTEN = 64
+"""Number of answers that are written without waiting for more, and that a process loses at most when it is killed,
+besides those that it still waits for."""
+
+LONGEST_WAIT_SECONDS = 1.0
+"""Seconds after which answers are queued although MAX_UNWRITTEN wait: a database that hangs holds up no judge."""
 
 HEARTBEAT_SECONDS = 2.5
 
@@ -51,15 +56,30 @@ class _Waiting:
 
     def __init__(self) -> None:
         self._items: deque[QueuedValue | Event] = deque()
+        self._taken = 0
+        self._hangs = False
         self._wake = Event()
+        self._written = Event()
 
     def __bool__(self) -> bool:
         return bool(self._items)
 
     def put(self, value: QueuedValue) -> None:
+        """Queue a value; first wait while too many values are not written, unless writing hangs."""
+        if len(self._items) + self._taken >= MAX_UNWRITTEN and not self._hangs:
+            self._wait_until_written()
         self._items.append(value)
-        if len(self._items) == BATCH:
+        if len(self._items) == MAX_UNWRITTEN:
             self._wake.set()
+
+    def _wait_until_written(self) -> None:
+        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+        while (left := deadline - time.monotonic()) > 0:
+            self._written.clear()
+            if len(self._items) + self._taken < MAX_UNWRITTEN:
+                return
+            self._written.wait(left)
+        self._hangs = True
 
     def put_end(self, written: Event) -> None:
         self._items.append(written)
@@ -71,6 +91,7 @@ class _Waiting:
         self._wake.clear()
         values: list[QueuedValue] = []
         while self._items:
+            self._taken += 1  # before the value leaves the queue, so that it is counted at all times
             item = self._items.popleft()
             if isinstance(item, Event):
                 if self._items:
@@ -78,6 +99,12 @@ class _Waiting:
                 return values, item
             values.append(item)
         return values, None
+
+    def mark_written(self) -> None:
+        """Let those continue who wait for the values that were taken."""
+        self._taken = 0
+        self._hangs = False
+        self._written.set()
 
 
 class WriteQueue:
@@ -113,7 +140,7 @@ class WriteQueue:
                 Thread(target=self._work, args=(self._queue, write, beat), name="answers", daemon=True).start()
 
     def put(self, value: QueuedValue) -> None:
-        """Queue a value and return at once.
+        """Queue a value; first wait, at most LONGEST_WAIT_SECONDS, while MAX_UNWRITTEN values are not written.
 
         Args:
             value: Value of an owner of the queue.
@@ -156,5 +183,6 @@ class WriteQueue:
             except Exception:
                 _logger.exception("answers could not be written to the cache; a run that needs them asks again")
             finally:
+                queue.mark_written()
                 if left is not None:
                     left.set()

@@ -45,6 +45,6 @@ class CacheWriter:
         return won
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Queue the bytes of an answer and return at once."""
+        """Queue the bytes of an answer; wait for the database if it is behind."""
         self._cache.queue.put(QueuedValue(self._step, key, value, self._owner, self._replace))
         self._held.discard(key)

@@ -20,6 +20,7 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from deployments.local_server import ServerAddress, use_server
+from tasks.cache.write_queue import MAX_UNWRITTEN
 from tests.faults.conftest import Run, Server, environment, restart_timer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -32,7 +33,7 @@ IN_FLIGHT = 16
 """Concurrent requests: those in flight when a run is killed are lost, whatever the batch size of the cache."""
 MAX_ASKED_TWICE = 0.02
 """Maximum share of requests asked twice over many kills; for few kills, LOST_PER_KILL is the limit."""
-LOST_PER_KILL = 2 * IN_FLIGHT + 64
+LOST_PER_KILL = 2 * IN_FLIGHT + MAX_UNWRITTEN
 
 
 class Killable:

@@ -8,7 +8,7 @@ from threading import enumerate as threads
 import pytest
 
 from tasks.cache import write_queue
-from tasks.cache.write_queue import QueuedValue, WriteQueue
+from tasks.cache.write_queue import MAX_UNWRITTEN, QueuedValue, WriteQueue
 from tests.waiting import wait_until
 
 SECONDS = 20.0
@@ -59,6 +59,62 @@ def test_owners_that_leave_at_once_all_leave() -> None:
             assert not thread.is_alive()
     assert sum(map(len, log.written)) == 120
     wait_until(lambda: not any(thread.name == "answers" for thread in threads()))
+
+
+class SlowDatabase(Log):
+    """A database that writes when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_write = Event()
+
+    def write(self, values: Sequence[QueuedValue]) -> None:
+        self.may_write.wait(SECONDS)
+        super().write(values)
+
+
+def test_who_puts_faster_than_the_database_writes_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_queue, "LONGEST_WAIT_SECONDS", SECONDS)
+    database, queue, put = SlowDatabase(), WriteQueue(), []
+    queue.open("one", database.write, database.beat)
+
+    def put_many() -> None:
+        for number in range(1000):
+            queue.put(value("one", str(number)))
+            put.append(number)
+
+    putting = Thread(target=put_many)
+    putting.start()
+    wait_until(lambda: len(put) == MAX_UNWRITTEN)
+    putting.join(4 * write_queue.FLUSH_SECONDS)
+    assert len(put) == MAX_UNWRITTEN
+    database.may_write.set()
+    putting.join(SECONDS)
+    assert not putting.is_alive()
+    queue.close("one")
+    assert [key for keys in database.written for key in keys] == [f"one {number}" for number in range(1000)]
+
+
+def test_a_database_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_queue, "LONGEST_WAIT_SECONDS", 0.05)
+    waits = 0
+
+    class Counted(write_queue._Waiting):
+        def _wait_until_written(self) -> None:
+            nonlocal waits
+            waits += 1
+            super()._wait_until_written()
+
+    monkeypatch.setattr(write_queue, "_Waiting", Counted)
+    database, queue = SlowDatabase(), WriteQueue()
+    queue.open("one", database.write, database.beat)
+    for number in range(2 * MAX_UNWRITTEN):
+        queue.put(value("one", str(number)))
+    assert not database.written
+    assert waits == 1
+    database.may_write.set()
+    queue.close("one")
+    assert sum(map(len, database.written)) == 2 * MAX_UNWRITTEN
 
 
 def test_an_owner_leaves_although_writing_fails(caplog: pytest.LogCaptureFixture) -> None:
