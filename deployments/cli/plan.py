@@ -228,7 +228,6 @@ def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[s
         "left_out": {metric: list(columns) for metric, columns in run_plan.left_out.items()},
         "rows": dry_run.rows,
         "bad_rows": dry_run.bad_rows,
-        "shards": dry_run.shards,
         "judge": {**asdict(dry_run.tally), "certainty": dry_run.certainty},
         "judges": [
             {"name": name, "kinds": list(dry_run.judges.get(name, ())), **asdict(tally)}
@@ -268,8 +267,8 @@ def _describe(contexts: "PendingContexts") -> str:
 
 
 def _stage_content(stage: "StageDryRun") -> dict[str, Any]:
-    tables = {"kept": stage.kept, "missing": stage.missing, "unknown": stage.unknown}
-    return {"tables": tables, "judge": {**asdict(stage.tally), "certainty": stage.certainty} if stage.judged else None}
+    rows = {"kept": stage.kept, "missing": stage.missing, "unknown": stage.unknown}
+    return {"rows": rows, "judge": {**asdict(stage.tally), "certainty": stage.certainty} if stage.judged else None}
 
 
 def _show(run_plan: "Plan") -> None:
@@ -300,12 +299,11 @@ def _show_dry_run(dry_run: "DryRun") -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for stage in dry_run.stages:
-        shards = f"{stage.kept} of {dry_run.shards}" + ("?" if stage.unknown else "")
+        reused = f"{stage.kept:,} of {dry_run.rows:,}" + ("?" if stage.unknown else "")
         certainty = str(stage.certainty) if stage.certainty != "exact" else ""
-        table.add_row(str(stage.stage), shards, *(_counts(stage) if stage.judged else ("-",) * 5), certainty)
+        table.add_row(str(stage.stage), reused, *(_counts(stage) if stage.judged else ("-",) * 5), certainty)
     rows = f"{dry_run.rows:,} row{'s' * (dry_run.rows != 1)}"
-    shards = f"{dry_run.shards:,} shard{'s' * (dry_run.shards != 1)}"
-    stdout.print(f"{rows} in {shards}; reused tables per shard, and questions to the judge:")
+    stdout.print(f"{rows}; reused rows, and questions to the judge:")
     print_table(stdout, table)
     if any(stage.unknown for stage in dry_run.stages):
         stdout.print("?: not known before the earlier stages have run")
