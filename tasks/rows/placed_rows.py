@@ -1,7 +1,7 @@
 """Say where the results of rows are, without reading them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,8 @@ class PlacedRows:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Whether the result of each sample is missing."""
-        return self.segment == _MISSING
+        are_missing: NDArray[np.bool_] = self.segment == _MISSING
+        return are_missing
 
     @staticmethod
     def nothing(samples: int) -> "PlacedRows":
@@ -104,12 +105,12 @@ class PlacedRows:
             other: Places of these samples, in this order.
         """
         segments, (own, theirs) = _join((self.segments, other.segments))
-        segment, start, count, digests = (
-            array.copy() for array in (_renumber(self.segment, own), self.start, self.count, self.digests)
+        filled = PlacedRows(
+            segments, _renumber(self.segment, own), self.start.copy(), self.count.copy(), self.digests.copy()
         )
-        segment[samples] = _renumber(other.segment, theirs)
-        start[samples], count[samples], digests[samples] = other.start, other.count, other.digests
-        filled = replace(self, segments=segments, segment=segment, start=start, count=count, digests=digests)
+        filled.segment[samples] = _renumber(other.segment, theirs)
+        filled.start[samples], filled.count[samples] = other.start, other.count
+        filled.digests[samples] = other.digests
         return filled.select(np.arange(len(filled)))
 
 
@@ -123,8 +124,8 @@ def _join(several: "Iterable[tuple[Segment, ...]]") -> tuple[tuple[Segment, ...]
 
 
 def _renumber(segment: NDArray[np.int32], positions: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the positions of segments among others; missing ones stay missing."""
+    """Return a copy with the positions of segments among others; missing ones stay missing."""
     if not len(positions):
-        return segment
+        return segment.copy()
     renumbered: NDArray[np.int32] = np.where(segment == _MISSING, segment, positions[segment]).astype(np.int32)
     return renumbered

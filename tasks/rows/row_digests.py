@@ -166,5 +166,5 @@ def _ends(lengths: NDArray[np.int32]) -> _Bounds:
 def _cut(values: NDArray[np.generic], bounds: NDArray[np.generic]) -> _Parts:
     """Return the bytes of the values of each sample."""
     width = values.itemsize * (values.shape[1] if values.ndim > 1 else 1)
-    content = memoryview(np.ascontiguousarray(values)).cast("B") if values.size else memoryview(b"")
+    content = memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8))  # type: ignore[arg-type] # has a buffer
     return [content[start:end] for start, end in pairwise((bounds.astype(np.int64) * width).tolist())]

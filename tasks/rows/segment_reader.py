@@ -64,7 +64,7 @@ class SegmentReader:
         tables = [self._segment(stage, segment, columns) for segment in placed.segments]
         if not tables:
             return add_missing_columns(SCHEMAS[stage].arrow.empty_table(), stage, columns)
-        offsets = np.cumsum([0, *(table.num_rows for table in tables)])[:-1]
+        offsets = np.cumsum([0, *(table.num_rows for table in tables)], dtype=np.int64)[:-1]
         rows = _ranges(offsets[placed.segment] + placed.start, placed.count)
         whole = pa.concat_tables(tables)
         return whole if np.array_equal(rows, np.arange(whole.num_rows)) else take_rows(whole, rows)
