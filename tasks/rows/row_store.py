@@ -7,9 +7,10 @@ answer is stored and never found.
 
 import logging
 import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,8 +47,8 @@ _NOT_STORED = "not-stored:"
 
 _logger = logging.getLogger(__name__)
 
-_verified: set[str] = set()
-"""Files that this process has compared with their digests."""
+_verified: dict[str, str] = {}
+"""State of each file that this process has compared with its digest."""
 
 
 @dataclass(eq=False)
@@ -56,11 +57,13 @@ class _Recipe:
 
     Args:
         keys: Places of the results that can be found.
+        states: Mapping from the path of each segment to the state of its file.
         trusted: Paths of the segments that were written or verified.
         damaged: Paths of the segments that cannot be used.
     """
 
     keys: KeyIndex = field(default_factory=KeyIndex)
+    states: dict[str, str] = field(default_factory=dict)
     trusted: set[str] = field(default_factory=set)
     damaged: set[str] = field(default_factory=set)
 
@@ -193,13 +196,13 @@ class RowStore:
         folder, known = recipe_folder(self._root, stage, recipe), _Recipe()
         try:
             self._fs.invalidate_cache(folder)
-            sizes = {str(file["name"]): file["size"] for file in self._fs.ls(folder, detail=True)}
+            files = {str(file["name"]): file for file in self._fs.ls(folder, detail=True)}
         except FileNotFoundError:
             return known
         except storage_errors() as error:
             _logger.warning("the rows in %s cannot be looked up (%s); they are recomputed", folder, error)
             return known
-        paths = sorted(path for path in sizes if path.endswith(INDEX))
+        paths = sorted(path for path in files if path.endswith(INDEX))
         problems: list[str] = []
         keys, parts = [], []
         for path, content in zip(paths, self._fs.cat_ranges(paths, None, None), strict=True):
@@ -208,12 +211,13 @@ class RowStore:
                 index = _decode(content)
                 if index is None or index.note.recipe != recipe or not _can_read(stage, index.note):
                     continue  # removed since it was listed; of another recipe in the same folder; of another version
-                _check_size(sizes[data] if data in sizes else self._fs.size(data), index.note)
+                file = files[data] if data in files else self._fs.info(data)
+                _check_size(file["size"], index.note)
             except storage_errors(pa.ArrowException, ValueError, KeyError, TypeError) as error:
                 problems.append(f"{path} ({error or type(error).__name__})")
                 continue
             url = self._url(data)
-            self._notes[url] = index.note
+            self._notes[url], known.states[url] = index.note, _state(file)
             keys.append(index.keys)
             segment = np.zeros(len(index.keys), np.int32)
             parts.append(PlacedRows((Segment(url),), segment, index.start, index.count, index.digests))
@@ -227,7 +231,7 @@ class RowStore:
         seen = known.trusted | known.damaged
         paths = [segment.path for segment in placed.segments if segment.path not in seen]
         problems = []
-        for batch in self._batches([path for path in paths if path not in _verified]):
+        for batch in self._batches([path for path in paths if _verified.get(path) != known.states[path]]):
             locations = [self._location(path) for path in batch]
             for path, content in zip(batch, self._fs.cat_ranges(locations, None, None), strict=True):
                 if isinstance(content, Exception):
@@ -235,7 +239,6 @@ class RowStore:
                 elif digest_file(content) != self._notes[path].file_digest:
                     problem = "it has been changed since it was written"
                 else:
-                    _verified.add(path)
                     continue
                 known.damaged.add(path)
                 problems.append(f"{path} ({problem})")
@@ -243,10 +246,19 @@ class RowStore:
         for path in paths:
             if path not in known.damaged:
                 known.trusted.add(path)
-                if not self._read_only:
-                    location = self._location(path)
-                    touch(self._fs, location)
-                    touch(self._fs, location.removesuffix(DATA) + INDEX)
+                _verified[path] = known.states[path] if self._read_only else self._touch(path, known.states[path])
+
+    def _touch(self, path: str, state: str) -> str:
+        """Record that a segment is used, and return the new state of its file."""
+        if not is_local(self._fs):
+            return state
+        location = self._location(path)
+        touch(self._fs, location.removesuffix(DATA) + INDEX)
+        touch(self._fs, location)
+        try:
+            return _state(self._fs.info(location))
+        except FileNotFoundError:
+            return state
 
     def _batches(self, paths: Iterable[str]) -> Iterator[list[str]]:
         """Yield the paths of segments in batches of limited size."""
@@ -290,6 +302,11 @@ def _note(recipe: str | None, table: pa.Table, content: bytes, samples: int, usa
 
 def _can_read(stage: Stage, note: SegmentNote) -> bool:
     return SCHEMAS[stage].can_read(str(note.schema_version))
+
+
+def _state(file: Mapping[str, Any]) -> str:
+    """Return what a file system says about a file, which changes when the file is written."""
+    return str(sorted(file.items()))
 
 
 def _check_size(size: int | None, note: SegmentNote) -> None:
