@@ -1,0 +1,85 @@
+"""Find many keys among the keys of all segments of a recipe."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.row_digests import DIGEST_BYTES, Digests
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Level:
+    """Sorted keys, with the place of each.
+
+    Args:
+        order: First halves of the keys, sorted, each once.
+        keys: The keys.
+        placed: Their places.
+    """
+
+    order: NDArray[np.uint64]
+    keys: Digests
+    placed: PlacedRows
+
+
+class KeyIndex:
+    """A mapping from keys to places, of which the place that was added last counts.
+
+    Keys are in sorted arrays; an array is merged with the one before it when it has grown to half of its length, so
+    that there are few of them and adding keys stays cheap.
+
+    >>> index = KeyIndex()
+    >>> index.find(np.zeros(2, "V16")).missing.tolist()
+    [True, True]
+    """
+
+    def __init__(self) -> None:
+        self._levels: list[_Level] = []
+
+    def add(self, keys: Digests, placed: PlacedRows) -> None:
+        """Add keys.
+
+        Args:
+            keys: The keys; of equal ones, the last counts.
+            placed: Place of each.
+        """
+        level = _sort(keys, placed)
+        while self._levels and 2 * len(level.keys) >= len(self._levels[-1].keys):
+            earlier = self._levels.pop()
+            both = PlacedRows.concat([earlier.placed, level.placed])
+            level = _sort(np.concatenate([earlier.keys, level.keys]), both)
+        self._levels.append(level)
+
+    def find(self, keys: Digests) -> PlacedRows:
+        """Return the place of each key.
+
+        Args:
+            keys: The keys.
+        """
+        placed = PlacedRows.nothing(len(keys))
+        halves, open_samples = _halves(keys), np.arange(len(keys))
+        for level in reversed(self._levels):
+            if not len(open_samples) or not len(level.keys):
+                continue
+            positions = np.searchsorted(level.order, halves[open_samples])
+            positions = np.minimum(positions, len(level.order) - 1)
+            is_found = level.keys[positions] == keys[open_samples]
+            if is_found.any():
+                placed = placed.fill(open_samples[is_found], level.placed.select(positions[is_found]))
+                open_samples = open_samples[~is_found]
+        return placed
+
+
+def _sort(keys: Digests, placed: PlacedRows) -> _Level:
+    halves = _halves(keys)
+    order = np.argsort(halves, kind="stable")
+    # Different keys with equal first halves are never expected; the earlier one would be computed again.
+    is_last = np.append(halves[order][1:] != halves[order][:-1], True)[: len(order)]
+    kept = order[is_last]
+    return _Level(halves[kept], keys[kept], placed.select(kept))
+
+
+def _halves(keys: Digests) -> NDArray[np.uint64]:
+    return np.ascontiguousarray(keys).view(np.uint64).reshape(-1, DIGEST_BYTES // 8)[:, 0]

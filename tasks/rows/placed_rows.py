@@ -1,0 +1,131 @@
+"""Say where the results of rows are, without reading them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.rows.row_digests import DIGEST, Digests
+
+_MISSING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A row group of a Parquet file that holds rows of a stage, sorted by sample.
+
+    Args:
+        path: Path or fsspec URL of the file.
+        group: Number of the row group; the table of a run folder has one per shard.
+    """
+
+    path: str
+    group: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """Where the results of samples are. It is small, and can be sent to another process.
+
+    Args:
+        segments: Segments that hold them.
+        segment: Position of each sample's segment among them; -1 if its result is missing.
+        start: Position of the first row of each sample in its segment.
+        count: Number of rows of each sample, which may be 0.
+        digests: Digest of the rows of each sample; zeros if its result is missing.
+    """
+
+    segments: tuple[Segment, ...]
+    segment: NDArray[np.int32]
+    start: NDArray[np.int32]
+    count: NDArray[np.int32]
+    digests: Digests
+
+    def __len__(self) -> int:
+        return len(self.segment)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Whether the result of each sample is missing."""
+        are_missing: NDArray[np.bool_] = self.segment == _MISSING
+        return are_missing
+
+    @staticmethod
+    def nothing(samples: int) -> "PlacedRows":
+        """Return the places of results that are all missing.
+
+        Args:
+            samples: Number of samples.
+
+        >>> PlacedRows.nothing(2).missing.tolist()
+        [True, True]
+        """
+        zeros = np.zeros(samples, np.int32)
+        return PlacedRows((), zeros + np.int32(_MISSING), zeros, zeros, np.zeros(samples, DIGEST))
+
+    @staticmethod
+    def concat(parts: Sequence["PlacedRows"]) -> "PlacedRows":
+        """Return the places of the samples of all parts, one part after the other."""
+        if not parts:
+            return PlacedRows.nothing(0)
+        segments, positions = _join(part.segments for part in parts)
+        renumbered = [_renumber(part.segment, found) for part, found in zip(parts, positions, strict=True)]
+        return PlacedRows(
+            segments,
+            np.concatenate(renumbered),
+            np.concatenate([part.start for part in parts]),
+            np.concatenate([part.count for part in parts]),
+            np.concatenate([part.digests for part in parts]),
+        )
+
+    def select(self, samples: "NDArray[np.integer] | NDArray[np.bool_]") -> "PlacedRows":
+        """Return the places of some samples, with the segments that hold them.
+
+        Args:
+            samples: Their positions, in the order of the result, or a mask.
+        """
+        segment = self.segment[samples]
+        used = np.unique(segment[segment != _MISSING])
+        positions = np.zeros(len(self.segments), np.int32)
+        positions[used] = np.arange(len(used))
+        return PlacedRows(
+            tuple(self.segments[number] for number in used.tolist()),
+            _renumber(segment, positions),
+            self.start[samples],
+            self.count[samples],
+            self.digests[samples],
+        )
+
+    def fill(self, samples: "NDArray[np.integer] | NDArray[np.bool_]", other: "PlacedRows") -> "PlacedRows":
+        """Return a copy in which some samples have the places that `other` has.
+
+        Args:
+            samples: Their positions, or a mask.
+            other: Places of these samples, in this order.
+        """
+        segments, (own, theirs) = _join((self.segments, other.segments))
+        filled = PlacedRows(
+            segments, _renumber(self.segment, own), self.start.copy(), self.count.copy(), self.digests.copy()
+        )
+        filled.segment[samples] = _renumber(other.segment, theirs)
+        filled.start[samples], filled.count[samples] = other.start, other.count
+        filled.digests[samples] = other.digests
+        return filled.select(np.arange(len(filled)))
+
+
+def _join(several: "Iterable[tuple[Segment, ...]]") -> tuple[tuple[Segment, ...], list[NDArray[np.int32]]]:
+    """Return all segments, each once, and their positions among them."""
+    numbers: dict[Segment, int] = {}
+    positions = [
+        np.array([numbers.setdefault(segment, len(numbers)) for segment in segments], np.int32) for segments in several
+    ]
+    return tuple(numbers), positions
+
+
+def _renumber(segment: NDArray[np.int32], positions: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return a copy with the positions of segments among others; missing ones stay missing."""
+    if not len(positions):
+        return segment.copy()
+    renumbered: NDArray[np.int32] = np.where(segment == _MISSING, segment, positions[segment]).astype(np.int32)
+    return renumbered

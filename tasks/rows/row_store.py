@@ -1,0 +1,319 @@
+"""Store the results of stages row by row, and find those that were computed in the same way from the same content.
+
+A result is found by its key, which is the digest of everything that determines it. Files are not trusted: a damaged or
+missing one is named in the log, and its rows count as missing, so that they are computed again. A row with a failed
+answer is stored and never found.
+"""
+
+import logging
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from metric_core.schemas import SCHEMAS
+from metric_core.stages import Stage
+from tasks.rows.cached_usage import cached_usage, share_of
+from tasks.rows.key_index import KeyIndex
+from tasks.rows.placed_rows import PlacedRows, Segment
+from tasks.rows.row_digests import Digests
+from tasks.rows.segment_files import (
+    DATA,
+    INDEX,
+    SegmentIndex,
+    SegmentNote,
+    decode_index,
+    digest_file,
+    encode_index,
+    encode_rows,
+    new_stem,
+    recipe_folder,
+)
+from tasks.rows.segment_reader import SegmentReader
+from tasks.runtime.usage import StageUsage
+from tasks.tables.table_files import atomic_write, filesystem, is_local, storage_errors, touch
+from tasks.tables.table_store import conform
+
+VERIFIED_BYTES = 64 << 20
+"""Size of the files that are verified at a time."""
+
+_NOT_STORED = "not-stored:"
+"""Start of the path of a segment without a file."""
+
+_logger = logging.getLogger(__name__)
+
+_verified: dict[str, str] = {}
+"""State of each file that this process has compared with its digest."""
+
+
+@dataclass(eq=False)
+class _Recipe:
+    """What is known about the rows of a recipe.
+
+    Args:
+        keys: Places of the results that can be found.
+        states: Mapping from the path of each segment to the state of its file.
+        trusted: Paths of the segments that were written or verified.
+        damaged: Paths of the segments that cannot be used.
+    """
+
+    keys: KeyIndex = field(default_factory=KeyIndex)
+    states: dict[str, str] = field(default_factory=dict)
+    trusted: set[str] = field(default_factory=set)
+    damaged: set[str] = field(default_factory=set)
+
+
+class RowStore:
+    """The rows of stages in a table store. May be used from several threads.
+
+    Args:
+        root: Path or URL of the table store; created when the first rows are written.
+        read_only: True to keep new rows in memory only.
+    """
+
+    def __init__(self, root: str, *, read_only: bool = False) -> None:
+        self._fs, self._root = filesystem(root)
+        self._read_only = read_only
+        self._reader = SegmentReader()
+        self._recipes: dict[tuple[Stage, str], _Recipe] = {}
+        self._notes: dict[str, SegmentNote] = {}
+        self._lock = Lock()
+
+    def find(self, stage: Stage, recipe: str, keys: Digests) -> PlacedRows:
+        """Return where the results under some keys are.
+
+        Args:
+            stage: Stage that computed them.
+            recipe: Everything but the input tables that determines them.
+            keys: Keys of the samples.
+        """
+        with self._lock:
+            found = self._known(stage, recipe)
+            placed = found.keys.find(keys)
+        self._verify(found, placed)
+        is_damaged = np.array([segment.path in found.damaged for segment in placed.segments], np.bool_)
+        if is_damaged.any():
+            lost = ~placed.missing
+            lost[lost] = is_damaged[placed.segment[lost]]
+            placed = placed.fill(lost, PlacedRows.nothing(int(lost.sum())))
+        return placed
+
+    def append(  # noqa: PLR0913, PLR0917 what a segment is made of
+        self,
+        stage: Stage,
+        recipe: str | None,
+        table: pa.Table,
+        bounds: NDArray[np.int64],
+        keys: Digests,
+        digests: Digests,
+        complete: NDArray[np.bool_],
+        usage: StageUsage,
+    ) -> PlacedRows:
+        """Store the results of samples as a segment, and return where they are.
+
+        Args:
+            stage: Stage that computed them.
+            recipe: Everything but the input tables that determined them; None for results that are not to be found.
+            table: Their rows, sorted by sample.
+            bounds: Positions between the rows of the samples.
+            keys: Keys of the samples.
+            digests: Digests of the rows of the samples.
+            complete: Whether each result can be found, which one with a failed answer cannot.
+            usage: Cost of computing all of them.
+
+        Raises:
+            AssayError: The segment cannot be written.
+            ValueError: A column of the schema is missing, or has a null where the schema allows none.
+        """
+        conformed = conform(table, SCHEMAS[stage])
+        stem = new_stem()
+        start, count = bounds[:-1].astype(np.int32), np.diff(bounds).astype(np.int32)
+        everything = np.zeros(len(keys), np.int32)
+        if self._read_only:
+            path = f"{_NOT_STORED}{stem}"
+            placed = PlacedRows((Segment(path),), everything, start, count, digests)
+            self._reader.pin(Segment(path), conformed)
+            note = _note(recipe, conformed, b"", len(keys), usage)
+        else:
+            location = posixpath.join(recipe_folder(self._root, stage, recipe), stem)
+            path = self._url(location + DATA)
+            placed = PlacedRows((Segment(path),), everything, start, count, digests)
+            content = encode_rows(conformed)
+            atomic_write(self._fs, location + DATA, content)
+            note = _note(recipe, conformed, content, len(keys), usage)
+            if recipe is not None:
+                index = SegmentIndex(note, keys[complete], digests[complete], start[complete], count[complete])
+                atomic_write(self._fs, location + INDEX, encode_index(index))
+        if recipe is not None:
+            with self._lock:
+                known = self._known(stage, recipe)
+                self._notes[path] = note
+                known.trusted.add(path)
+                known.keys.add(keys[complete], placed.select(complete))
+        return placed
+
+    def read(self, stage: Stage, placed: PlacedRows, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return rows, in the order of their samples.
+
+        Args:
+            stage: Stage that computed them.
+            placed: Where they are; none may be missing.
+            columns: Columns to read; None for all of the schema.
+
+        Raises:
+            AssayError: A segment is missing, damaged, unreachable, or of another schema version.
+        """
+        return self._reader.read(stage, placed, columns)
+
+    def usage_of(self, stage: Stage, placed: PlacedRows) -> StageUsage:
+        """Return the cost of results that were found: nothing but questions whose answers are cached.
+
+        Args:
+            stage: Stage that computed them.
+            placed: Where they are. Segments that this object has not looked up, as those of run folders, cost nothing.
+        """
+        del stage  # a segment has rows of one stage
+        taken = np.bincount(placed.segment[~placed.missing], minlength=len(placed.segments)).tolist()
+        usage = StageUsage()
+        for segment, samples in zip(placed.segments, taken, strict=True):
+            if samples and (note := self._notes.get(segment.path)) is not None:
+                usage += share_of(note.usage, samples / note.samples)
+        return usage
+
+    def _known(self, stage: Stage, recipe: str) -> _Recipe:
+        """Return what is known about the rows of a recipe; its indexes are read the first time."""
+        key = (stage, recipe)
+        if key not in self._recipes:
+            self._recipes[key] = self._load(stage, recipe)
+        return self._recipes[key]
+
+    def _load(self, stage: Stage, recipe: str) -> _Recipe:
+        folder, known = recipe_folder(self._root, stage, recipe), _Recipe()
+        try:
+            self._fs.invalidate_cache(folder)
+            files = {str(file["name"]): file for file in self._fs.ls(folder, detail=True)}
+        except FileNotFoundError:
+            return known
+        except storage_errors() as error:
+            _logger.warning("the rows in %s cannot be looked up (%s); they are recomputed", folder, error)
+            return known
+        paths = sorted(path for path in files if path.endswith(INDEX))
+        problems: list[str] = []
+        keys, parts = [], []
+        for path, content in zip(paths, self._fs.cat_ranges(paths, None, None), strict=True):
+            data = path.removesuffix(INDEX) + DATA
+            try:
+                index = _decode(content)
+                if index is None or index.note.recipe != recipe or not _can_read(stage, index.note):
+                    continue  # removed since it was listed; of another recipe in the same folder; of another version
+                file = files[data] if data in files else self._fs.info(data)
+                _check_size(file["size"], index.note)
+            except storage_errors(pa.ArrowException, ValueError, KeyError, TypeError) as error:
+                problems.append(f"{path} ({error or type(error).__name__})")
+                continue
+            url = self._url(data)
+            self._notes[url], known.states[url] = index.note, _state(file)
+            keys.append(index.keys)
+            segment = np.zeros(len(index.keys), np.int32)
+            parts.append(PlacedRows((Segment(url),), segment, index.start, index.count, index.digests))
+        if parts:
+            known.keys.add(np.concatenate(keys), PlacedRows.concat(parts))
+        _warn(problems)
+        return known
+
+    def _verify(self, known: _Recipe, placed: PlacedRows) -> None:
+        """Compare the files of segments with their digests, and record that they are used."""
+        seen = known.trusted | known.damaged
+        paths = [segment.path for segment in placed.segments if segment.path not in seen]
+        problems = []
+        for batch in self._batches([path for path in paths if _verified.get(path) != known.states[path]]):
+            locations = [self._location(path) for path in batch]
+            for path, content in zip(batch, self._fs.cat_ranges(locations, None, None), strict=True):
+                if isinstance(content, Exception):
+                    problem = str(content) or type(content).__name__
+                elif digest_file(content) != self._notes[path].file_digest:
+                    problem = "it has been changed since it was written"
+                else:
+                    continue
+                known.damaged.add(path)
+                problems.append(f"{path} ({problem})")
+        _warn(problems)
+        for path in paths:
+            if path not in known.damaged:
+                known.trusted.add(path)
+                _verified[path] = known.states[path] if self._read_only else self._touch(path, known.states[path])
+
+    def _touch(self, path: str, state: str) -> str:
+        """Record that a segment is used, and return the new state of its file."""
+        if not is_local(self._fs):
+            return state
+        location = self._location(path)
+        touch(self._fs, location.removesuffix(DATA) + INDEX)
+        touch(self._fs, location)
+        try:
+            return _state(self._fs.info(location))
+        except FileNotFoundError:
+            return state
+
+    def _batches(self, paths: Iterable[str]) -> Iterator[list[str]]:
+        """Yield the paths of segments in batches of limited size."""
+        batch: list[str] = []
+        size = 0
+        for path in paths:
+            if batch and size + self._notes[path].size > VERIFIED_BYTES:
+                yield batch
+                batch, size = [], 0
+            batch.append(path)
+            size += self._notes[path].size
+        if batch:
+            yield batch
+
+    def _url(self, location: str) -> str:
+        return location if is_local(self._fs) else str(self._fs.unstrip_protocol(location))
+
+    def _location(self, url: str) -> str:
+        return str(self._fs._strip_protocol(url))  # noqa: SLF001 fsspec has no public method for this
+
+
+def _decode(content: "bytes | Exception") -> SegmentIndex | None:
+    """Return the index in a file as it was read; None if the file does not exist."""
+    if isinstance(content, FileNotFoundError):
+        return None
+    if isinstance(content, Exception):
+        raise content
+    return decode_index(content)
+
+
+def _note(recipe: str | None, table: pa.Table, content: bytes, samples: int, usage: StageUsage) -> SegmentNote:
+    return SegmentNote(
+        recipe=recipe or "",
+        schema_version=int(table.schema.metadata[b"assay.version"]),
+        samples=samples,
+        size=len(content),
+        file_digest=digest_file(content),
+        usage=cached_usage(usage),
+    )
+
+
+def _can_read(stage: Stage, note: SegmentNote) -> bool:
+    return SCHEMAS[stage].can_read(str(note.schema_version))
+
+
+def _state(file: Mapping[str, Any]) -> str:
+    """Return what a file system says about a file, which changes when the file is written."""
+    return str(sorted(file.items()))
+
+
+def _check_size(size: int | None, note: SegmentNote) -> None:
+    if size != note.size:
+        raise ValueError(f"the rows have {size} bytes instead of {note.size}")
+
+
+def _warn(problems: Sequence[str]) -> None:
+    if problems:
+        _logger.warning("stored rows are damaged, and are recomputed: %s", "; ".join(problems))

@@ -1,0 +1,150 @@
+"""Read the rows of segments, which stay decoded in memory while they are used."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from metric_core.errors import AssayError
+from metric_core.schemas import SCHEMAS
+from metric_core.stages import Stage
+from tasks.rows.placed_rows import PlacedRows, Segment
+from tasks.tables.merge import take_rows
+from tasks.tables.records import add_missing_columns
+from tasks.tables.table_files import filesystem, is_local, storage_errors
+
+MOST_BYTES = 256 << 20
+"""Size of the decoded segments that stay in memory."""
+
+MOST_FILES = 64
+"""Number of files whose metadata stays in memory: that of a run folder's table describes all of its shards."""
+
+_Key: TypeAlias = tuple[Segment, tuple[str, ...] | None]
+
+
+class SegmentReader:
+    """Reads rows of segments. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._tables: OrderedDict[_Key, pa.Table] = OrderedDict()
+        self._metadata: OrderedDict[str, pq.FileMetaData] = OrderedDict()
+        self._size = 0
+        self._pinned: dict[Segment, pa.Table] = {}
+        self._lock = Lock()
+
+    def pin(self, segment: Segment, table: pa.Table) -> None:
+        """Keep the rows of a segment that has no file.
+
+        Args:
+            segment: The segment.
+            table: Its rows.
+        """
+        with self._lock:
+            self._pinned[segment] = table
+
+    def read(self, stage: Stage, placed: PlacedRows, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return rows, in the order of their samples; whole segments in order are not copied.
+
+        Args:
+            stage: Stage that computed the rows.
+            placed: Where they are; none may be missing.
+            columns: Columns to read; None for all.
+
+        Raises:
+            AssayError: A segment is missing, damaged, unreachable, or of another schema version.
+        """
+        if placed.missing.any():
+            raise ValueError(f"{int(placed.missing.sum())} of the rows of {stage} to read are missing")
+        tables = [self._segment(stage, segment, columns) for segment in placed.segments]
+        if not tables:
+            return add_missing_columns(SCHEMAS[stage].arrow.empty_table(), stage, columns)
+        offsets = np.cumsum([0, *(table.num_rows for table in tables)], dtype=np.int64)[:-1]
+        rows = _ranges(offsets[placed.segment] + placed.start, placed.count)
+        whole = pa.concat_tables(tables)
+        return whole if np.array_equal(rows, np.arange(whole.num_rows)) else take_rows(whole, rows)
+
+    def _segment(self, stage: Stage, segment: Segment, columns: Sequence[str] | None) -> pa.Table:
+        """Return the rows of a segment, with all wanted columns of the schema."""
+        wanted = None if columns is None else tuple(columns)
+        with self._lock:
+            table = self._pinned.get(segment)
+            for key in ((segment, None), (segment, wanted)):
+                if table is None and key in self._tables:
+                    self._tables.move_to_end(key)
+                    table = self._tables[key]
+        if table is None:
+            table = self._decode(stage, segment, wanted)
+            self._remember((segment, wanted), table)
+        names = table.column_names if columns is None else [name for name in columns if name in table.column_names]
+        complete = add_missing_columns(table.select(names), stage, columns)
+        return complete.replace_schema_metadata(SCHEMAS[stage].arrow.metadata)
+
+    def _decode(self, stage: Stage, segment: Segment, columns: Sequence[str] | None) -> pa.Table:
+        with _translated_errors(stage, segment.path):
+            fs, path = filesystem(segment.path)
+            with self._lock:
+                metadata = self._metadata.get(segment.path)
+            # Arrow reads a local file without the interpreter's lock, an open file of Python's with it.
+            with pa.OSFile(path) if is_local(fs) else fs.open(path, "rb") as opened:
+                file = pq.ParquetFile(opened, metadata=metadata, page_checksum_verification=True)
+                _check_version(stage, segment.path, file.schema_arrow)
+                with self._lock:
+                    self._metadata[segment.path] = file.metadata
+                    if len(self._metadata) > MOST_FILES:
+                        self._metadata.popitem(last=False)
+                return file.read_row_group(segment.group, columns)
+
+    def _remember(self, key: _Key, table: pa.Table) -> None:
+        with self._lock:
+            if key not in self._tables:
+                self._tables[key] = table
+                self._size += table.nbytes
+            while self._size > MOST_BYTES and len(self._tables) > 1:
+                _, oldest = self._tables.popitem(last=False)
+                self._size -= oldest.nbytes
+
+
+def _ranges(start: NDArray[np.int64], count: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the numbers from each start on, as many as its count.
+
+    >>> _ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(count) - count
+    rows: NDArray[np.int64] = np.repeat(start - before, count) + np.arange(int(count.sum()))
+    return rows
+
+
+def _check_version(stage: Stage, path: str, schema: pa.Schema) -> None:
+    version = (schema.metadata or {}).get(b"assay.version", b"").decode()
+    if not SCHEMAS[stage].can_read(version):
+        raise AssayError(
+            f"the {stage} rows in {path} have schema version {version}, this rag-assay reads {SCHEMAS[stage].version}. "
+            "Run the evaluation again to recompute them."
+        )
+
+
+@contextmanager
+def _translated_errors(stage: Stage, path: str) -> Iterator[None]:
+    """Raise the errors of a block that reads a segment as errors that name it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise AssayError(
+            f"the {stage} rows in {path} do not exist any more. Run the evaluation again to recompute them."
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise AssayError(
+            f"the {stage} rows in {path} cannot be read ({error}). Delete the file and run the evaluation again."
+        ) from error
+    except storage_errors() as error:
+        raise AssayError(
+            f"the {stage} rows in {path} cannot be reached: {error}. Check the storage and the credentials in the "
+            "environment, and run the evaluation again; rows that are stored are not recomputed."
+        ) from error
