@@ -33,7 +33,7 @@ from metric_core.stages import Product, Stage
 from tasks.dry_run.counting_judge import Ledger, Tally
 from tasks.dry_run.dry_run_models import DryRunModels
 from tasks.engine.computation import StageComputation
-from tasks.engine.lookup import look_up, pack_shards
+from tasks.engine.lookup import GivenRows, look_up, pack_shards
 from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
 from tasks.engine.stage_task import ShardOfRows
@@ -88,7 +88,7 @@ def _preview_again(anchor: AnchorPlan, rows: int) -> DryRun:
     stages = [stage for stage in anchor.plan.stages if stage in LABELLED]
     changes: dict[str, Any] = {"refresh": tuple(stages), "limit": rows}
     config = anchor.config.model_copy(update=changes)
-    runner = _DryRunner(config, anchor.plan, counted=stages)
+    runner = DryRunner(config, anchor.plan, counted=stages)
     found = runner.run(read_shards(samples_settings(config, anchor.plan), tables_root(config)))
     for stage in found.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
@@ -100,14 +100,14 @@ def _preview_rows(config: RunConfig, plan: Plan, *, fetch: bool) -> DryRun:
     if config.retriever is None:
         if fetch:
             raise ConfigError("there are no contexts to fetch: the configuration has no retriever; leave --fetch out")
-        return _DryRunner(config, plan).run(read_shards(samples_settings(config, plan), tables_root(config)))
+        return DryRunner(config, plan).run(read_shards(samples_settings(config, plan), tables_root(config)))
     settings, root = retrieval_settings(config, config.retriever), tables_root(config)
     contexts = fetch_contexts(settings, root) if fetch else find_fetched_contexts(settings, root)
     if isinstance(contexts, UnfetchedContexts):
         return _without_contexts(plan, contexts)
     config = use_fetched_contexts(config, contexts.source)
     read = contexts.add_to(read_shards(samples_settings(config, plan), root))
-    dry_run = _DryRunner(config, plan).run(read)
+    dry_run = DryRunner(config, plan).run(read)
     for stage in dry_run.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
     return replace(dry_run, contexts=PendingContexts(contexts.index, dry_run.rows, contexts.fetched))
@@ -122,7 +122,7 @@ def _without_contexts(plan: Plan, unfetched: UnfetchedContexts) -> DryRun:
     return DryRun(unfetched.rows, unfetched.bad_row_count, stages, (), contexts)
 
 
-class _DryRunner:
+class DryRunner:
     """Counts what a run would do.
 
     Args:
@@ -142,11 +142,17 @@ class _DryRunner:
         settings = stage_settings(config, plan)
         steps = {stage: self._step(stage, settings[stage]) for stage in plan.cached_stages}
         self._engine = EnginePlan(steps, tables_root(config), config.rows_a_window(), config.rows_a_shard())
-        self._store = RowStore(self._engine.tables, read_only=True)
+        self.store = RowStore(self._engine.tables, read_only=True)
 
-    def run(self, samples: SamplesResult) -> DryRun:
+    def run(self, samples: SamplesResult, given: GivenRows | None = None) -> DryRun:
+        """Return what a run over samples would reuse and ask.
+
+        Args:
+            samples: Result of reading the source.
+            given: Results that the run takes as they are.
+        """
         stages = {stage: StageDryRun(stage, step.is_judged) for stage, step in self._engine.steps.items()}
-        shards = [look_up(self._engine, self._store, ref) for ref in samples.refs]
+        shards = [look_up(self._engine, self.store, ref, given) for ref in samples.refs]
         for shard in shards:
             for stage, placed in shard.placed.items():
                 stages[stage].kept += int(np.count_nonzero(~placed.missing))
@@ -208,7 +214,7 @@ class _DryRunner:
         row_ids = samples.table["row_id"].combine_chunks()
         missing = shard.missing(self._engine)
         judged = {
-            stage: StageComputation(step, self._store, shard.known[stage], row_ids)
+            stage: StageComputation(step, self.store, shard.known[stage], row_ids)
             for stage, step in self._engine.steps.items()
             if step.is_judged
         }

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from metric_core.records import AnswerStatus
 from metric_core.stages import JUDGED, Stage
 from tasks.rows.row_digests import Digests, bounds_of, digest_rows
+from tasks.rows.segment_reader import number_ranges
 from tasks.tables.merge import sort_rows, take_rows
 
 
@@ -76,7 +77,7 @@ class StageRows:
         if len(positions) == len(self) and np.array_equal(positions, np.arange(len(self))):
             return self
         starts, sizes = self.bounds[positions], np.diff(self.bounds)[positions]
-        return StageRows(take_rows(self.table, _spans(starts, sizes)), _bounds(sizes), self.digests[positions])
+        return StageRows(take_rows(self.table, number_ranges(starts, sizes)), _bounds(sizes), self.digests[positions])
 
     def find_failed(self, stage: Stage) -> NDArray[np.bool_]:
         """Return for each sample whether one of its answers failed, which a later run asks for again."""
@@ -106,9 +107,3 @@ def interleave(first: StageRows, positions: NDArray[np.int64], second: StageRows
 
 def _bounds(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _spans(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of the rows in consecutive spans."""
-    shifts = starts - _bounds(sizes)[:-1]
-    return np.repeat(shifts, sizes) + np.arange(sizes.sum())
