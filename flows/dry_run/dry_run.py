@@ -282,7 +282,7 @@ class _Window:
 
     Args:
         start: Position of its first row in the shard.
-        samples: Samples.
+        samples: Samples of the shard.
     """
 
     start: int

@@ -18,7 +18,7 @@ class RerunPreview:
 
     Args:
         recomputed: Number of rows that the request names.
-        dry_run: What the stages of the rerun would reuse and ask.
+        dry_run: Dry run of the stages.
     """
 
     recomputed: int

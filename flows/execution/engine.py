@@ -122,7 +122,7 @@ class _ShardQueue:
 
         Args:
             packed: The shards.
-            shards: What is known of the rows of the source.
+            shards: Shards of the source, as they were looked up.
         """
         limit = max_concurrent_shards(self._config)
         queue: deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]] = deque()

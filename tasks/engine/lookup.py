@@ -31,7 +31,7 @@ class LookedUpShard:
     """The rows of a shard of the source, and what is known of their results.
 
     Args:
-        samples: Samples.
+        samples: Samples of the shard.
         digests: Digest of each row.
         placed: Places of the results, by stage; -1 for those that must be computed.
     """
@@ -81,7 +81,7 @@ def pack_shards(shards: Sequence[LookedUpShard], rows: int) -> "Iterator[PackedS
     """Yield the rows that lack a result, packed into shards of their own.
 
     Args:
-        shards: What is known of the rows of a source.
+        shards: Shards of a source, as they were looked up.
         rows: Maximum number of rows per packed shard.
     """
     parts: list[tuple[int, NDArray[np.int64]]] = []
@@ -119,7 +119,7 @@ class PackedShard:
         """Return the rows with what is known of them.
 
         Args:
-            shards: What is known of the rows of the source.
+            shards: Shards of the source, as they were looked up.
         """
         chosen = [(shards[place], positions) for place, positions in self.parts]
         stages = chosen[0][0].placed
@@ -137,7 +137,7 @@ class PackedShard:
         """Note the places of the results of a stage for the rows.
 
         Args:
-            shards: What is known of the rows of the source.
+            shards: Shards of the source, as they were looked up.
             stage: The stage.
             placed: Places of the results, row by row.
         """
