@@ -36,7 +36,8 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
     Returns:
         The entry; None for a run without an anchor. With `reason` in it, the anchor has no scores.
     """
-    if run.config.anchor is None:
+    settings = run.planned.anchor
+    if settings is None:
         return None
     try:
         anchor = plan_anchor(run.config, run.plan)
@@ -44,7 +45,7 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
     except AssayError as error:
         reason = str(error)
         return {
-            "source": run.config.anchor.source,
+            "source": settings.source,
             "reason": reason,
             ASKED_AGAIN: keep_findings(EarlierNights.of_run(run), reason),
         }
@@ -85,11 +86,11 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
     of_run = {"run_id": run.manifest["run_id"], "folder": str(run.folder.path)}
     manifest = {
         **run.manifest,
-        **build_manifest(anchor.config, anchor.plan, run.models),
+        **build_manifest(anchor.run, run.models),
         "run_id": f"{run.manifest['run_id']}-{ANCHOR}",
         "anchor_of": of_run,
     }
-    own = replace(run, config=anchor.config, plan=anchor.plan, folder=folder, manifest=manifest)
+    own = replace(run, config=anchor.config, plan=anchor.plan, planned=anchor.run, folder=folder, manifest=manifest)
     with folder.lock():
         read = read_samples(anchor.config, anchor.plan)
         refs = run_shards(own, read)
@@ -105,7 +106,7 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
         "seconds": round(time.monotonic() - started, 3),
         "usage": usage,
         "metrics": _means(folder.read_json(SUMMARY)),
-        "left_out": {metric: list(columns) for metric, columns in anchor.plan.left_out.items()},
+        "left_out": {metric: list(columns) for metric, columns in anchor.run.metrics.left_out.items()},
         "agreement": _agreements(finished, anchor),
         ASKED_AGAIN: again,
     }

@@ -3,24 +3,24 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan
-from flows.execution.source_reading import judges_conversations
+from flows.planning.metric_plan import MetricPlan
+from flows.planning.source_reading import judges_conversations
 from metric_core.columns import EARLIER_TURNS
 from metric_core.stages import Stage
+from tasks.options.conversation_options import ConversationOptions
 from tasks.tables.table_store import StageRef, read
 
 
-def warn_about_turns(config: RunConfig, plan: Plan, refs: Iterable[StageRef]) -> list[str]:
+def warn_about_turns(options: ConversationOptions, metrics: MetricPlan, refs: Iterable[StageRef]) -> list[str]:
     """Return a sentence about metrics that judge answers, and would judge conversations without the others of the run.
 
     Args:
-        config: Configuration of the run.
-        plan: Plan of the run.
+        options: Option that says what a row is.
+        metrics: Metrics of the run.
         refs: Tables of all stages and shards.
     """
-    able = [request.key for request in plan.requests if judges_conversations(request)]
-    if config.conversations is not None or not able or len(able) == len(plan.requests):
+    able = [request.key for request in metrics.requests if judges_conversations(request)]
+    if options.conversations is not None or not able or len(able) == len(metrics.requests):
         return []
     tables = (read(ref, [EARLIER_TURNS]) for ref in refs if ref.stage is Stage.SAMPLES)
     if not any(table[EARLIER_TURNS].null_count < table.num_rows for table in tables):

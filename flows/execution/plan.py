@@ -1,194 +1,24 @@
-"""Plan a run: which products the chosen metrics need, and which stages compute them.
+"""Plan the metrics of a configuration, for the modules that take a whole configuration."""
 
-A product that several metrics need is in the plan once.
-"""
-
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import replace
 
 from flows.config.run_config import RunConfig
-from flows.execution.source_reading import source_options
-from metric_core.columns import COLUMNS, EARLIER_TURNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
-from metric_core.declarations.own_products import check_shared_products
-from metric_core.errors import ConfigError, SourceError
-from metric_core.metric import MetricRequest
-from metric_core.registry import default_suite
-from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
-from tasks.options.retriever_options import RetrieverOptions
-from tasks.options.source_options import TRACES
-from tasks.sources import available_columns
-from tasks.stages.registry import LEVELS, STAGES
+from flows.planning.metric_plan import MetricPlan as Plan
+from flows.planning.metric_plan import make_plan, products_of
+from flows.planning.planner import compose_plan, draft_plan
+from flows.planning.run_plan import RunPlan
+from tasks.options.metric_options import MetricOptions
+from tasks.options.narrow import narrow
 
-DEFAULT_QUESTIONS = 3
-"""Regenerated questions per response, for a metric that does not say how many."""
-
-ON_CLAIMS = frozenset(
-    product
-    for product, spec in PRODUCTS.items()
-    if product is Product.REQUESTED_VERDICTS
-    or (spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE)
-)
-"""The products that are verdicts on claims, which can be explained."""
-_RATINGS = frozenset({Product.RATINGS})
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The metrics, products and stages of a run.
-
-    Args:
-        requests: Metrics, in the order of the tables.
-        products: Every product that the metrics need, directly or through another product.
-        left_out: Metric -> the columns that the data lacks for it; empty if the configuration names metrics.
-        explain: Verdicts and ratings that are explained.
-        stood_in: Columns that a row can lack, because others that the data has stand in for them.
-    """
-
-    requests: tuple[MetricRequest, ...]
-    products: frozenset[Product]
-    left_out: Mapping[str, tuple[str, ...]]
-    explain: Literal["none", "unsupported", "ratings", "all"] = "none"
-    stood_in: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        check_shared_products(
-            (request.metric.origin or request.metric.name, product)
-            for request in self.requests
-            for product in request.metric.own_products
-        )
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages that have something to do, in the order of their levels."""
-        busy = {PRODUCTS[product].stage for product in self.products}
-        explained = {"none": frozenset(), "unsupported": ON_CLAIMS, "ratings": _RATINGS, "all": ON_CLAIMS | _RATINGS}
-        if self.products & explained[self.explain]:
-            busy.add(Stage.EXPLANATIONS)
-        always = {stage for level in LEVELS for stage in level if stage not in STAGES or STAGES[stage].always}
-        return tuple(stage for level in LEVELS for stage in level if stage in busy | always)
-
-    @property
-    def sharded_stages(self) -> tuple[Stage, ...]:
-        """The stages of the plan that work shard by shard, in the order of their levels."""
-        return tuple(stage for stage in self.stages if stage in STAGES)
-
-    @property
-    def cached_stages(self) -> tuple[Stage, ...]:
-        """The stages of the plan whose tables are cached, in the order of their levels."""
-        return tuple(stage for stage in self.sharded_stages if STAGES[stage].cached)
-
-    def products_of(self, stage: Stage) -> tuple[Product, ...]:
-        """Return the products that a stage computes, in the order of their declaration."""
-        return tuple(product for product in Product if product in self.products and PRODUCTS[product].stage is stage)
-
-    def inputs_of(self, stage: Stage) -> tuple[Stage, ...]:
-        """Return the planned stages whose tables a stage reads."""
-        return tuple(earlier for earlier in STAGES[stage].reads if earlier in self.stages)
-
-    def users_of(self, product: Product) -> tuple[str, ...]:
-        """Return the keys of the metrics that need a product, directly or through another product."""
-        return tuple(request.key for request in self.requests if product in closure(request.products))
-
-    @property
-    def question_count(self) -> int:
-        """Regenerated questions per response: the largest number that a metric needs."""
-        counts = [
-            dict(request.parameters).get("strictness", DEFAULT_QUESTIONS)
-            for request in self.requests
-            if Product.QUESTIONS in closure(request.products)
-        ]
-        return max(counts, default=0)
-
-    @property
-    def required(self) -> dict[str, tuple[str, ...]]:
-        """The columns of the source that each metric needs, by metric."""
-        return {
-            request.key: tuple(column for column in request.columns if column not in self.stood_in)
-            if request.metric.stand_ins
-            else request.columns
-            for request in self.requests
-        }
-
-
-def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
-    """Return the plan for the metrics that the configuration names, or else for all that the data allows.
-
-    Args:
-        config: Configuration of the run.
-        available: Sample columns that the data has.
-
-    Raises:
-        ConfigError: A metric or parameter is unknown.
-        SourceError: No metric is named, and the data lacks columns for each.
-    """
-    requested = config.requests()
-    requests = default_suite(available) if requested is None else requested
-    if not requests:
-        columns = f"the sample columns {', '.join(available)}" if available else "no sample columns"
-        raise SourceError(
-            f"no metric can work on the data, which has {columns}. "
-            "`assay metrics` lists the columns that each needs; column_map gives your columns those names."
-        )
-    left_out = {}
-    if requested is None:
-        chosen = {request.key for request in requests}
-        everything = default_suite(tuple(COLUMNS))
-        left_out = {request.key: request.lacking(available) for request in everything if request.key not in chosen}
-    products = products_of(config, requests, available)
-    stood_in = frozenset(
-        column
-        for request in requests
-        for column, others in request.metric.stand_ins.items()
-        if not set(others).isdisjoint(available)
-    )
-    return Plan(tuple(requests), products, left_out, config.explain, stood_in)
-
-
-def products_of(config: RunConfig, requests: Iterable[MetricRequest], available: Collection[str]) -> frozenset[Product]:
-    """Return the products that metrics need, with self-contained questions if the judge is asked about turns.
-
-    Args:
-        config: Configuration of the run.
-        requests: Metrics of the run.
-        available: Sample columns that the data has.
-    """
-    chosen = tuple(requests)
-    products = closure(product for request in chosen for product in request.products)
-    read_question = any(USER_INPUT in {*request.columns, *request.optional_columns} for request in chosen)
-    follows = config.follow_ups == "rewrite" and EARLIER_TURNS in available and read_question
-    return products | {Product.FOLLOW_UPS} if follows and any_judged(products) else products
+__all__ = ["Plan", "complete", "make_plan", "plan_run", "products_of"]
 
 
 def plan_run(config: RunConfig) -> Plan:
-    """Return the plan of a run, which depends on the columns of its source.
-
-    Raises:
-        ConfigError: No source is named, a metric or parameter is unknown, or the run lacks a stage to refresh.
-        SourceError: The source cannot be read, or no metric can work on it.
-    """
-    if config.source is None:
-        raise ConfigError(
-            "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
-        )
-    if config.traces is not None and not config.source.startswith(TRACES):
-        raise ConfigError(
-            f"traces (--since, --where, --deduplicate, --sample) selects traces, and the source {config.source} has "
-            f"none; if it holds traces, write {TRACES} before its path"
-        )
-    options = source_options(config, limit=None)
-    columns = available_columns(config.source, options)
-    plan = make_plan(config, columns if config.retriever is None else _add_fetched_columns(config.retriever, columns))
-    if idle := [stage for stage in config.refresh if stage not in plan.stages]:
-        raise ConfigError(
-            f"refresh names {', '.join(idle)}, which this run does not compute; it has {', '.join(plan.stages)}"
-        )
-    return plan
+    """Return the metrics of a run; see `draft_plan`."""
+    return draft_plan(config).metrics
 
 
-def _add_fetched_columns(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of a question set with those that the retriever adds."""
-    if USER_INPUT not in columns:
-        raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")
-    fetched = {*columns, RETRIEVED_CONTEXTS} | ({RESPONSE} if retriever.generator else set())
-    return tuple(name for name in COLUMNS if name in fetched)
+def complete(config: RunConfig, metrics: Plan, ending: str = "") -> RunPlan:
+    """Return the plan of a run whose metrics are planned without its options."""
+    options = narrow(config, MetricOptions)
+    return compose_plan(config, replace(metrics, verdict=config.verdict_kind, options=options), ending)

@@ -7,18 +7,21 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.config.run_config import RunConfig, launches, tables_root, with_launched_judges
+from flows.config.launched_judges import launches, with_launched_judges
+from flows.config.run_config import RunConfig
 from flows.execution.artifacts import show_progress
-from flows.execution.plan import Plan
-from flows.execution.run_record import build_manifest, choose_folder, planned_kinds, record_run
+from flows.execution.plan import Plan, complete
+from flows.execution.run_record import build_manifest, choose_folder, record_run
 from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
 from flows.execution.spending import meter_run
+from flows.planning.run_plan import RunPlan, planned_kinds
 from metric_core.judge_questions import KindGroup
 from tasks.history.run_entry import evaluation_name
 from tasks.launcher import launch_for_scope
 from tasks.models.caches import open_cache
 from tasks.models.run_models import RunModels, models_for
+from tasks.options.run_model_options import RunModelOptions
 from tasks.prefect_support.concurrency_limits import create_limits
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import start_entry
@@ -32,7 +35,8 @@ class Run:
 
     Args:
         config: Configuration, whose judge is running.
-        plan: Plan of the run.
+        plan: Metrics of the run.
+        planned: Plan of the run, whose judge is running.
         models: Models of the run.
         folder: Run folder, locked by this run.
         manifest: Content of run.json at the start of the run.
@@ -41,6 +45,7 @@ class Run:
 
     config: RunConfig
     plan: Plan
+    planned: RunPlan
     models: RunModels
     folder: RunFolder
     manifest: Mapping[str, Any]
@@ -49,7 +54,7 @@ class Run:
     @property
     def tables(self) -> str:
         """The root of the table store."""
-        return tables_root(self.config)
+        return self.planned.storage.tables_root
 
 
 @contextmanager
@@ -72,48 +77,51 @@ def open_run(
     Raises:
         AssayError: The cache, the run folder, the judge or the task runner cannot be used.
     """
-    if config.cache is not None:
-        open_cache(config.cache).ensure()
+    planned = complete(config, plan, ending)
+    options, outputs = planned.models, planned.outputs
+    if options.cache is not None:
+        open_cache(options.cache).ensure()
     about = subject or RunSubject.of_run()
-    folder = choose_folder(config, ending)
-    is_judged = bool(planned_kinds(plan))
-    with folder.lock(), meter_run(config), running_judge(config, needed=is_judged) as ready:
-        models = models_for(str(flow_run.id))
+    folder = choose_folder(planned.folder)
+    is_judged = bool(planned_kinds(planned.metrics))
+    with folder.lock(), meter_run(options), running_judges(options, needed=is_judged) as urls:
+        models, ready = models_for(str(flow_run.id)), planned.with_launched_judges(urls)
         manifest = {
-            **build_manifest(ready, plan, models),
-            "name": evaluation_name(config.name, about.name, config.source),
+            **build_manifest(ready, models),
+            "name": evaluation_name(outputs.name, about.name, ready.source.source),
             "deployment": about.entry,
             "start": start_entry(),
             **(origin or {}),
         }
-        run = Run(ready, plan, models, folder, manifest, about)
+        own = with_launched_judges(config, urls)
+        run = Run(own, plan, ready, models, folder, manifest, about)
         in_use = mark_in_use(run.tables, manifest["run_id"])
-        with record_run(folder, manifest, config.history), in_use, show_progress(about), start_runner(ready):
+        with record_run(folder, manifest, outputs.history), in_use, show_progress(about), start_runner(own):
             yield run
 
 
 @contextmanager
-def running_judge(config: RunConfig, *, needed: bool = True) -> Iterator[RunConfig]:
-    """Yield the configuration with running judges; those that it says to launch are launched for the block.
+def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[Mapping[KindGroup | None, str]]:
+    """Launch the judges that options say to launch for the block, and yield their URLs.
 
     Several are launched one after the other, because each measures the free memory of the GPU when it starts. Answers
     that could not be cached at once are cached at the end of the block if possible.
 
     Args:
-        config: Configuration of the run.
+        models: Models of the run.
         needed: False if no stage of the run asks a judge; none is launched then.
     """
-    create_limits(config.judges, update=False)
+    create_limits(models.judges, update=False)
     try:
         with ExitStack() as launched:
             urls: dict[KindGroup | None, str] = {}
             by_digest: dict[str, str] = {}
-            for group, settings in launches(config).items() if needed else ():
+            for group, settings in launches(models).items() if needed else ():
                 digest = settings.digest()
                 if digest not in by_digest:
                     scope = launch_for_scope(settings, assay_home(), role=group or "")
                     by_digest[digest] = launched.enter_context(scope).url
                 urls[group] = by_digest[digest]
-            yield with_launched_judges(config, urls) if urls else config
+            yield urls
     finally:
-        open_cache(config.cache).flush()
+        open_cache(models.cache).flush()

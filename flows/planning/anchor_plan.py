@@ -1,0 +1,135 @@
+"""Plan the evaluation of the anchor: the rows that every run judges besides its own.
+
+Prefect is not imported here, because runs are checked before it is needed.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flows.config.anchor_options import AnchorSettings
+from flows.planning.metric_plan import MetricPlan, products_of
+from flows.planning.run_plan import RunPlan
+from metric_core.calibration.labels import LabelRules
+from metric_core.errors import ConfigError, SourceError
+from metric_core.metric import MetricRequest
+from tasks.calibration.label_pairing import LabelledData, read_labelled
+from tasks.sources import available_columns
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorPlan:
+    """The evaluation of an anchor.
+
+    Args:
+        settings: Options of the anchor.
+        run: Plan of its evaluation: that of the run, with the anchor as source and the metrics that its columns allow.
+    """
+
+    settings: AnchorSettings
+    run: RunPlan
+
+    @property
+    def labelled(self) -> dict[str, MetricRequest]:
+        """Mapping from column with labels to the metric that they are about.
+
+        Raises:
+            ConfigError: A metric with labels is not one of the anchor's.
+        """
+        found = {}
+        for name, column in self.settings.labels.items():
+            requests = [each for each in self.run.metrics.requests if name in (each.key, each.metric.name)]
+            if len(requests) != 1:
+                known = ", ".join(each.key for each in self.run.metrics.requests)
+                lacking = self.run.metrics.left_out.get(name)
+                why = f": the anchor has no {', '.join(lacking)}" if lacking else f"; it computes {known}"
+                raise ConfigError(
+                    f"anchor.labels names the metric {name!r}, which the run does not compute for the anchor{why}. "
+                    "Correct the name, or leave its labels out"
+                )
+            found[column] = requests[0]
+        return found
+
+    def rules(self, column: str) -> LabelRules:
+        """Return the rules for reading a column of labels."""
+        return LabelRules(column, self.settings.positive, self.settings.span)
+
+    def read_labels(self, column: str) -> LabelledData:
+        """Read a column of labels.
+
+        Raises:
+            SourceError: The anchor lacks the column, or its labels cannot be used.
+            ConfigError: The options do not fit the labels.
+        """
+        return read_labelled(self.settings.source, self.run.source.options(), self.rules(column))
+
+
+def plan_anchor(plan: RunPlan) -> AnchorPlan | None:
+    """Return the plan of the anchor; None if the run has no anchor.
+
+    The anchor is judged as the rows of the run are: by the same models, with the same prompts and metrics. Unlike them
+    it is never asked about again for `refresh`, and its verdicts are not explained.
+
+    Args:
+        plan: Plan of the run.
+
+    Raises:
+        SourceError: The anchor cannot be read, or no metric of the run can work on it.
+    """
+    settings = plan.anchor
+    if settings is None:
+        return None
+    changes: dict[str, Any] = {
+        "source": settings.source,
+        "column_map": settings.column_map,
+        "id_column": settings.id_column,
+        "anchor": None,
+        "baseline": None,
+        "by": None,
+        "explain": "none",
+        "limit": None,
+        "metrics_file": None,
+        "otlp": None,
+        "refresh": (),
+        "retriever": None,
+        "slices": (),
+    }
+    own = replace(plan.with_options(**changes), anchor=None)
+    columns = available_columns(settings.source, own.source.options())
+    metrics = plan.metrics
+    requests = tuple(each for each in metrics.requests if not each.lacking(columns))
+    if not requests:
+        raise SourceError(
+            f"no metric of the run can work on the anchor {settings.source}, which has the sample columns "
+            f"{', '.join(columns) or 'of none'}; they need {_needs(metrics)}. anchor.column_map gives its columns the "
+            "names of sample columns."
+        )
+    of_anchor = replace(
+        metrics,
+        requests=requests,
+        products=products_of(metrics.options, requests, columns),
+        left_out={each.key: each.lacking(columns) for each in metrics.requests if each not in requests},
+        explain="none",
+        stood_in=frozenset(),
+    )
+    return AnchorPlan(settings, own.with_metrics(of_anchor))
+
+
+def check_anchor(plan: RunPlan) -> str:
+    """Check that an anchor can be evaluated and its labels be read.
+
+    Args:
+        plan: Plan of the run.
+
+    Raises:
+        AssayError: The anchor cannot be used.
+    """
+    anchor = plan_anchor(plan)
+    if anchor is None:
+        return "no anchor"
+    for column in anchor.labelled:
+        anchor.read_labels(column)
+    return anchor.settings.source
+
+
+def _needs(metrics: MetricPlan) -> str:
+    return "; ".join(f"{metric} {', '.join(columns)}" for metric, columns in metrics.required.items())

@@ -1,0 +1,171 @@
+"""Check what a run needs before anything starts: no server, no judge and no flow runs until all checks have passed.
+
+Each check takes a fraction of a second and changes nothing. Prefect is not imported here, which would take longer than
+all checks together.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from flows.config.launched_judges import launches
+from flows.config.references import find_references
+from flows.config.result_options import ResultOptions
+from flows.config.run_config import RunConfig
+from flows.planning.anchor_plan import check_anchor
+from flows.planning.run_plan import RunPlan
+from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
+from metric_core.judge_questions import KindGroup
+from tasks.calibration import calibration_files
+from tasks.launcher.launch_command import build_command
+from tasks.models.caches import open_cache
+from tasks.options.launch_options import LaunchSettings
+from tasks.options.metric_options import MetricOptions
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.run_folder import RUNS, RunFolder
+from tasks.runtime.atomic_files import translate_write_errors
+from tasks.runtime.credentials import check_variable
+from tasks.runtime.writable import check_file, probe_folder
+from tasks.sources import read_samples
+
+FIRST_ROWS = 100
+"""Rows that are read before a run starts."""
+
+_CLUSTER_PACKAGES = {"dask": "prefect_dask", "ray": "prefect_ray"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunCheck:
+    """A check of something that a run or a deployment needs.
+
+    Args:
+        name: Name of the check.
+        check: Returns a description of what was found, or raises an AssayError.
+        advice: Advice on how to solve a problem.
+    """
+
+    name: str
+    check: Callable[[], str]
+    advice: str
+
+
+def run_checks(config: RunConfig, plan: RunPlan | None = None) -> Iterator[RunCheck]:
+    """Yield the checks of a run, quick ones first.
+
+    Args:
+        config: Configuration of the run.
+        plan: Its plan; without one, rows and metrics are not checked.
+    """
+    yield from _output_checks(config)
+    if config.calibration not in ("none", "latest"):
+        yield RunCheck("calibration", lambda: _check_calibration(config, plan), "correct `calibration`")
+    if references := find_references(config, without=("deploy",)):
+        yield RunCheck("secrets", lambda: check_references(references), "set the variable before the run")
+    if launched := launches(config):
+        yield RunCheck("judge program", lambda: _check_program(launched), "correct [judge.launch]")
+    if config.runner.engine in _CLUSTER_PACKAGES:
+        yield RunCheck("runner", lambda: _check_runner(config.runner.engine), "install the extra, or correct `runner`")
+    if (address := config.cache) is not None:
+        yield RunCheck("cache", lambda: _check_cache(address), "correct `cache` (--cache)")
+    if plan is not None and config.anchor is not None:
+        yield RunCheck("anchor", lambda: check_anchor(plan), "correct [anchor]")
+    if plan is not None:
+        yield RunCheck("first rows", lambda: _check_rows(plan), "correct the data, or `on_bad_row`")
+
+
+def _output_checks(options: ResultOptions) -> Iterator[RunCheck]:
+    yield RunCheck("run folder", lambda: _check_folder(options.out), "correct `out` (--out)")
+    if (baseline := options.baseline) is not None:
+        yield RunCheck("baseline", lambda: str(FinishedRun(baseline).folder), "correct `baseline` (--baseline)")
+    if (file := options.metrics_file) is not None:
+        yield RunCheck("metrics file", lambda: _check_metrics_file(file), "correct `metrics_file` (--metrics-file)")
+    if options.otlp is not None:
+        yield RunCheck("OTLP", _check_otlp, "install the extra, or remove `otlp` (--otlp)")
+
+
+def check_references(references: tuple[str, ...]) -> str:
+    """Check that the environment variables of references are set, and return the references as text.
+
+    Raises:
+        ConfigError: A variable is not set or empty.
+    """
+    for reference in references:
+        check_variable(reference)
+    return ", ".join(references)
+
+
+def _check_folder(out: str | None) -> str:
+    if out is not None:
+        folder = RunFolder.from_option(out)
+        folder.check()
+        return str(folder.path)
+    runs = Path(RUNS).absolute()
+    with translate_write_errors(f"the run folder below {runs}", RunFolderError, "Name another folder with --out."):
+        probe_folder(runs)
+    return f"new, in {runs}"
+
+
+def _check_otlp() -> str:
+    from tasks.exports.send_scores import check_packages  # noqa: PLC0415 few runs send their scores
+
+    check_packages()
+    return "its packages are installed"
+
+
+def _check_metrics_file(file: str) -> str:
+    check_file(Path(file), "the metrics file", ConfigError)
+    return file
+
+
+def _check_calibration(options: MetricOptions, plan: RunPlan | None) -> str:
+    calibration = calibration_files.load(Path(options.calibration).expanduser())
+    if plan is not None and calibration.name not in {request.metric.name for request in plan.metrics.requests}:
+        raise ConfigError(
+            f"the calibration {options.calibration} is for {calibration.metric}, which this run does not compute"
+        )
+    if options.verdict == "binary":
+        raise ConfigError(
+            f'calibration = "{options.calibration}" changes probabilities, but verdict is "binary"; '
+            'set verdict = "probability"'
+        )
+    return f"{calibration.metric} in {options.calibration}"
+
+
+def _check_program(launched: Mapping[KindGroup | None, LaunchSettings]) -> str:
+    commands = (build_command(each, 0, os.environ, "check", group or "") for group, each in launched.items())
+    programs = (command.words[0] for command in commands)
+    return ", ".join(dict.fromkeys(programs))
+
+
+def _check_runner(engine: str) -> str:
+    if find_spec(_CLUSTER_PACKAGES[engine]) is None:
+        raise MissingDependencyError(
+            _CLUSTER_PACKAGES[engine], f'runner = "{engine}"', f"pip install 'rag-assay[{engine}]'"
+        )
+    return engine
+
+
+def _check_cache(address: str) -> str:
+    cache = open_cache(address)
+    cache.ensure()
+    return cache.database.name
+
+
+def _check_rows(plan: RunPlan) -> str:
+    """Read the first rows; if one is bad and stops the run, read all, because the message lists all bad rows."""
+    source, required = plan.source, plan.metrics.required
+    if source.retriever is not None:
+        return "contexts are fetched first"
+    limit = min(source.limit or FIRST_ROWS, FIRST_ROWS)
+    reader = read_samples(source.source or "", source.options(limit=limit), required)
+    if source.on_bad_row == "skip":
+        return "bad rows are left out"
+    try:
+        rows = sum(table.num_rows for table in reader)
+    except BadRowsError:
+        for _ in read_samples(source.source or "", source.options(), required):
+            pass
+        raise
+    return f"{rows} read"
