@@ -13,7 +13,7 @@ from typing import Any
 from prefect import flow
 
 from flows.evaluate import Evaluation, finish, outlive
-from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
+from flows.execution.rerun_plan import Rerun, prepare
 from flows.execution.rerun_warnings import warn_about_reused_rows
 from flows.execution.run import Run, open_run
 from flows.execution.run_stages import read_samples
@@ -21,6 +21,7 @@ from flows.execution.run_subject import name_rerun
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.spending import measure_throughput
 from flows.execution.stage_submitter import StageSubmitter, open_submitter
+from flows.planning.rerun_request import RerunRequest
 from metric_core.stages import Stage
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
@@ -49,7 +50,7 @@ def rerun(request: RerunRequest) -> Evaluation:
     """
     ready = prepare(request)
     origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
-    with open_run(ready.config, ready.plan, "-rerun", origin) as run:
+    with open_run(ready.plan, origin) as run:
         evaluation = _rerun(ready, run)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
@@ -94,7 +95,7 @@ class _Work:
     """
 
     def __init__(self, ready: Rerun, run: Run, reuse: RowReuse, chosen: frozenset[str] | None) -> None:
-        self.plan = ready.plan
+        self.plan = ready.plan.metrics
         self.earlier = reuse
         self._run = run
         self._ready = ready
@@ -115,7 +116,8 @@ class _Work:
         }
         levels = [[stage for stage in level if stage in stages] for level in LEVELS]
         with open_submitter(self._run) as submitter:
-            queue = ShardQueue(self._run.config, [level for level in levels if level], rows)
+            planned = self._run.plan
+            queue = ShardQueue(planned.storage, planned.models, [level for level in levels if level], rows)
             return queue.run(_RerunShard(number, ref, self, submitter) for number, ref in enumerate(samples))
 
     def scope(self, stage: Stage, order: Sequence[str]) -> Collection[str]:

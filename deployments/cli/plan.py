@@ -77,9 +77,9 @@ def plan(
     from flows.planning.planner import draft_plan  # noqa: PLC0415
 
     given = None if rates is None else _parse_rates(rates)
-    metrics = draft_plan(config).metrics
-    dry_run = make_dry_run(config, metrics, fetch=fetch)
-    forecast = make_forecast(config, dry_run, given)
+    planned = draft_plan(config)
+    metrics, dry_run = planned.metrics, make_dry_run(planned, fetch=fetch)
+    forecast = make_forecast(planned, dry_run, given)
     if as_json:
         content = _content(metrics, dry_run) | {"forecast": _forecast_content(forecast)}
         stdout.print_json(json.dumps(content))

@@ -1,15 +1,12 @@
 """Compose the configuration of a run, which flows receive as their parameter, from its option groups."""
 
 from flows.config.anchor_options import AnchorOptions
-from flows.config.launched_judges import launches
 from flows.config.loading_options import LoadingOptions
 from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import ExecutionOptions
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.run_model_options import RunModelOptions
-
-__all__ = ["RunConfig", "launches", "tables_root"]
 
 
 # pydantic takes the fields of the last base first: read the groups from the bottom up.
@@ -24,8 +21,3 @@ class RunConfig(
     EvaluationOptions,
 ):
     """The configuration of a run: what is evaluated, with which models, and where the results go."""
-
-
-def tables_root(config: TableStoreOptions) -> str:
-    """Return the root of the store of stage tables."""
-    return config.tables_root

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from flows.config.run_config import RunConfig, tables_root
 from flows.execution import unchanged_rows
-from flows.execution.plan import Plan
+from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.tables.row_index import RowIndexes
 from tasks.tables.table_store import StageRef
@@ -26,7 +25,7 @@ class ChangedRows:
 
 
 def find_changed_rows(
-    config: RunConfig, plan: Plan, recipes: Mapping[Stage, str], shards: Sequence[Mapping[Stage, StageRef]]
+    plan: RunPlan, recipes: Mapping[Stage, str], shards: Sequence[Mapping[Stage, StageRef]]
 ) -> ChangedRows:
     """Return the changed rows of the shards that the run would merge from the tables of an earlier run.
 
@@ -34,21 +33,22 @@ def find_changed_rows(
     exist yet.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
         recipes: Recipes of the stages whose tables are cached; see `tasks.tables.row_index.RowIndex`.
         shards: Tables that are kept, shard by shard, including the samples.
     """
-    missing = [number for number, kept in enumerate(shards) if any(stage not in kept for stage in plan.cached_stages)]
+    metrics, storage = plan.metrics, plan.storage
+    cached, root = metrics.cached_stages, storage.tables_root
+    missing = [number for number, kept in enumerate(shards) if any(stage not in kept for stage in cached)]
     rows = sum(shards[number][Stage.SAMPLES].rows for number in missing)
-    if rows < unchanged_rows.LEAST_ROWS or set(recipes) != set(plan.cached_stages):
+    if rows < unchanged_rows.LEAST_ROWS or set(recipes) != set(cached):
         return ChangedRows()
-    indexes = RowIndexes(tables_root(config), config.source or "")
+    indexes = RowIndexes(root, plan.source.source or "")
     index = unchanged_rows.find_index(indexes, recipes, [shards[number] for number in missing])
-    stages = [] if index is None else unchanged_rows.stages_to_take(index, recipes, plan, config.refresh)
+    stages = [] if index is None else unchanged_rows.stages_to_take(index, recipes, metrics, storage.refresh)
     if index is None or set(stages) != set(recipes):
         return ChangedRows()
-    unchanged = UnchangedRows(tables_root(config), indexes, index, stages)
+    unchanged = UnchangedRows(root, indexes, index, stages)
     splits = {number: unchanged.split(shards[number][Stage.SAMPLES]) for number in missing}
     merged = {number: split for number, split in splits.items() if split is not None}
-    return ChangedRows(merged, unchanged.pack(list(merged.values()), config.rows_a_shard()))
+    return ChangedRows(merged, unchanged.pack(list(merged.values()), storage.rows_a_shard))

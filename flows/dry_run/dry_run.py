@@ -9,24 +9,16 @@ looked up one by one: the run asks nothing about them.
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from flows.config.run_config import RunConfig, launches, tables_root
+from flows.config.launched_judges import launches
 from flows.dry_run.changed_rows import find_changed_rows
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
-from flows.execution.anchor_plan import AnchorPlan, plan_anchor
 from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
-from flows.execution.plan import Plan
-from flows.execution.run_record import planned_kinds
-from flows.execution.stage_settings import (
-    judged_settings,
-    retrieval_settings,
-    samples_settings,
-    sides_by_every_context,
-    stage_settings,
-    use_fetched_contexts,
-)
+from flows.execution.source_settings import retrieval_settings, samples_settings
 from flows.monitoring.watched import subject_name
+from flows.planning.anchor_plan import AnchorPlan, plan_anchor
+from flows.planning.run_plan import RunPlan, planned_kinds
+from flows.planning.stage_settings import sides_by_every_context
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.schemas import SCHEMAS
@@ -49,14 +41,13 @@ from tasks.tables.merge import sort_rows
 from tasks.tables.table_store import StageRef, TableStore
 
 
-def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRun:
+def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
     """Return what the run of a plan would reuse and ask. A judge server is asked for its features, and nothing else.
 
     Contexts from a retriever are those that were fetched last for the same user questions. A run refetches them, so the
     numbers are estimates; without fetched contexts there are no numbers.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
         fetch: True to refetch the contexts for the dry run.
 
@@ -65,14 +56,15 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
         SourceError: The data cannot be read, or has bad rows.
         AssayError: The contexts cannot be fetched.
     """
-    dry_run = _preview_rows(config, plan, fetch=fetch)
-    anchor = plan_anchor(config, plan)
+    dry_run = _preview_rows(plan, fetch=fetch)
+    anchor = plan_anchor(plan)
     if anchor is None:
         return dry_run
-    of_anchor = _preview_rows(anchor.config, anchor.plan, fetch=False)
+    of_anchor = _preview_rows(anchor.run, fetch=False)
     again = None
     if is_asked_again(anchor):
-        nights = EarlierNights(config.history, frozenset({subject_name(config.name, config.source)}))
+        options = plan.monitoring
+        nights = EarlierNights(options.history, frozenset({subject_name(options.name, options.source)}))
         again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, nights))
     parts = [dry_run, of_anchor, *([] if again is None else [again])]
     accounts = {account: Tally() for part in parts for account in part.accounts}
@@ -83,39 +75,39 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
 
 def _preview_again(anchor: AnchorPlan, rows: int) -> DryRun:
     """Return the dry run of anchor rows that are asked about again: the first ones stand for those whose turn it is."""
-    stages = [stage for stage in anchor.plan.stages if stage in LABELLED]
-    changes: dict[str, Any] = {"refresh": tuple(stages), "limit": rows}
-    config = anchor.config.model_copy(update=changes)
-    runner = _DryRunner(config, anchor.plan, counted=stages)
-    found = runner.run(read_shards(samples_settings(config, anchor.plan), tables_root(config)))
+    stages = [stage for stage in anchor.run.metrics.stages if stage in LABELLED]
+    plan = anchor.run.with_options(limit=rows).with_metrics(anchor.run.metrics, stages)
+    runner = _DryRunner(plan, counted=stages)
+    found = runner.run(read_shards(samples_settings(plan), plan.storage.tables_root))
     for stage in found.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
     return replace(found, stages=tuple(stage for stage in found.stages if stage.stage in stages))
 
 
-def _preview_rows(config: RunConfig, plan: Plan, *, fetch: bool) -> DryRun:
+def _preview_rows(plan: RunPlan, *, fetch: bool) -> DryRun:
     """Return the dry run of the rows of a source, without the anchor."""
-    if config.retriever is None:
+    root = plan.storage.tables_root
+    if plan.source.retriever is None:
         if fetch:
             raise ConfigError("there are no contexts to fetch: the configuration has no retriever; leave --fetch out")
-        return _DryRunner(config, plan).run(read_shards(samples_settings(config, plan), tables_root(config)))
-    settings, root = retrieval_settings(config, config.retriever), tables_root(config)
+        return _DryRunner(plan).run(read_shards(samples_settings(plan), root))
+    settings = retrieval_settings(plan)
     contexts = fetch_contexts(settings, root) if fetch else find_fetched_contexts(settings, root)
     if isinstance(contexts, UnfetchedContexts):
-        return _without_contexts(config, plan, contexts)
-    config = use_fetched_contexts(config, contexts.source)
-    read = contexts.add_to(read_shards(samples_settings(config, plan), root))
-    dry_run = _DryRunner(config, plan).run(read)
+        return _without_contexts(plan, contexts)
+    plan = plan.with_fetched_contexts(contexts.source)
+    read = contexts.add_to(read_shards(samples_settings(plan), root))
+    dry_run = _DryRunner(plan).run(read)
     for stage in dry_run.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
     return replace(dry_run, contexts=PendingContexts(contexts.index, dry_run.rows, contexts.fetched))
 
 
-def _without_contexts(config: RunConfig, plan: Plan, unfetched: UnfetchedContexts) -> DryRun:
-    shards = -(-unfetched.rows // config.rows_a_shard())
+def _without_contexts(plan: RunPlan, unfetched: UnfetchedContexts) -> DryRun:
+    shards = -(-unfetched.rows // plan.storage.rows_a_shard)
     stages = tuple(
         StageDryRun(stage, bool(STAGES[stage].asks), unknown=shards, certainty=Certainty.AT_LEAST)
-        for stage in plan.cached_stages
+        for stage in plan.metrics.cached_stages
     )
     contexts = PendingContexts(unfetched.index, unfetched.rows, None)
     return DryRun(unfetched.rows, unfetched.bad_row_count, shards, stages, (), contexts)
@@ -125,28 +117,26 @@ class _DryRunner:
     """Counts what a run would do.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
         counted: Stages whose questions count; None for all.
     """
 
-    def __init__(self, config: RunConfig, plan: Plan, counted: Collection[Stage] | None = None) -> None:
-        self._config = config
+    def __init__(self, plan: RunPlan, counted: Collection[Stage] | None = None) -> None:
         self._counted = counted
         self._plan = plan
-        self._root = tables_root(config)
+        self._root = plan.storage.tables_root
         self._kept = KeptTables(self._root)
-        self._settings = stage_settings(config, plan)
+        self._settings = plan.stages
         self._problems: list[str] = []
         self._ledger = Ledger()
         self._models = RunModels()
         self._counting = DryRunModels(self._ledger, self._models)
-        self._identities = {stage: self._identity(stage) for stage in plan.cached_stages}
+        self._identities = {stage: self._identity(stage) for stage in plan.metrics.cached_stages}
 
     def run(self, samples: SamplesResult) -> DryRun:
         stages = {stage: StageDryRun(stage, bool(STAGES[stage].asks)) for stage in self._identities}
         kept = [self._find_all(ref) for ref in samples.refs]
-        changed = find_changed_rows(self._config, self._plan, self._recipes(), kept)
+        changed = find_changed_rows(self._plan, self._recipes(), kept)
         for number, refs in enumerate(kept):
             if number in changed.merged:
                 for stage, counts in stages.items():
@@ -172,24 +162,24 @@ class _DryRunner:
 
     def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the name of each judge with the kinds of counted questions that would go to it."""
-        kinds = [kind for kind in planned_kinds(self._plan) if kind in counted]
+        kinds = [kind for kind in planned_kinds(self._plan.metrics) if kind in counted]
         if not kinds:
             return {}
-        judge = self._counting.open_judges(judged_settings(self._config))
+        judge = self._counting.open_judges(self._plan.judged)
         return {role.name: tuple(map(str, role.kinds)) for role in roles_of(judge, kinds)}
 
     def _judge(self, stages: Sequence[StageDryRun]) -> JudgeIdentity | None:
         if self._ledger.offline or not any(stage.tally.requests for stage in stages):
             return None
         try:
-            return self._models.select(judged_settings(self._config)).judge().identity
+            return self._models.select(self._plan.judged).judge().identity
         except AssayError:
             return None
 
     def _identity(self, stage: Stage) -> str | None:
         settings = self._settings[stage]
-        if isinstance(settings, JudgedSettings) and launches(self._config):
-            launched = " and ".join(f"judge of {group}" if group else "judge" for group in launches(self._config))
+        if isinstance(settings, JudgedSettings) and launches(self._plan.models):
+            launched = " and ".join(f"judge of {group}" if group else "judge" for group in launches(self._plan.models))
             self._problems.append(
                 f"the {launched} will be launched by the run, so it is unknown which answers are cached: all its "
                 "questions count as to be asked"
@@ -212,7 +202,7 @@ class _DryRunner:
         """Return what determines the tables of each stage, beside its input tables, as far as it is known."""
         identities = ((stage, identity) for stage, identity in self._identities.items() if identity is not None)
         recipes = {
-            stage: STAGE_TASKS[stage].recipe(self._plan.inputs_of(stage), TableStorage(self._root, identity))
+            stage: STAGE_TASKS[stage].recipe(self._plan.metrics.inputs_of(stage), TableStorage(self._root, identity))
             for stage, identity in identities
         }
         return {stage: recipe for stage, recipe in recipes.items() if recipe is not None}
@@ -221,14 +211,15 @@ class _DryRunner:
         """Return the tables of a shard that are kept, including its samples."""
         tables = {Stage.SAMPLES: samples}
         for stage in self._identities:
-            if (ref := self._find(stage, [tables.get(earlier) for earlier in self._plan.inputs_of(stage)])) is not None:
+            inputs = [tables.get(earlier) for earlier in self._plan.metrics.inputs_of(stage)]
+            if (ref := self._find(stage, inputs)) is not None:
                 tables[stage] = ref
         return tables
 
     def _find(self, stage: Stage, inputs: Sequence[StageRef | None]) -> StageRef | None:
         known = [ref for ref in inputs if ref is not None]
         identity = self._identities[stage]
-        if len(known) < len(inputs) or identity is None or stage in self._config.refresh:
+        if len(known) < len(inputs) or identity is None or stage in self._plan.storage.refresh:
             return None
         return self._kept.find(STAGE_TASKS[stage].key(known, identity))
 
@@ -239,13 +230,13 @@ class _DryRunner:
 
     def _preview(self, stage: Stage, shard: ShardPreview, counts: StageDryRun) -> None:
         identity = self._identities[stage]
-        inputs = shard.refs_of(self._plan.inputs_of(stage))
+        inputs = shard.refs_of(self._plan.metrics.inputs_of(stage))
         cached = shard.refs.get(stage) or (None if inputs is None else self._find(stage, inputs))
         if cached is not None:
             counts.kept += 1
             shard.refs[stage] = cached
             return
-        if stage not in self._config.refresh and (inputs is None or identity is None):
+        if stage not in self._plan.storage.refresh and (inputs is None or identity is None):
             counts.unknown += 1
         else:
             counts.missing += 1
@@ -254,7 +245,7 @@ class _DryRunner:
 
     def _count(self, shard: ShardPreview, counts: StageDryRun) -> None:
         """Run the stage with a judge that counts; its output is the table itself if nothing had to be asked."""
-        stage, inputs = counts.stage, self._plan.inputs_of(counts.stage)
+        stage, inputs = counts.stage, self._plan.metrics.inputs_of(counts.stage)
         settings = self._settings[stage]
         accounts = dict(self._ledger.accounts)
         output = STAGES[stage].compute(shard.tables_of(inputs), settings, self._counting.select(settings))
@@ -277,9 +268,9 @@ class _DryRunner:
     def _certainty(self, stage: Stage, is_certain: bool, tally: Tally) -> Certainty:
         if stage is Stage.EXPLANATIONS and not is_certain:
             return Certainty.AT_LEAST
-        is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.products
-        asks_by_answers = is_each and len(sides_by_every_context(self._config, self._plan)) < len(BY_EACH_CONTEXT)
-        asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.requests)
+        is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.metrics.products
+        asks_by_answers = is_each and len(sides_by_every_context(self._plan.metrics)) < len(BY_EACH_CONTEXT)
+        asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.metrics.requests)
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST
         return Certainty.EXACT if is_certain else Certainty.ESTIMATED

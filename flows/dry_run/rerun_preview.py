@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from flows.config.run_config import tables_root
 from flows.execution.rerun_plan import Rerun
-from flows.execution.stage_settings import samples_settings
+from flows.execution.source_settings import samples_settings
 from metric_core.stages import Stage
 from tasks.runs.row_reuse import RowReuse
 from tasks.stages.registry import STAGES
@@ -54,16 +53,15 @@ def preview_rerun(ready: Rerun) -> RerunPreview:
     Raises:
         SourceError: The rerun is about changed rows, and the source cannot be read.
     """
-    root = tables_root(ready.config)
-    read = ready.read_samples(
-        RowReuse(ready.earlier, root), lambda config, plan: read_shards(samples_settings(config, plan), root)
-    )
+    storage = ready.plan.storage
+    root = storage.tables_root
+    read = ready.read_samples(RowReuse(ready.earlier, root), lambda plan: read_shards(samples_settings(plan), root))
     total, chosen = sum(ref.rows for ref in read.refs), ready.rows(read)
     some = total if chosen is None else len(chosen)
     stages = []
-    for stage in ready.plan.sharded_stages:
+    for stage in ready.plan.metrics.sharded_stages:
         count = (total if ready.is_whole(stage) else some) if ready.is_computed(stage) else 0
         asks = bool(STAGES[stage].asks) and count > 0
-        asked: Literal["all", "missing"] = "all" if stage in ready.config.refresh else "missing"
+        asked: Literal["all", "missing"] = "all" if stage in storage.refresh else "missing"
         stages.append(StagePreview(stage, count, total - count, asked if asks else None))
     return RerunPreview(total, some, tuple(stages))

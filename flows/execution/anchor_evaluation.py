@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from flows.execution.anchor_plan import AnchorPlan, plan_anchor
 from flows.execution.anchor_repeats import EarlierNights, ask_again, keep_findings
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_stages import read_samples, run_shards
 from flows.execution.run_writing import write_run_folder
+from flows.planning.anchor_plan import AnchorPlan, plan_anchor
 from metric_core.calibration.calibrate import measure_agreement
 from metric_core.errors import AssayError
 from metric_core.statistics.resampling import SEED
@@ -36,11 +36,11 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
     Returns:
         The entry; None for a run without an anchor. With `reason` in it, the anchor has no scores.
     """
-    settings = run.planned.anchor
+    settings = run.plan.anchor
     if settings is None:
         return None
     try:
-        anchor = plan_anchor(run.config, run.plan)
+        anchor = plan_anchor(run.plan)
         return None if anchor is None else _evaluate(run, anchor)
     except AssayError as error:
         reason = str(error)
@@ -90,9 +90,9 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
         "run_id": f"{run.manifest['run_id']}-{ANCHOR}",
         "anchor_of": of_run,
     }
-    own = replace(run, config=anchor.config, plan=anchor.plan, planned=anchor.run, folder=folder, manifest=manifest)
+    own = replace(run, plan=anchor.run, folder=folder, manifest=manifest)
     with folder.lock():
-        read = read_samples(anchor.config, anchor.plan)
+        read = read_samples(anchor.run)
         refs = run_shards(own, read)
         write_run_folder(own, read, refs, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)

@@ -50,7 +50,7 @@ class EarlierNights:
     @classmethod
     def of_run(cls, run: Run) -> "EarlierNights":
         """Return the nights before a run."""
-        options = run.planned.monitoring
+        options = run.plan.monitoring
         names = (run.manifest["name"], subject_name(options.name, options.source, run.subject.index))
         return cls(options.history, frozenset(names), run.manifest["run_id"])
 
@@ -146,7 +146,7 @@ class _Rows:
             {stage: read(by_stage[stage][shard]) for stage in stages} for shard in range(len(by_stage[Stage.SAMPLES]))
         ]
         self._digests = [ref.digest for ref in by_stage[Stage.SAMPLES]]
-        self._settings = mapped_settings(run.planned, run.models)
+        self._settings = mapped_settings(run.plan, run.models)
 
     @property
     def ids(self) -> list[str]:
@@ -181,9 +181,9 @@ class _Rows:
     def _judge(self, tables: Tables, models: RunModels) -> Tables:
         """Return the tables with those of the stages that ask for labels, and the scores, computed again."""
         result = dict(tables)
-        for stage in self.run.planned.metrics.sharded_stages:
+        for stage in self.run.plan.metrics.sharded_stages:
             if stage in LABELLED or stage is Stage.AGGREGATION:
-                settings, inputs = self._settings[stage], self.run.planned.metrics.inputs_of(stage)
+                settings, inputs = self._settings[stage], self.run.plan.metrics.inputs_of(stage)
                 computed = STAGES[stage].compute(
                     {each: result[each] for each in inputs}, settings, models.select(settings)
                 )
@@ -199,7 +199,7 @@ def _values(tables: Tables) -> dict[tuple[str, str], float]:
 def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastNight], *, is_new: bool) -> dict[str, Any] | None:
     run, drift = rows.run, anchor.settings.drift
     start = datetime.fromisoformat(str(run.manifest["created"]))
-    watch = JudgeWatch(drift, AlarmSettings(nights=runs_per_year(run.planned.monitoring.deploy, start)))
+    watch = JudgeWatch(drift, AlarmSettings(nights=runs_per_year(run.plan.monitoring.deploy, start)))
     turn = watch.choose_turn(rows.ids, rows.reference, start, past, restart=is_new)
     questions = RepeatedQuestions(run.models)
     rows.note(questions, turn.rows)

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flows.config.run_config import RunConfig
 from flows.execution.answerable import scoring_kinds
-from flows.execution.plan import complete
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from flows.planning.stage_settings import settings_for_metrics
@@ -110,13 +108,6 @@ def calibration_entry(plan: RunPlan, models: RunModels) -> dict[str, Any]:
         if any_judged(request.products)
     }
     return {"metrics": metrics, "not_covered": list(calibrations.not_covered), "identities": identities}
-
-
-def with_maps(
-    settings: dict[Stage, Settings], config: RunConfig, plan: MetricPlan, models: RunModels
-) -> dict[Stage, Settings]:
-    """Return the settings of all stages with the maps that the configuration asks for; see `mapped_settings`."""
-    return {**settings, Stage.AGGREGATION: mapped_settings(complete(config, plan), models)[Stage.AGGREGATION]}
 
 
 def mapped_settings(plan: RunPlan, models: RunModels) -> Mapping[Stage, Settings]:

@@ -7,10 +7,8 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.config.launched_judges import launches, with_launched_judges
-from flows.config.run_config import RunConfig
+from flows.config.launched_judges import launches
 from flows.execution.artifacts import show_progress
-from flows.execution.plan import Plan, complete
 from flows.execution.run_record import build_manifest, choose_folder, record_run
 from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
@@ -34,18 +32,14 @@ class Run:
     """A run in progress.
 
     Args:
-        config: Configuration, whose judge is running.
-        plan: Metrics of the run.
-        planned: Plan of the run, whose judge is running.
+        plan: Plan of the run, whose judge is running.
         models: Models of the run.
         folder: Run folder, locked by this run.
         manifest: Content of run.json at the start of the run.
         subject: Subject of the run, which names its artifacts.
     """
 
-    config: RunConfig
-    plan: Plan
-    planned: RunPlan
+    plan: RunPlan
     models: RunModels
     folder: RunFolder
     manifest: Mapping[str, Any]
@@ -54,38 +48,31 @@ class Run:
     @property
     def tables(self) -> str:
         """The root of the table store."""
-        return self.planned.storage.tables_root
+        return self.plan.storage.tables_root
 
 
 @contextmanager
 def open_run(
-    config: RunConfig,
-    plan: Plan,
-    ending: str = "",
-    origin: Mapping[str, Any] | None = None,
-    subject: RunSubject | None = None,
+    plan: RunPlan, origin: Mapping[str, Any] | None = None, subject: RunSubject | None = None
 ) -> Iterator[Run]:
     """Open a run for the block; if the block fails, run.json says that the run failed and why.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
-        ending: Suffix of the name of a new run folder.
         origin: Entries for the manifest on where the run comes from.
         subject: Subject of the run; by default its deployment alone.
 
     Raises:
         AssayError: The cache, the run folder, the judge or the task runner cannot be used.
     """
-    planned = complete(config, plan, ending)
-    options, outputs = planned.models, planned.outputs
+    options, outputs = plan.models, plan.outputs
     if options.cache is not None:
         open_cache(options.cache).ensure()
     about = subject or RunSubject.of_run()
-    folder = choose_folder(planned.folder)
-    is_judged = bool(planned_kinds(planned.metrics))
+    folder = choose_folder(plan.folder)
+    is_judged = bool(planned_kinds(plan.metrics))
     with folder.lock(), meter_run(options), running_judges(options, needed=is_judged) as urls:
-        models, ready = models_for(str(flow_run.id)), planned.with_launched_judges(urls)
+        models, ready = models_for(str(flow_run.id)), plan.with_launched_judges(urls)
         manifest = {
             **build_manifest(ready, models),
             "name": evaluation_name(outputs.name, about.name, ready.source.source),
@@ -93,10 +80,9 @@ def open_run(
             "start": start_entry(),
             **(origin or {}),
         }
-        own = with_launched_judges(config, urls)
-        run = Run(own, plan, ready, models, folder, manifest, about)
-        in_use = mark_in_use(run.tables, manifest["run_id"])
-        with record_run(folder, manifest, outputs.history), in_use, show_progress(about), start_runner(own):
+        run = Run(ready, models, folder, manifest, about)
+        in_use, running = mark_in_use(run.tables, manifest["run_id"]), start_runner(ready.storage, options.cache)
+        with record_run(folder, manifest, outputs.history), in_use, show_progress(about), running:
             yield run
 
 

@@ -18,7 +18,6 @@ from flows.execution.answerable import find_unanswerable
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.history_record import record_in_history
 from flows.execution.spending import spent_entry
-from flows.planning.planner import record_of as settings_for_manifest
 from flows.planning.run_plan import FolderPlan, RunPlan, planned_kinds
 from metric_core.errors import BudgetSpentError, RunFolderError
 from metric_core.judge_questions import Kind
@@ -35,8 +34,6 @@ from tasks.stages.formulas import digest_formulas
 from tasks.stages.registry import STAGES
 
 _logger = logging.getLogger(__name__)
-__all__ = ["build_manifest", "choose_folder", "planned_kinds", "record_run", "settings_for_manifest"]
-
 _PACKAGES = ("datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
 

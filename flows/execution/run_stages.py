@@ -4,13 +4,12 @@ from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 
-from flows.config.run_config import RunConfig, tables_root
-from flows.execution.plan import Plan
 from flows.execution.run import Run
 from flows.execution.shard_run import LOOKUPS_AT_ONCE, ShardRun, compute_shards
-from flows.execution.stage_settings import samples_settings
+from flows.execution.source_settings import samples_settings
 from flows.execution.stage_submitter import open_submitter
 from flows.execution.unchanged_rows import index_rows, take_unchanged_rows
+from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.reports.run.report_page import load_templates
 from tasks.runtime import progress
@@ -25,15 +24,14 @@ _FOR_THE_REPORT = (partial(import_module, "pyarrow.dataset"), partial(import_mod
 """Work for the report of a run with new answers: more than half a second of CPU time."""
 
 
-def read_samples(config: RunConfig, plan: Plan) -> SamplesResult:
+def read_samples(plan: RunPlan) -> SamplesResult:
     """Read the source into shards.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
     """
-    settings, reporter = samples_settings(config, plan), partial(progress.advance, Stage.SAMPLES)
-    read: SamplesResult = run_here(samples, settings, tables_root(config), reporter)
+    settings, reporter = samples_settings(plan), partial(progress.advance, Stage.SAMPLES)
+    read: SamplesResult = run_here(samples, settings, plan.storage.tables_root, reporter)
     return read
 
 
@@ -46,13 +44,13 @@ def run_shards(run: Run, read: SamplesResult) -> list[StageRef]:
         run: The run.
         read: Result of reading its source.
     """
-    indexes = RowIndexes(run.tables, run.config.source or "")
+    indexes = RowIndexes(run.tables, run.plan.source.source or "")
     with open_submitter(run) as submitter:
         kept = map_threads(submitter.find_all, read.refs, LOOKUPS_AT_ONCE)
         found = take_unchanged_rows(run, submitter, kept, indexes)
         shards = [ShardRun(number, tables, submitter) for number, tables in enumerate(found)]
-        is_kept = all(stage in shard.tables for shard in shards for stage in run.plan.sharded_stages)
+        is_kept = all(stage in shard.tables for shard in shards for stage in run.plan.metrics.sharded_stages)
         with nullcontext() if is_kept else working_meanwhile(*_FOR_THE_REPORT):
-            refs = compute_shards(run.config, shards, run.plan.sharded_stages)
+            refs = compute_shards(run.plan, shards, run.plan.metrics.sharded_stages)
         index_rows(submitter, [shard.tables for shard in shards], indexes)
         return refs

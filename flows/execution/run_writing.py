@@ -9,8 +9,8 @@ from flows.execution.answerable import warn_of_unanswerable
 from flows.execution.conversation_warnings import follow_up_warnings, warn_about_turns
 from flows.execution.run import Run
 from flows.execution.server_warnings import warn_about_servers
-from flows.execution.stage_settings import metrics_of
 from flows.execution.text_warnings import count_languages, text_warnings
+from flows.planning.stage_settings import metrics_of
 from metric_core.stages import Stage
 from tasks.runtime import progress
 from tasks.stages.prefect_task import run_here
@@ -28,11 +28,12 @@ def write_run_folder(run: Run, read: SamplesResult, refs: Sequence[StageRef], fi
         refs: Tables of all stages and shards, including the samples.
         findings: Further content of run.json.
     """
+    metrics, outputs = run.plan.metrics, run.plan.outputs
     server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs, run.manifest["foreign_answers"]))
-    unable = warn_of_unanswerable(run.manifest["unanswerable"]) if run.config.metrics is not None else ()
+    unable = warn_of_unanswerable(run.manifest["unanswerable"]) if metrics.options.metrics is not None else ()
     texts = (
         *text_warnings(refs, run.manifest),
-        *warn_about_turns(run.config, run.plan, refs),
+        *warn_about_turns(run.plan.source, metrics, refs),
         *follow_up_warnings(refs),
     )
     warnings = (*read.warnings, *texts, *unable, *server_warnings)
@@ -49,11 +50,11 @@ def write_run_folder(run: Run, read: SamplesResult, refs: Sequence[StageRef], fi
     }
     settings = ReportingSettings(
         folder=str(run.folder.path),
-        metrics=metrics_of(run.plan),
+        metrics=metrics_of(metrics),
         manifest=manifest,
-        by=run.config.by,
-        slices=run.config.slices,
-        max_slices=run.config.max_slices,
-        failed_share=run.config.fail_on_failed,
+        by=outputs.by,
+        slices=outputs.slices,
+        max_slices=outputs.max_slices,
+        failed_share=outputs.fail_on_failed,
     )
     run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.config.run_config import RunConfig
 from flows.execution.shards import Shard, ShardQueue, Submitted
 from flows.execution.stage_submitter import StageSubmitter
+from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.tables.table_store import StageRef
 from tasks.windows.schedule import ShardWindows
@@ -50,13 +50,13 @@ class ShardRun(Shard):
             self._windows = 0  # the tables of all shards would not fit into memory
 
 
-def compute_shards(config: RunConfig, shards: Sequence[ShardRun], stages: Sequence[Stage]) -> list[StageRef]:
+def compute_shards(plan: RunPlan, shards: Sequence[ShardRun], stages: Sequence[Stage]) -> list[StageRef]:
     """Compute the missing tables of shards, and return all tables in the order of the shards.
 
     Args:
-        config: Configuration of the run.
+        plan: Plan of the run.
         shards: The shards.
         stages: Stages to compute, in the order of their levels.
     """
     rows = {stage: sum(shard.rows for shard in shards if stage not in shard.tables) for stage in stages}
-    return ShardQueue(config, [stages], rows).run(shards)
+    return ShardQueue(plan.storage, plan.models, [stages], rows).run(shards)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from prefect.futures import PrefectFuture
 
-from flows.config.run_config import RunConfig
 from flows.execution.runners import max_concurrent_shards
 from flows.execution.spending import count_elsewhere
+from flows.planning.run_plan import StoragePlan
 from metric_core.stages import Stage
+from tasks.options.run_model_options import RunModelOptions
 from tasks.runtime import progress
 from tasks.tables.table_store import StageRef
 
@@ -68,16 +69,23 @@ class ShardQueue:
     in another process cannot report their progress; the queue reports it for them, in rows, shard by shard.
 
     Args:
-        config: Configuration of the run, which limits the shards in the queue and says where stages run.
+        storage: Place where the stages are computed, which limits the shards in the queue.
+        models: Models of the run, and their prices.
         levels: Stages to submit together, level by level.
         rows: Number of rows that each stage is computed for, over all shards.
     """
 
-    def __init__(self, config: RunConfig, levels: Sequence[Sequence[Stage]], rows: Mapping[Stage, int]) -> None:
-        self._config = config
+    def __init__(
+        self,
+        storage: StoragePlan,
+        models: RunModelOptions,
+        levels: Sequence[Sequence[Stage]],
+        rows: Mapping[Stage, int],
+    ) -> None:
+        self._models = models
         self._levels = levels
-        self._limit = max_concurrent_shards(config)
-        self._reports = config.runner.engine != "threads"
+        self._limit = max_concurrent_shards(storage)
+        self._reports = storage.runner.engine != "threads"
         self._queue: deque[_Work] = deque()
         self._done: dict[int, Sequence[StageRef]] = {}
         if self._reports:
@@ -111,7 +119,7 @@ class ShardQueue:
         for stage, submitted in work.submitted.items():
             tables[stage] = submitted.future.result()
             if self._reports:
-                count_elsewhere(self._config, tables[stage].usage)
+                count_elsewhere(self._models, tables[stage].usage)
                 progress.advance(stage, submitted.rows)
         work.shard.collect(tables)
         self._submit(work.shard, work.level + 1)

@@ -4,13 +4,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from flows.execution.calibration_lookup import with_maps
+from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
 from flows.execution.shards import Submitted
-from flows.execution.stage_settings import stage_settings, storage_of
 from metric_core.stages import Stage
 from tasks.stages.registry import STAGES
-from tasks.stages.stage_task import STAGE_TASKS
+from tasks.stages.stage_task import STAGE_TASKS, TableStorage
 from tasks.tables.kept_tables import KeptTables
 from tasks.tables.table_store import StageRef
 from tasks.windows.schedule import Schedule, ShardWindows, open_schedule
@@ -25,13 +24,18 @@ class StageSubmitter:
     """
 
     def __init__(self, run: Run, schedule: Schedule | None) -> None:
-        self.plan = run.plan
-        self._config = run.config
+        self.plan = run.plan.metrics
+        self._rows = run.plan.storage.rows_a_window
         self._schedule = schedule
         self._kept = KeptTables(run.tables)
-        self._settings = with_maps(stage_settings(run.config, run.plan), run.config, run.plan, run.models)
+        self._settings = mapped_settings(run.plan, run.models)
         self._storage = {
-            stage: storage_of(stage, self._settings[stage], run.config, run.models) for stage in run.plan.sharded_stages
+            stage: TableStorage(
+                run.tables,
+                STAGE_TASKS[stage].identity(self._settings[stage], run.models),
+                refresh=stage in run.plan.storage.refresh,
+            )
+            for stage in self.plan.sharded_stages
         }
 
     def find(self, stage: Stage, tables: Mapping[Stage, StageRef]) -> StageRef | None:
@@ -84,11 +88,10 @@ class StageSubmitter:
             tables: Tables of the shard that exist.
             stages: Stages that are going to be computed.
         """
-        rows = self._config.rows_a_window()
         if self._schedule is None:
-            return rows
+            return self._rows
         judged = [stage for stage in stages if STAGES[stage].asks]
-        return self._schedule.open_shard(tables[Stage.SAMPLES], tables, judged, rows)
+        return self._schedule.open_shard(tables[Stage.SAMPLES], tables, judged, self._rows)
 
     def submit(
         self, stage: Stage, tables: Mapping[Stage, Any], shard: int, rows: int, windows: ShardWindows | int
@@ -122,8 +125,8 @@ def open_submitter(run: Run) -> Iterator[StageSubmitter]:
     Args:
         run: The run.
     """
-    if run.config.runner.engine != "threads":
+    if run.plan.storage.runner.engine != "threads":
         yield StageSubmitter(run, None)
         return
-    with open_schedule(run.config.stages_at_once()) as schedule:
+    with open_schedule(run.plan.storage.stages_at_once) as schedule:
         yield StageSubmitter(run, schedule)

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-from flows.execution.plan import Plan
 from flows.execution.run import Run
 from flows.execution.shard_run import LOOKUPS_AT_ONCE, ShardRun, compute_shards
 from flows.execution.stage_submitter import StageSubmitter
+from flows.planning.metric_plan import MetricPlan
 from metric_core.stages import Stage
 from tasks.runtime.threads import map_threads
 from tasks.tables.row_index import RowIndex, RowIndexes
@@ -39,7 +39,7 @@ def take_unchanged_rows(
     if sum(shards[number][Stage.SAMPLES].rows for number in missing) < LEAST_ROWS:
         return tables
     index = find_index(indexes, recipes, [shards[number] for number in missing])
-    stages = [] if index is None else stages_to_take(index, recipes, run.plan, run.config.refresh)
+    stages = [] if index is None else stages_to_take(index, recipes, run.plan.metrics, run.plan.storage.refresh)
     if index is None or not stages:
         return tables
     unchanged = UnchangedRows(run.tables, indexes, index, stages)
@@ -78,19 +78,19 @@ def find_index(indexes: RowIndexes, recipes: Mapping[Stage, str], shards: Sequen
 
 
 def stages_to_take(
-    index: RowIndex, recipes: Mapping[Stage, str], plan: Plan, refreshed: Collection[Stage]
+    index: RowIndex, recipes: Mapping[Stage, str], metrics: MetricPlan, refreshed: Collection[Stage]
 ) -> list[Stage]:
     """Return the stages that the earlier run computed in the same way, as it did all that they read.
 
     Args:
         index: Rows of the earlier run.
         recipes: Recipes of the stages.
-        plan: Plan of the run.
+        metrics: Metrics of the run.
         refreshed: Stages to compute in any case.
     """
     stages: list[Stage] = []
-    for stage in plan.sharded_stages:
-        inputs = set(plan.inputs_of(stage)) - {Stage.SAMPLES}
+    for stage in metrics.sharded_stages:
+        inputs = set(metrics.inputs_of(stage)) - {Stage.SAMPLES}
         if (
             stage in recipes
             and stage not in refreshed
@@ -105,10 +105,10 @@ def _compute_changed(
     run: Run, submitter: StageSubmitter, unchanged: UnchangedRows, splits: Sequence[PartlyChanged], first: int
 ) -> list[ShardTables]:
     """Compute the changed rows of shards in shards of their own, and return the tables of those."""
-    packed = unchanged.pack(splits, run.config.rows_a_shard())
+    packed = unchanged.pack(splits, run.plan.storage.rows_a_shard)
     found = map_threads(submitter.find_all, packed, LOOKUPS_AT_ONCE)
     shards = [ShardRun(first + number, tables, submitter) for number, tables in enumerate(found)]
-    compute_shards(run.config, shards, list(unchanged.stages))
+    compute_shards(run.plan, shards, list(unchanged.stages))
     return [shard.tables for shard in shards]
 
 

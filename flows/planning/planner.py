@@ -80,24 +80,32 @@ def compose_plan(config: RunConfig, metrics: MetricPlan, ending: str = "") -> Ru
         metrics: Metrics of the run.
         ending: Suffix of the name of a new run folder.
     """
-    storage = narrow(
-        config,
-        StoragePlan,
-        rows_a_shard=config.rows_a_shard(),
-        rows_a_window=config.rows_a_window(),
-        stages_at_once=config.stages_at_once(),
-    )
     return RunPlan(
         source=narrow(config, SourcePlan, rows=rows_of_conversations(config)),
         metrics=metrics,
         stages=stage_settings(config, metrics, config.refresh),
         models=narrow(config, RunModelOptions),
-        storage=storage,
+        storage=plan_storage(config),
         folder=FolderPlan(config.out, _stem(config.source), ending),
         outputs=narrow(config, ResultOptions),
         monitoring=narrow(config, MonitoringOptions),
         anchor=config.anchor,
         record=record_of(config),
+    )
+
+
+def plan_storage(config: RunConfig) -> StoragePlan:
+    """Return the place where the stages of a run are computed, and their tables stored.
+
+    Args:
+        config: Configuration of the run.
+    """
+    return narrow(
+        config,
+        StoragePlan,
+        rows_a_shard=config.rows_a_shard(),
+        rows_a_window=config.rows_a_window(),
+        stages_at_once=config.stages_at_once(),
     )
 
 

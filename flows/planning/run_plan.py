@@ -146,6 +146,14 @@ class RunPlan:
         stages = settings_for_metrics(self.stages, metrics, refresh)
         return replace(self, metrics=metrics, storage=storage, stages=stages)
 
+    def with_fetched_contexts(self, source: str) -> "RunPlan":
+        """Return the plan for a question set whose contexts have been fetched.
+
+        Args:
+            source: File with the fetched rows, whose columns already have the names of sample columns.
+        """
+        return self.with_options(source=source, retriever=None, column_map={}, id_column=None, limit=None)
+
     def with_options(self, **changes: Any) -> "RunPlan":
         """Return the plan with other options of its source and outputs; other options change the record only.
 

@@ -11,23 +11,8 @@ PLANNERS = ("flows/config/", "flows/planning/", "deployments/")
 FLOWS = frozenset({"calibrate", "compare_judges", "evaluate", "index_rebuilt", "monitor"})
 """Modules of the flows that have a configuration as their parameter."""
 
-BELOW = frozenset({
-    "flows/dry_run/changed_rows.py",
-    "flows/dry_run/dry_run.py",
-    "flows/dry_run/forecast.py",
-    "flows/execution/anchor_plan.py",
-    "flows/execution/calibration_lookup.py",
-    "flows/execution/plan.py",
-    "flows/execution/rerun_plan.py",
-    "flows/execution/run.py",
-    "flows/execution/run_checks.py",
-    "flows/execution/run_stages.py",
-    "flows/execution/runners.py",
-    "flows/execution/shard_run.py",
-    "flows/execution/shards.py",
-    "flows/execution/stage_settings.py",
-})  # fmt: skip
-"""Modules below the planner that take a whole configuration all the same; nothing may be added."""
+BELOW = frozenset({"flows/execution/rerun_plan.py"})
+"""Modules below the planner that read configurations: that of an earlier run."""
 
 
 def takes_configuration(path: Path) -> bool:
