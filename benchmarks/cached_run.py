@@ -10,8 +10,9 @@ out the vectors, which come from the stub too, the entities and the ratings.
 
 With `--copies-of N`, a first run computes N rows only. Rows N to 2N, 2N to 3N and so on have the same texts under other
 ids; their results are copies of those of the first N with these ids. The run called "first" finds all rows there, which
-shows that the copies are what it would compute from cached answers: it asks nothing, or the benchmark ends. Rows that are changed later have texts of their own. What is not as after a real first
-night is the store of answers: it holds those of N rows.
+shows that the copies are what it would compute from cached answers: it asks nothing, or the benchmark ends. Rows that
+are changed later have texts of their own. What is not as after a real first night is the store of answers: it holds
+those of N rows.
 """
 
 import argparse

@@ -14,17 +14,17 @@ from statistics import fmean
 import pyarrow as pa
 
 from benchmarks.handbook_truth import FILES, Row, Truth, diagnosis_of, read_rows
-from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan
-from flows.execution.stage_settings import stage_settings
+from flows.planning.metric_plan import plan_requests
+from flows.planning.stage_settings import stage_settings
 from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED, diagnose
-from metric_core.stages import Stage, closure
+from metric_core.stages import Stage
 from tasks.embedders.protocol import Embedder
 from tasks.evidence.sample_evidence import read_evidence
 from tasks.judges.protocol import Judge
 from tasks.judges.scripted import ScriptedJudge
 from tasks.models.protocol import Models
 from tasks.models.run_models import RunModels
+from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.plugins.metric_lookup import parse_metric
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
@@ -99,9 +99,9 @@ def diagnose_rows(rows: Sequence[Row], metrics: Sequence[str], judge: Truth | No
         metrics: Metrics of the run.
         judge: The judge that knows the truth; None for the packaged judge.
     """
-    config, requests = RunConfig(source="rows"), tuple(map(parse_metric, metrics))
-    plan = Plan(requests, closure(p for request in requests for p in request.products), {})
-    settings, run_models = stage_settings(config, plan), RunModels()
+    options = EvaluationOptions(source="rows")
+    plan = plan_requests(options, map(parse_metric, metrics), ())
+    settings, run_models = stage_settings(options, plan), RunModels()
     samples = [{"row_id": row["id"], "row_number": i, **{c: row[c] for c in _COLUMNS}} for i, row in enumerate(rows)]
     tables: dict[Stage, pa.Table] = {Stage.SAMPLES: build_table(Stage.SAMPLES, samples)}
     for stage in (stage for level in LEVELS for stage in level):

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata, spearmanr
 
 from benchmarks.labelled_examples import DATA, rows
-from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan
-from flows.execution.stage_settings import stage_settings
+from flows.planning.metric_plan import plan_requests
+from flows.planning.stage_settings import stage_settings
 from metric_core.metric import MetricRequest
-from metric_core.stages import Stage, closure
+from metric_core.stages import Stage
 from tasks.evidence.sample_evidence import read_evidence
 from tasks.models.run_models import RunModels
+from tasks.options.evaluation_options import EvaluationOptions
 from tasks.plugins.metric_lookup import parse_metric
 from tasks.stages.registry import LEVELS, STAGES
 from tasks.tables.records import build_table, read_samples_table
@@ -131,9 +131,10 @@ def evaluate(
     found: Sequence[Mapping[str, Any]], request: MetricRequest, models: RunModels
 ) -> dict[str, dict[str, float | None]]:
     """Return the score of each row by kind of verdict and number of the row."""
-    plan = Plan((request,), closure(request.products), {})
     # With probabilities, all verdicts are asked for: those that binary scores read are among them.
-    settings = stage_settings(RunConfig(verdict="probability"), plan)
+    options = EvaluationOptions(verdict="probability")
+    plan = plan_requests(options, [request], ())
+    settings = stage_settings(options, plan)
     columns = {"user_input", "response", "reference", "retrieved_contexts", "earlier_contexts"}
     records = [
         {"row_id": str(number), "row_number": number + 1} | {name: row.get(name) for name in columns}

@@ -44,25 +44,24 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
         AssayError: The configuration, the data or a model cannot be used; the message says what to do.
     """
     from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
-    from flows.config.run_config import tables_root  # noqa: PLC0415 keeps the import of this module quick
-    from flows.execution.run_checks import check_run  # noqa: PLC0415
+    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415 keeps the import of this module quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
     from tasks.runtime.proxies import exempt_loopback  # noqa: PLC0415
     from tasks.sources.in_memory import save_rows  # noqa: PLC0415
 
     chosen = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
     config = load_config(None, {"metrics": chosen, **options})
-    source = (
-        os.fspath(data) if isinstance(data, (str, PathLike)) else save_rows(data, tables_root(config), config.redact)
-    )
+    is_path = isinstance(data, (str, PathLike))
+    source = os.fspath(data) if is_path else save_rows(data, config.tables_root, config.redact)
     config = config.model_copy(update={"source": source})
     _silence_prefect()
     exempt_loopback()
-    check_run(config)
+    plan = plan_run(config)
     with use_server(ensure_server(assay_home())):
         from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-        return RunResult(run_evaluation(config).folder)
+        with use_plan(config, plan):
+            return RunResult(run_evaluation(config).folder)
 
 
 def _silence_prefect() -> None:

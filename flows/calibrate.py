@@ -11,13 +11,16 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.runtime import flow_run
 
 from flows.config.calibration_request import CalibrationRequest
+from flows.config.launched_judges import with_launched_judges
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.artifacts import write_artifact
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
 from flows.execution.deployed_parameters import as_deployed, is_own_run
-from flows.execution.run import running_judge
-from flows.execution.source_reading import source_options
+from flows.execution.run import running_judges
+from flows.planning.metric_plan import plan_requests
+from flows.planning.planner import compose_plan
+from flows.planning.source_reading import source_options
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
@@ -108,11 +111,13 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     if request.run is not None:
         return calibrate_run(request)
     ready = prepare(request)
-    with running_judge(ready.config) as config:
+    with running_judges(ready.config) as urls:
+        config = with_launched_judges(ready.config, urls)
         evaluation = run_evaluation(config)
-        models = models_for(str(flow_run.id))
-        identity = metric_fingerprint(config, ready.metric, models)
-        judge = judge_name(config, models, ready.metric)
+        metrics, models = plan_requests(config, [ready.metric], ()), models_for(str(flow_run.id))
+        plan = compose_plan(config, metrics)
+        identity = metric_fingerprint(plan, ready.metric, models)
+        judge = judge_name(plan, models, ready.metric)
     measured = _measure(request, FinishedRun(evaluation.folder), ready.metric, ready.data, (identity, judge))
     calibration = measured.calibration
     folder = RunFolder(Path(evaluation.folder))

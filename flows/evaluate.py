@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.config.run_config import RunConfig, tables_root
+from flows.config.run_config import RunConfig
 from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, missing_scores
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
@@ -15,13 +15,12 @@ from flows.execution.engine import compute_rows
 from flows.execution.history_record import NotRecordedError, record_surely
 from flows.execution.metrics_file import failure_in_metrics_file, write_metrics_file
 from flows.execution.run import Run, open_run
-from flows.execution.run_checks import check_run
-from flows.execution.run_record import settings_for_manifest
 from flows.execution.run_stages import read_samples
 from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
+from flows.execution.source_settings import retrieval_settings
 from flows.execution.spending import cost_so_far, measure_throughput
-from flows.execution.stage_settings import retrieval_settings, use_fetched_contexts
+from flows.planning.planner import plan_run
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow
@@ -110,23 +109,23 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
     """
     subject = RunSubject.of_run(index, version)
     with failure_in_metrics_file(config, subject):
-        plan = check_run(config)
-        baseline = FinishedRun(config.baseline) if config.baseline is not None else None
-        with open_run(config, plan, subject=subject) as run:
+        plan = plan_run(config)
+        baseline = FinishedRun(plan.outputs.baseline) if plan.outputs.baseline is not None else None
+        with open_run(plan, subject=subject) as run:
             evaluation = _evaluate(run, baseline)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
 
 def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
     started = time.monotonic()
-    config, findings = run.config, dict[str, Any]()
-    if config.retriever is None:
-        read = read_samples(config, run.plan)
+    plan, findings = run.plan, dict[str, Any]()
+    if plan.source.retriever is None:
+        read = read_samples(plan)
     else:
-        fetched = retrieval(retrieval_settings(config, config.retriever), run.tables)
-        config = use_fetched_contexts(config, fetched.source)
-        read = fetched.add_to(read_samples(config, run.plan))
-        findings |= {"config": settings_for_manifest(config), "retrieval": fetched.manifest_entry()}
+        fetched = retrieval(retrieval_settings(plan), run.tables)
+        plan = plan.with_fetched_contexts(fetched.source)
+        read = fetched.add_to(read_samples(plan))
+        findings |= {"config": plan.record, "retrieval": fetched.manifest_entry()}
     tables = compute_rows(run, read.refs)
     findings["seconds"] = round(time.monotonic() - started, 3)
     findings["throughput"] = measure_throughput(sum(ref.rows for ref in read.refs))
@@ -150,13 +149,13 @@ def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[s
         read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))
     findings = {**findings, "cost": cost_so_far()}
     write_run_folder(run, read, tables, findings)
-    unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
+    unpublished = publish(run.folder, run.subject, run.plan.monitoring.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
-    unsent = (*_send_scores(run), *write_metrics_file(run.config, run.manifest["name"], run.subject, run.folder))
+    unsent = (*_send_scores(run), *write_metrics_file(run.plan.outputs, run.manifest["name"], run.subject, run.folder))
     page: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()
     try:
-        page = record_surely(run.config.history, run.folder.path)
+        page = record_surely(run.plan.outputs.history, run.folder.path)
     except NotRecordedError as error:
         unrecorded = (str(error),)
     return replace(
@@ -167,11 +166,11 @@ def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[s
 
 
 def _send_scores(run: Run) -> tuple[str, ...]:
-    if run.config.otlp is None:
+    if (endpoint := run.plan.outputs.otlp) is None:
         return ()
     from flows.execution.sent_scores import send_scores_of_run  # noqa: PLC0415 few runs send their scores
 
-    return send_scores_of_run(run.config.otlp, run.folder.path)
+    return send_scores_of_run(endpoint, run.folder.path)
 
 
 def run_evaluation(
@@ -186,7 +185,7 @@ def run_evaluation(
         version: Version of this index.
     """
     if dataset is not None:
-        config = config.model_copy(update={"source": save_dataset(dataset, tables_root(config), config.redact)})
+        config = config.model_copy(update={"source": save_dataset(dataset, config.tables_root, config.redact)})
     return outlive(lambda: evaluate(config, index, version))
 
 

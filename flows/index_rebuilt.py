@@ -20,10 +20,10 @@ from prefect.logging import get_run_logger
 from prefect.runtime import deployment
 from prefect.states import Completed, Failed
 
+from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.deployed_parameters import as_deployed
-from flows.execution.run_checks import check_run
 from flows.execution.run_subject import name_index_run
 from flows.index_events.announced_dataset import check_dataset
 from flows.index_events.debounce import claim_newest, supersede_older
@@ -32,7 +32,9 @@ from flows.index_events.unhandled import start_unhandled
 from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.teller import Teller, tell_refused
 from flows.monitoring.watched import Watched, subject_name
+from flows.planning.planner import plan_run
 from metric_core.errors import AssayError, ConfigError
+from tasks.options.narrow import narrow
 from tasks.prefect_support.deployed_run import is_deployed
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT
@@ -67,19 +69,20 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
         AssayError: Anything that the user can fix; the message says how.
     """
     payload: dict[str, Any] = {"index": index, "version": version, "dataset": dataset}
-    teller = Teller(config=config, payload=payload)
+    options = narrow(config, MonitoringOptions)
+    teller = Teller(options=options, payload=payload)
     with teller.tells_errors():
         rebuilt = _newest_version(config, payload, announced, event)
-        teller.watched = _watched(config, rebuilt)
+        teller.watched = _watched(options, rebuilt)
         done = run_chain(teller, teller.watched, partial(_evaluate, config, rebuilt))
         if isinstance(event, Mapping) and done.verdict != "superseded":
             supersede_older(rebuilt)
         return _state(rebuilt, done)
 
 
-def _watched(config: RunConfig, rebuilt: IndexRebuilt) -> Watched:
+def _watched(options: MonitoringOptions, rebuilt: IndexRebuilt) -> Watched:
     return Watched(
-        name=subject_name(config.name, config.source, rebuilt.index),
+        name=subject_name(options.name, options.source, rebuilt.index),
         trigger="event",
         index=rebuilt.index,
         version=rebuilt.version,
@@ -138,7 +141,7 @@ def _time(announced: str) -> datetime:
 
 def _can_evaluate(config: RunConfig, rebuilt: IndexRebuilt) -> bool:
     try:
-        check_run(_config_of(config, rebuilt))
+        plan_run(_config_of(config, rebuilt))
     except AssayError as error:
         get_run_logger().warning("version %s of %s cannot be evaluated: %s", rebuilt.version, rebuilt.index, error)
         return False

@@ -14,6 +14,7 @@ from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
+from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.deployed_parameters import as_deployed
@@ -21,9 +22,10 @@ from flows.execution.run_subject import name_monitored_run
 from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.messages import Verdict
 from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
-from flows.monitoring.teller import Teller, explain_refusal, usable_config
+from flows.monitoring.teller import Teller, explain_refusal, usable_options
 from flows.monitoring.watched import Watched
 from metric_core.errors import ConfigError
+from tasks.options.narrow import narrow
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server, is_unavailable
 from tasks.runs.outcome import Trigger
@@ -54,8 +56,8 @@ class BadVerdict(Exception):  # noqa: N818 nothing went wrong in the run
 
 def _refuse(parameters: dict[str, Any], error: Exception) -> State[Any]:
     """End a run whose parameters cannot be used."""
-    config = usable_config(parameters)
-    teller = Teller(config=config, watched=Watched.now(config, _find_trigger()))
+    options = usable_options(parameters)
+    teller = Teller(options=options, watched=Watched.now(options, _find_trigger()))
     return _end(teller, explain_refusal(parameters, error))
 
 
@@ -71,8 +73,9 @@ def monitor(config: RunConfig) -> State[Any]:
     Returns:
         A state named Accepted, Passed, Inconclusive, Superseded, Gate failed, Worse, Recovering or Error.
     """
-    watched = Watched.now(config, _find_trigger())
-    teller = Teller(config=config, watched=watched)
+    options = narrow(config, MonitoringOptions)
+    watched = Watched.now(options, _find_trigger())
+    teller = Teller(options=options, watched=watched)
     try:
         if watched.trigger == "schedule" and (ended := end_overdue_runs()):
             get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)

@@ -13,7 +13,7 @@ from prefect.states import Completed, Failed
 
 from flows.config.alert_options import AlertSettings
 from flows.config.deploy_options import DeploySettings
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions
 from flows.execution.deployed_parameters import as_deployed
 from flows.index_events.index_event import EVENT, RESOURCE, ArrivedEvent
 from flows.index_events.listeners import describe_listeners, listening, read_listeners
@@ -35,7 +35,7 @@ def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> 
     Returns:
         A state named Failed, or Completed if a deployment listens to the event.
     """
-    teller = Teller(config=RunConfig(deploy=DeploySettings(alerts=alerts or AlertSettings())))
+    teller = Teller(options=MonitoringOptions(deploy=DeploySettings(alerts=alerts or AlertSettings())))
     with teller.tells_errors():
         arrived = ArrivedEvent.from_parameter(event)
         teller.payload = arrived.payload

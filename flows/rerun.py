@@ -13,12 +13,13 @@ from prefect import flow
 
 from flows.evaluate import Evaluation, finish, outlive
 from flows.execution.engine import compute_rows
-from flows.execution.rerun_plan import Rerun, RerunRequest, prepare
+from flows.execution.rerun_plan import Rerun, prepare
 from flows.execution.rerun_warnings import warn_about_reused_rows
 from flows.execution.run import Run, open_run
 from flows.execution.run_stages import read_samples
 from flows.execution.run_subject import name_rerun
 from flows.execution.spending import measure_throughput
+from flows.planning.rerun_request import RerunRequest
 from tasks.engine.earlier_rows import EarlierRows
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server
@@ -44,7 +45,7 @@ def rerun(request: RerunRequest) -> Evaluation:
     """
     ready = prepare(request)
     origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
-    with open_run(ready.config, ready.plan, "-rerun", origin) as run:
+    with open_run(ready.plan, origin) as run:
         evaluation = _rerun(ready, run)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 

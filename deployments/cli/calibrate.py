@@ -196,14 +196,14 @@ def _compare(
     from flows.calibrate import prepare  # noqa: PLC0415 loads Prefect
     from flows.compare_judges import compare_candidates, comparison_content, parse_candidates  # noqa: PLC0415
     from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
-    from flows.execution.run_checks import check_run  # noqa: PLC0415
+    from flows.planning.planner import plan_run  # noqa: PLC0415
 
     candidates = parse_candidates(judges, config.prices)
     request = CalibrationRequest(config=config, **options)
     ready = prepare(request)
-    check_run(ready.config)
+    plan = plan_run(ready.config)
     starting = start_server(assay_home())
-    load_models(ready.config, starting)
+    load_models(plan.models, starting)
 
     def tell(name: str, number: int) -> None:
         if not as_json:
@@ -251,14 +251,14 @@ def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool
     set_log_levels(verbose)
     from flows.calibrate import prepare, run_calibration  # noqa: PLC0415 loads Prefect
     from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
-    from flows.execution.run_checks import check_run  # noqa: PLC0415
+    from flows.planning.planner import plan_run  # noqa: PLC0415
 
     request = CalibrationRequest(config=config, **options)
     ready = prepare(request)
-    plan = check_run(ready.config)
+    plan = plan_run(ready.config)
     starting = start_server(assay_home())
-    load_models(ready.config, starting)
-    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
+    load_models(plan.models, starting)
+    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.metrics.stages):
         return run_calibration(request)
 
 

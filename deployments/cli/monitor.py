@@ -15,6 +15,7 @@ from deployments.local_server import start_server, use_server
 from metric_core.errors import AssayError, ConfigError
 
 if TYPE_CHECKING:
+    from flows.config.result_options import MonitoringOptions
     from flows.config.run_config import RunConfig
     from flows.monitoring.chain import ChainResult
 
@@ -53,15 +54,15 @@ def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False
 
 
 def _monitor(config: "RunConfig", verbose: bool, quiet: bool) -> "ChainResult":
-    from flows.execution.run_checks import check_run  # noqa: PLC0415
+    from flows.planning.planner import plan_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose)
     try:
-        plan = check_run(config)
+        plan = plan_run(config)
         starting = start_server(assay_home())
-        load_models(config, starting)
-        with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
+        load_models(plan.models, starting)
+        with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.metrics.stages):
             from flows.monitor import run_monitor  # noqa: PLC0415 Prefect reads its settings when it is imported
 
             return run_monitor(config)
@@ -73,21 +74,21 @@ def _monitor(config: "RunConfig", verbose: bool, quiet: bool) -> "ChainResult":
         raise
 
 
-def _tell(config: "RunConfig", error: Exception) -> None:
+def _tell(options: "MonitoringOptions", error: Exception) -> None:
     """Tell of an error before the run; only blocks need a Prefect server, which may be what is broken."""
     from flows.config.references import find_references  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose=False)
     with ExitStack() as stack:
-        alerts = config.deploy.alerts
+        alerts = options.deploy.alerts
         if alerts.block is not None or any(each.startswith("block:") for each in find_references(alerts)):
             with suppress(AssayError):
                 stack.enter_context(use_server(start_server(assay_home()).wait()))
         from flows.monitoring.teller import Teller  # noqa: PLC0415 Prefect reads its settings when it is imported
         from flows.monitoring.watched import Watched  # noqa: PLC0415 as above
 
-        Teller(config=config, watched=Watched.now(config, "hand")).tell_error(error)
+        Teller(options=options, watched=Watched.now(options, "hand")).tell_error(error)
 
 
 def _print(done: "ChainResult", as_json: bool) -> None:

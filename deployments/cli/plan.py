@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
     from flows.dry_run.dry_run_result import DryRun, PendingContexts
     from flows.dry_run.forecast import Forecast, Rates
-    from flows.execution.plan import Plan
+    from flows.planning.metric_plan import MetricPlan
+    from tasks.options.cost_options import CostOptions
 
 Fetch = Annotated[
     bool,
@@ -72,21 +73,21 @@ def plan(
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     from flows.dry_run.dry_run import make_dry_run  # noqa: PLC0415 keeps `assay --help` quick
     from flows.dry_run.forecast import make_forecast  # noqa: PLC0415
-    from flows.execution.plan import plan_run  # noqa: PLC0415
+    from flows.planning.planner import draft_plan  # noqa: PLC0415
 
     given = None if rates is None else _parse_rates(rates)
-    run_plan = plan_run(config)
-    dry_run = make_dry_run(config, run_plan, fetch=fetch)
-    forecast = make_forecast(config, dry_run, given)
+    planned = draft_plan(config)
+    metrics, dry_run = planned.metrics, make_dry_run(planned, fetch=fetch)
+    forecast = make_forecast(planned, dry_run, given)
     if as_json:
-        content = _content(config, run_plan, dry_run) | {"forecast": _forecast_content(forecast)}
+        content = _content(metrics, dry_run) | {"forecast": _forecast_content(forecast)}
         stdout.print_json(json.dumps(content))
         return
     of_anchor = () if dry_run.anchor is None else dry_run.anchor.problems
     for problem in dict.fromkeys((*dry_run.problems, *of_anchor)):
         stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
-    _show(run_plan)
-    if Stage.VERDICTS in run_plan.stages and config.verdict_kind == "probability":
+    _show(metrics)
+    if Stage.VERDICTS in metrics.stages and metrics.verdict == "probability":
         stdout.print(PROBABILITIES, soft_wrap=True)
     if dry_run.contexts is not None:
         stdout.print(_describe(dry_run.contexts), soft_wrap=True, markup=False)
@@ -126,7 +127,7 @@ def _forecast_content(forecast: "Forecast") -> dict[str, Any]:
     }
 
 
-def _forecast_lines(config: "RunConfig", dry_run: "DryRun", forecast: "Forecast") -> Iterator[str]:
+def _forecast_lines(costs: "CostOptions", dry_run: "DryRun", forecast: "Forecast") -> Iterator[str]:
     """Yield what the questions to a judge server are expected to take and to cost."""
     from tasks.metering.money import cost_entry, money_text  # noqa: PLC0415 keeps `assay --help` quick
 
@@ -146,7 +147,7 @@ def _forecast_lines(config: "RunConfig", dry_run: "DryRun", forecast: "Forecast"
         yield f"The judge needs {most}about {_duration(forecast.seconds)} for that, {at}."
     if forecast.money is not None:
         yield f"Cost of the judge: about {money_text(cost_entry(forecast.by_judge))}."
-    elif config.has_prices:
+    elif costs.has_prices:
         yield "The cost of the judge is not known: GPUs cost by the hour."
     if forecast.covered is not None:
         yield "The budget is enough for that." if forecast.covered else "The budget is not enough: the run would stop."
@@ -211,20 +212,20 @@ def _rows(count: int | None) -> str:
     return "over 10 million" if count is None else f"{count:,}"
 
 
-def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[str, Any]:
+def _content(metrics: "MetricPlan", dry_run: "DryRun") -> dict[str, Any]:
     found = {stage.stage: stage_content(stage) for stage in dry_run.stages}
     return {
-        "metrics": [request.key for request in run_plan.requests],
-        "verdict": config.verdict_kind,
+        "metrics": [request.key for request in metrics.requests],
+        "verdict": metrics.verdict,
         "stages": [
             {
                 "stage": str(stage),
-                "products": {str(product): list(run_plan.users_of(product)) for product in run_plan.products_of(stage)},
+                "products": {str(product): list(metrics.users_of(product)) for product in metrics.products_of(stage)},
                 **found.get(stage, {}),
             }
-            for stage in run_plan.stages
+            for stage in metrics.stages
         ],
-        "left_out": {metric: list(columns) for metric, columns in run_plan.left_out.items()},
+        "left_out": {metric: list(columns) for metric, columns in metrics.left_out.items()},
         "rows": dry_run.rows,
         "bad_rows": dry_run.bad_rows,
         "judge": {**asdict(dry_run.tally), "certainty": dry_run.certainty},
@@ -265,22 +266,20 @@ def _describe(contexts: "PendingContexts") -> str:
     )
 
 
-def _show(run_plan: "Plan") -> None:
+def _show(metrics: "MetricPlan") -> None:
     from tasks.stages.registry import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
 
-    tree = Tree(
-        f"[bold]{len(run_plan.requests)} metrics[/]: " + ", ".join(request.key for request in run_plan.requests)
-    )
+    tree = Tree(f"[bold]{len(metrics.requests)} metrics[/]: " + ", ".join(request.key for request in metrics.requests))
     for number, level in enumerate(LEVELS, start=1):
-        needed = [stage for stage in level if stage in run_plan.stages]
+        needed = [stage for stage in level if stage in metrics.stages]
         if not needed:
             continue
         branch = tree.add(f"level {number}")
         for stage in needed:
             leaf = branch.add(f"[bold]{stage}[/]")
-            for product in run_plan.products_of(stage):
-                users = run_plan.users_of(product)
+            for product in metrics.products_of(stage):
+                users = metrics.users_of(product)
                 leaf.add(f"{product}, once for {', '.join(users)}")
     stdout.print(tree)
-    for metric, columns in run_plan.left_out.items():
+    for metric, columns in metrics.left_out.items():
         stdout.print(f"left out: {metric} (no {', '.join(columns)})", style="dim")

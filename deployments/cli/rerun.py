@@ -110,9 +110,9 @@ def rerun(
         _show_preview(ready, as_json)
         return
     starting = start_server(assay_home())
-    load_models(ready.config, starting)
+    load_models(ready.plan.models, starting)
     with print_despite_failed_cells(as_json):
-        with use_server(starting.wait()), nullcontext() if as_json else stage_progress(ready.plan.stages):
+        with use_server(starting.wait()), nullcontext() if as_json else stage_progress(ready.plan.metrics.stages):
             from flows.rerun import run_rerun  # noqa: PLC0415 only needed here
 
             evaluation = run_rerun(request)

@@ -26,7 +26,8 @@ from tasks.runtime.start_up import garbage_kept, limit_heaps
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
     from flows.evaluate import Evaluation
-    from flows.execution.plan import Plan
+    from flows.planning.run_plan import RunPlan
+    from tasks.options.run_model_options import RunModelOptions
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log on stderr.")]
 
@@ -51,20 +52,21 @@ def print_despite_failed_cells(as_json: bool) -> Iterator[None]:
 
 
 def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
-    from flows.execution.run_checks import check_run  # noqa: PLC0415
+    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     limit_heaps()
-    plan = check_run(config)
-    open_judges(config, plan)
+    plan = plan_run(config)
+    open_judges(plan)
     starting = start_server(assay_home())
     set_log_levels(verbose)
-    load_models(config, starting)
-    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.stages):
+    load_models(plan.models, starting)
+    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.metrics.stages):
         with garbage_kept():
             from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-        return run_evaluation(config)
+        with use_plan(config, plan):
+            return run_evaluation(config)
 
 
 def set_log_levels(verbose: bool) -> None:
@@ -76,18 +78,16 @@ def set_log_levels(verbose: bool) -> None:
         logging.getLogger(worker).setLevel(logging.ERROR)
 
 
-def open_judges(config: "RunConfig", plan: "Plan") -> None:
+def open_judges(plan: "RunPlan") -> None:
     """Begin to open the judges of a run on servers: these are waited for while Prefect is imported."""
     from flows.execution.answerable import question_kinds  # noqa: PLC0415
-    from tasks.models.run_models import open_early  # noqa: PLC0415
-    from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
-    from tasks.options.narrow import narrow  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.models.run_models import open_early  # noqa: PLC0415 keeps `assay --help` quick
 
-    if any(map(question_kinds, plan.requests)):
-        open_early(config.judges, narrow(config, JudgedSettings, refresh=False))
+    if any(map(question_kinds, plan.metrics.requests)):
+        open_early(plan.models.judges, plan.judged)
 
 
-def load_models(config: "RunConfig", starting: ServerHandle) -> None:
+def load_models(models: "RunModelOptions", starting: ServerHandle) -> None:
     """Load the models while the server starts; without a start to wait for, each is loaded when a text needs it.
 
     The thread is not a daemon: the libraries of the models abort a process that exits while they load.
@@ -96,7 +96,7 @@ def load_models(config: "RunConfig", starting: ServerHandle) -> None:
         return
     from tasks.models.run_models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
 
-    threading.Thread(target=preload, args=(config.embedder, config.language), name="load-models").start()
+    threading.Thread(target=preload, args=(models.embedder, models.language), name="load-models").start()
 
 
 def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:

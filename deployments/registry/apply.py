@@ -39,9 +39,11 @@ from deployments.registry.silenced_reports import silence_deployment, silenced_u
 from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment, with_name
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
 from deployments.registry.watch import WatchedDeployment, watch_automations
+from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError
 from tasks.history.run_entry import evaluation_name
+from tasks.options.judge_options import JudgeOptions
 from tasks.prefect_support.concurrency_limits import create_limits
 
 POOL_TYPES = ("process", "docker", "kubernetes")
@@ -182,9 +184,9 @@ def _check_image(place: Place, kind: str) -> None:
         raise ConfigError(f"a pool of type {kind} needs an image with rag-assay: give one with --image NAME")
 
 
-def _limits(client: SyncPrefectClient, config: RunConfig) -> Iterator[AppliedChanges]:
+def _limits(client: SyncPrefectClient, options: JudgeOptions) -> Iterator[AppliedChanges]:
     before = {limit.name: limit.limit for limit in client.read_global_concurrency_limits(limit=200)}
-    for name, slots in create_limits(config.judges, update=True).items():
+    for name, slots in create_limits(options.judges, update=True).items():
         change = Change.UNCHANGED if before.get(name) == slots else Change.UPDATED
         yield AppliedChanges("limit", name, change if name in before else Change.CREATED, f"{slots} slots")
 
@@ -257,7 +259,7 @@ def _automations(
 
 def _watch(
     client: SyncPrefectClient,
-    config: RunConfig,
+    options: MonitoringOptions,
     deployed: DeploymentSpec,
     place: tuple[UUID, str, Change],
     announced: list[WatchedDeployment],
@@ -271,8 +273,8 @@ def _watch(
         yield from remove_recipients(client, deployed.name)
         return
     deployment_id, pool, change = place
-    evaluation = evaluation_name(deployed.parameters["config"].get("name"), "", config.source)
-    recipients, changes = apply_recipients(client, deployed.name, evaluation, config.deploy.alerts)
+    evaluation = evaluation_name(deployed.parameters["config"].get("name"), "", options.source)
+    recipients, changes = apply_recipients(client, deployed.name, evaluation, options.deploy.alerts)
     yield from changes
     watched = WatchedDeployment(
         id=deployment_id,
@@ -280,7 +282,7 @@ def _watch(
         evaluation=evaluation,
         pool=pool,
         gaps=find_gaps(deployed.schedule),
-        patience=timedelta(minutes=config.deploy.late_minutes),
+        patience=timedelta(minutes=options.deploy.late_minutes),
     )
     done = [
         AppliedChanges("automation", each.name, apply_automation(client, each))

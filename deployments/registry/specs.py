@@ -20,7 +20,8 @@ from deployments.registry.triggers import (
     on_index_rebuilt,
 )
 from flows.config.deploy_options import DeploySettings
-from flows.config.run_config import RunConfig, launches
+from flows.config.launched_judges import launches
+from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.option import OptionFacts, map_values
 from tasks.options.source_options import split_kind

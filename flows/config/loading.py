@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 
 from flows.config.config_files import read_options
 from flows.config.option_errors import describe_option_error
+from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.option import (
@@ -92,8 +93,8 @@ def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
         raise InvalidOptionsError(str(error), content) from error
 
 
-def options_to_tell(content: Mapping[str, Any]) -> RunConfig:
-    """Return the configuration with only those options that say how to tell people of a run, each read by itself.
+def options_to_tell(content: Mapping[str, Any]) -> MonitoringOptions:
+    """Return only those options that say how to tell people of a run, each read by itself.
 
     Options that cannot be used are left out, so that people are told of a mistake in the others.
 
@@ -102,22 +103,22 @@ def options_to_tell(content: Mapping[str, Any]) -> RunConfig:
 
     >>> deploy = {"cron": 5, "alerts": {"file": "alerts.jsonl"}}
     >>> content = {"name": "support", "metrics": "faithfulnes", "deploy": deploy}
-    >>> config = options_to_tell(content)
-    >>> config.name, config.deploy.cron, config.deploy.alerts.file
+    >>> options = options_to_tell(content)
+    >>> options.name, options.deploy.cron, options.deploy.alerts.file
     ('support', None, 'alerts.jsonl')
     """
     deploy = _table(content, "deploy")
     named: dict[tuple[str, ...], Any] = {(name,): content[name] for name in _TO_TELL if name in content}
     named |= {("deploy", name): deploy[name] for name in _OF_DEPLOY if name in deploy}
     named |= {("deploy", "alerts", name): value for name, value in _table(deploy, "alerts").items()}
-    found = RunConfig()
+    found = MonitoringOptions()
     usable: dict[str, Any] = {}
     for place, value in named.items():
         nested: Any = value
         for name in reversed(place):
             nested = {name: nested}
         with suppress(ValidationError):
-            found = RunConfig.model_validate(_merge(usable, nested))
+            found = MonitoringOptions.model_validate(_merge(usable, nested))
             usable = _merge(usable, nested)
     return found
 

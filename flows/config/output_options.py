@@ -12,6 +12,7 @@ from tasks.options.otlp_endpoint import check_endpoint
 from tasks.options.slicing_options import SlicingOptions
 from tasks.options.text_forms import list_from_text, split_commas
 from tasks.runtime.credentials import refuse_secrets
+from tasks.runtime.home import assay_home
 
 METRICS_FILE_FIELDS = ("deployment", "index")
 """Placeholders in the name of a metrics file."""
@@ -55,6 +56,11 @@ class TableStoreOptions(OptionGroup):
             examples=["s3://bucket/assay"],
         ),
     ] = None
+
+    @property
+    def tables_root(self) -> str:
+        """The root of the table store."""
+        return self.tables or str(assay_home() / "tables")
 
 
 class OutputOptions(SlicingOptions, GroupingOptions):

@@ -8,25 +8,17 @@ there it says so.
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
-from flows.config.run_config import RunConfig, launches, tables_root
+from flows.config.launched_judges import launches
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
-from flows.execution.anchor_plan import AnchorPlan, plan_anchor
 from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
-from flows.execution.plan import Plan
-from flows.execution.run_record import planned_kinds
-from flows.execution.stage_settings import (
-    judged_settings,
-    retrieval_settings,
-    samples_settings,
-    sides_by_every_context,
-    stage_settings,
-    use_fetched_contexts,
-)
+from flows.execution.source_settings import retrieval_settings, samples_settings
 from flows.monitoring.watched import subject_name
+from flows.planning.anchor_plan import AnchorPlan, plan_anchor
+from flows.planning.run_plan import RunPlan, planned_kinds
+from flows.planning.stage_settings import sides_by_every_context
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage
@@ -51,14 +43,13 @@ from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetch
 from tasks.stages.samples import SamplesResult, read_shards
 
 
-def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRun:
+def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
     """Return what the run of a plan would reuse and ask. A judge server is asked for its features, and nothing else.
 
     Contexts from a retriever are those that were fetched last for the same user questions. A run refetches them, so the
     numbers are estimates; without fetched contexts there are no numbers.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
         fetch: True to refetch the contexts for the dry run.
 
@@ -67,14 +58,15 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
         SourceError: The data cannot be read, or has bad rows.
         AssayError: The contexts cannot be fetched.
     """
-    dry_run = _preview_rows(config, plan, fetch=fetch)
-    anchor = plan_anchor(config, plan)
+    dry_run = _preview_rows(plan, fetch=fetch)
+    anchor = plan_anchor(plan)
     if anchor is None:
         return dry_run
-    of_anchor = _preview_rows(anchor.config, anchor.plan, fetch=False)
+    of_anchor = _preview_rows(anchor.run, fetch=False)
     again = None
     if is_asked_again(anchor):
-        nights = EarlierNights(config.history, frozenset({subject_name(config.name, config.source)}))
+        options = plan.monitoring
+        nights = EarlierNights(options.history, frozenset({subject_name(options.name, options.source)}))
         again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, nights))
     parts = [dry_run, of_anchor, *([] if again is None else [again])]
     accounts = {account: Tally() for part in parts for account in part.accounts}
@@ -85,38 +77,38 @@ def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRu
 
 def _preview_again(anchor: AnchorPlan, rows: int) -> DryRun:
     """Return the dry run of anchor rows that are asked about again: the first ones stand for those whose turn it is."""
-    stages = [stage for stage in anchor.plan.stages if stage in LABELLED]
-    changes: dict[str, Any] = {"refresh": tuple(stages), "limit": rows}
-    config = anchor.config.model_copy(update=changes)
-    runner = DryRunner(config, anchor.plan, counted=stages)
-    found = runner.run(read_shards(samples_settings(config, anchor.plan), tables_root(config)))
+    stages = [stage for stage in anchor.run.metrics.stages if stage in LABELLED]
+    plan = anchor.run.with_options(limit=rows).with_metrics(anchor.run.metrics, stages)
+    runner = DryRunner(plan, counted=stages)
+    found = runner.run(read_shards(samples_settings(plan), plan.storage.tables_root))
     for stage in found.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
     return replace(found, stages=tuple(stage for stage in found.stages if stage.stage in stages))
 
 
-def _preview_rows(config: RunConfig, plan: Plan, *, fetch: bool) -> DryRun:
+def _preview_rows(plan: RunPlan, *, fetch: bool) -> DryRun:
     """Return the dry run of the rows of a source, without the anchor."""
-    if config.retriever is None:
+    root = plan.storage.tables_root
+    if plan.source.retriever is None:
         if fetch:
             raise ConfigError("there are no contexts to fetch: the configuration has no retriever; leave --fetch out")
-        return DryRunner(config, plan).run(read_shards(samples_settings(config, plan), tables_root(config)))
-    settings, root = retrieval_settings(config, config.retriever), tables_root(config)
+        return DryRunner(plan).run(read_shards(samples_settings(plan), root))
+    settings = retrieval_settings(plan)
     contexts = fetch_contexts(settings, root) if fetch else find_fetched_contexts(settings, root)
     if isinstance(contexts, UnfetchedContexts):
         return _without_contexts(plan, contexts)
-    config = use_fetched_contexts(config, contexts.source)
-    read = contexts.add_to(read_shards(samples_settings(config, plan), root))
-    dry_run = DryRunner(config, plan).run(read)
+    plan = plan.with_fetched_contexts(contexts.source)
+    read = contexts.add_to(read_shards(samples_settings(plan), root))
+    dry_run = DryRunner(plan).run(read)
     for stage in dry_run.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
     return replace(dry_run, contexts=PendingContexts(contexts.index, dry_run.rows, contexts.fetched))
 
 
-def _without_contexts(plan: Plan, unfetched: UnfetchedContexts) -> DryRun:
+def _without_contexts(plan: RunPlan, unfetched: UnfetchedContexts) -> DryRun:
     stages = tuple(
         StageDryRun(stage, bool(STAGES[stage].asks), unknown=unfetched.rows, certainty=Certainty.AT_LEAST)
-        for stage in plan.cached_stages
+        for stage in plan.metrics.cached_stages
     )
     contexts = PendingContexts(unfetched.index, unfetched.rows, None)
     return DryRun(unfetched.rows, unfetched.bad_row_count, stages, (), contexts)
@@ -126,23 +118,21 @@ class DryRunner:
     """Counts what a run would do.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
         counted: Stages whose questions count; None for all.
     """
 
-    def __init__(self, config: RunConfig, plan: Plan, counted: Collection[Stage] | None = None) -> None:
-        self._config = config
+    def __init__(self, plan: RunPlan, counted: Collection[Stage] | None = None) -> None:
         self._counted = counted
         self._plan = plan
         self._problems: list[str] = []
         self._ledger = Ledger()
         self._models = RunModels()
         self._counting = DryRunModels(self._ledger, self._models)
-        settings = stage_settings(config, plan)
-        steps = {stage: self._step(stage, settings[stage]) for stage in plan.cached_stages}
-        self._engine = EnginePlan(steps, tables_root(config), config.rows_a_window(), config.rows_a_shard())
-        self.store = RowStore(self._engine.tables, read_only=True)
+        steps = {stage: self._step(stage) for stage in plan.metrics.cached_stages}
+        storage = plan.storage
+        self._engine = EnginePlan(steps, storage.tables_root, storage.rows_a_window, storage.rows_a_shard)
+        self.store = RowStore(storage.tables_root, read_only=True)
 
     def run(self, samples: SamplesResult, given: GivenRows | None = None) -> DryRun:
         """Return what a run over samples would reuse and ask.
@@ -168,28 +158,29 @@ class DryRunner:
 
     def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the name of each judge with the kinds of counted questions that would go to it."""
-        kinds = [kind for kind in planned_kinds(self._plan) if kind in counted]
+        kinds = [kind for kind in planned_kinds(self._plan.metrics) if kind in counted]
         if not kinds:
             return {}
-        judge = self._counting.open_judges(judged_settings(self._config))
+        judge = self._counting.open_judges(self._plan.judged)
         return {role.name: tuple(map(str, role.kinds)) for role in roles_of(judge, kinds)}
 
     def _judge(self, stages: Sequence[StageDryRun]) -> JudgeIdentity | None:
         if self._ledger.offline or not any(stage.tally.requests for stage in stages):
             return None
         try:
-            return self._models.select(judged_settings(self._config)).judge().identity
+            return self._models.select(self._plan.judged).judge().identity
         except AssayError:
             return None
 
-    def _step(self, stage: Stage, settings: Settings) -> StageStep:
-        reads = self._plan.inputs_of(stage)
-        return StageStep(stage, settings, reads, self._recipe(stage, settings, reads), stage in self._config.refresh)
+    def _step(self, stage: Stage) -> StageStep:
+        settings, reads = self._plan.stages[stage], self._plan.reads[stage]
+        refresh = stage in self._plan.storage.refresh
+        return StageStep(stage, settings, reads, self._recipe(stage, settings, reads), refresh)
 
     def _recipe(self, stage: Stage, settings: Settings, reads: Sequence[Stage]) -> str | None:
         """Return the recipe of a stage; None if a judge is unknown, so that none of its results can be found."""
-        if isinstance(settings, JudgedSettings) and launches(self._config):
-            launched = " and ".join(f"judge of {group}" if group else "judge" for group in launches(self._config))
+        if isinstance(settings, JudgedSettings) and launches(self._plan.models):
+            launched = " and ".join(f"judge of {group}" if group else "judge" for group in launches(self._plan.models))
             self._problems.append(
                 f"the {launched} will be launched by the run, so it is unknown which answers are cached: all its "
                 "questions count as to be asked"
@@ -268,9 +259,9 @@ class DryRunner:
     def _certainty(self, stage: Stage, is_certain: bool, tally: Tally) -> Certainty:
         if stage is Stage.EXPLANATIONS and not is_certain:
             return Certainty.AT_LEAST
-        is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.products
-        asks_by_answers = is_each and len(sides_by_every_context(self._config, self._plan)) < len(BY_EACH_CONTEXT)
-        asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.requests)
+        is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.metrics.products
+        asks_by_answers = is_each and len(sides_by_every_context(self._plan.metrics)) < len(BY_EACH_CONTEXT)
+        asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.metrics.requests)
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST
         return Certainty.EXACT if is_certain else Certainty.ESTIMATED

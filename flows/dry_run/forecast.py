@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run_result import DryRun
+from flows.planning.run_plan import RunPlan
 from metric_core.errors import AssayError
 from tasks.dry_run.counting_judge import Tally
 from tasks.history.catalogue import Catalogue
@@ -15,6 +15,7 @@ from tasks.history.run_entry import describe_model, shorten_digest
 from tasks.judges.protocol import JudgeIdentity
 from tasks.metering.accounts import sum_by_judge
 from tasks.metering.money import Money, add_money
+from tasks.options.cost_options import Budget, Prices
 from tasks.runtime.usage import Usage
 
 _MILLION = 1_000_000
@@ -76,29 +77,28 @@ class Forecast:
     by_judge: Mapping[str, Money] = field(default_factory=dict)
 
 
-def make_forecast(config: RunConfig, dry_run: DryRun, rates: Rates | None = None) -> Forecast:
+def make_forecast(plan: RunPlan, dry_run: DryRun, rates: Rates | None = None) -> Forecast:
     """Return the predicted cost of a run.
 
     Args:
-        config: Configuration of the run.
+        plan: Plan of the run.
         dry_run: Its dry run.
         rates: Rates of the judge server; None for those of the last run with the same judge in the history.
     """
     tally = dry_run.tally
     if rates is None and tally.requests:
-        rates = _find_rates(config, dry_run.judge)
+        rates = _find_rates(plan.outputs.history, dry_run.judge)
     seconds = 0.0 if not tally.requests else None if rates is None else rates.seconds(tally)
-    money = add_money(by_judge.values()) if (by_judge := _money_by_judge(config, dry_run, rates)) is not None else None
-    return Forecast(rates, seconds, money, _is_covered(config, tally, money), by_judge or {})
+    by_judge = _money_by_judge(plan.models.prices, dry_run, rates)
+    money = None if by_judge is None else add_money(by_judge.values())
+    return Forecast(rates, seconds, money, _is_covered(plan.models.budget, tally, money), by_judge or {})
 
 
-def _money_by_judge(config: RunConfig, dry_run: DryRun, rates: Rates | None) -> dict[str, Money] | None:
+def _money_by_judge(prices: Prices, dry_run: DryRun, rates: Rates | None) -> dict[str, Money] | None:
     """Return the price of the work of each judge; None if one has a price per hour and its time is not known."""
     accounts = dry_run.accounts or {None: dry_run.tally}
-    used = [
-        config.prices if account is None else account.prices for account, tally in accounts.items() if tally.requests
-    ]
-    if rates is None and any(prices.gpu_hour is not None for prices in used):
+    used = [prices if account is None else account.prices for account, tally in accounts.items() if tally.requests]
+    if rates is None and any(each.gpu_hour is not None for each in used):
         return None
     usages = {
         account: Usage(
@@ -110,11 +110,10 @@ def _money_by_judge(config: RunConfig, dry_run: DryRun, rates: Rates | None) -> 
         )
         for account, tally in accounts.items()
     }
-    return sum_by_judge(usages, config.prices)
+    return sum_by_judge(usages, prices)
 
 
-def _is_covered(config: RunConfig, tally: Tally, money: Money | None) -> bool | None:
-    budget = config.budget
+def _is_covered(budget: Budget | None, tally: Tally, money: Money | None) -> bool | None:
     if budget is None or (budget.money is not None and money is None):
         return None
     tokens = tally.prompt_tokens + tally.output_tokens
@@ -122,12 +121,12 @@ def _is_covered(config: RunConfig, tally: Tally, money: Money | None) -> bool | 
     return enough_tokens and (budget.money is None or money is None or money.total < budget.money)
 
 
-def _find_rates(config: RunConfig, judge: JudgeIdentity | None) -> Rates | None:
-    """Return the rates that the last run with the judge of a configuration measured; None if there is none."""
+def _find_rates(history: str | None, judge: JudgeIdentity | None) -> Rates | None:
+    """Return the rates that the last run with a judge measured; None if there is none."""
     if judge is None:
         return None
     try:
-        runs = Catalogue(config.history).runs(last=_LAST_RUNS, statuses=STARTED)
+        runs = Catalogue(history).runs(last=_LAST_RUNS, statuses=STARTED)
     except AssayError:
         return None
     wanted = {JUDGE: describe_model({"model": judge.model, "revision": judge.revision})}

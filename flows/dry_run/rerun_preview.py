@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from functools import partial
 
-from flows.config.run_config import tables_root
 from flows.dry_run.dry_run import DryRunner
 from flows.dry_run.dry_run_result import DryRun
 from flows.execution.rerun_plan import Rerun
-from flows.execution.stage_settings import samples_settings
+from flows.execution.source_settings import samples_settings
 from tasks.engine.earlier_rows import EarlierRows
 from tasks.stages.samples import read_shards
 
@@ -35,10 +34,10 @@ def preview_rerun(ready: Rerun) -> RerunPreview:
         RunFolderError: A table of the earlier run cannot be read.
         SourceError: The rerun is about changed rows, and the source cannot be read.
     """
-    root = tables_root(ready.config)
-    read = ready.read_samples(lambda config, plan: read_shards(samples_settings(config, plan), root))
+    root = ready.plan.storage.tables_root
+    read = ready.read_samples(lambda plan: read_shards(samples_settings(plan), root))
     chosen = ready.rows(read)
-    runner = DryRunner(ready.config, ready.plan)
+    runner = DryRunner(ready.plan)
     given = EarlierRows(ready.earlier, partial(ready.is_row_computed, chosen), runner.store)
     dry_run = runner.run(read, given)
     return RerunPreview(dry_run.rows if chosen is None else len(chosen), dry_run)

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from flows.execution.anchor_plan import AnchorPlan, plan_anchor
 from flows.execution.anchor_repeats import EarlierNights, ask_again, keep_findings
 from flows.execution.engine import compute_rows
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_stages import read_samples
 from flows.execution.run_writing import write_run_folder
+from flows.planning.anchor_plan import AnchorPlan, plan_anchor
 from metric_core.calibration.calibrate import measure_agreement
 from metric_core.errors import AssayError
 from metric_core.statistics.resampling import SEED
@@ -37,15 +37,16 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
     Returns:
         The entry; None for a run without an anchor. With `reason` in it, the anchor has no scores.
     """
-    if run.config.anchor is None:
+    settings = run.plan.anchor
+    if settings is None:
         return None
     try:
-        anchor = plan_anchor(run.config, run.plan)
+        anchor = plan_anchor(run.plan)
         return None if anchor is None else _evaluate(run, anchor)
     except AssayError as error:
         reason = str(error)
         return {
-            "source": run.config.anchor.source,
+            "source": settings.source,
             "reason": reason,
             ASKED_AGAIN: keep_findings(EarlierNights.of_run(run), reason),
         }
@@ -86,13 +87,13 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
     of_run = {"run_id": run.manifest["run_id"], "folder": str(run.folder.path)}
     manifest = {
         **run.manifest,
-        **build_manifest(anchor.config, anchor.plan, run.models),
+        **build_manifest(anchor.run, run.models),
         "run_id": f"{run.manifest['run_id']}-{ANCHOR}",
         "anchor_of": of_run,
     }
-    own = replace(run, config=anchor.config, plan=anchor.plan, folder=folder, manifest=manifest)
+    own = replace(run, plan=anchor.run, folder=folder, manifest=manifest)
     with folder.lock():
-        read = read_samples(anchor.config, anchor.plan)
+        read = read_samples(anchor.run)
         tables = compute_rows(own, read.refs)
         write_run_folder(own, read, tables, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)
@@ -106,7 +107,7 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
         "seconds": round(time.monotonic() - started, 3),
         "usage": usage,
         "metrics": _means(folder.read_json(SUMMARY)),
-        "left_out": {metric: list(columns) for metric, columns in anchor.plan.left_out.items()},
+        "left_out": {metric: list(columns) for metric, columns in anchor.run.metrics.left_out.items()},
         "agreement": _agreements(finished, anchor),
         ASKED_AGAIN: again,
     }

@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from flows.execution.anchor_plan import AnchorPlan
-from flows.execution.calibration_lookup import with_maps
+from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
-from flows.execution.stage_settings import stage_settings
 from flows.monitoring.night_alarms import runs_per_year
 from flows.monitoring.watched import subject_name
+from flows.planning.anchor_plan import AnchorPlan
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.alarms import AlarmSettings
@@ -51,8 +50,9 @@ class EarlierNights:
     @classmethod
     def of_run(cls, run: Run) -> "EarlierNights":
         """Return the nights before a run."""
-        names = (run.manifest["name"], subject_name(run.config.name, run.config.source, run.subject.index))
-        return cls(run.config.history, frozenset(names), run.manifest["run_id"])
+        options = run.plan.monitoring
+        names = (run.manifest["name"], subject_name(options.name, options.source, run.subject.index))
+        return cls(options.history, frozenset(names), run.manifest["run_id"])
 
     def read(self) -> list[PastNight]:
         """Return the nights, oldest first.
@@ -72,8 +72,8 @@ def is_asked_again(anchor: AnchorPlan) -> bool:
     Args:
         anchor: Plan of the anchor.
     """
-    served = any(judge.backend not in IN_PROCESS for judge in anchor.config.judges)
-    return bool(anchor.settings.drift and served and not LABELLED.isdisjoint(anchor.plan.stages))
+    served = any(judge.backend not in IN_PROCESS for judge in anchor.run.models.judges)
+    return bool(anchor.settings.drift and served and not LABELLED.isdisjoint(anchor.run.metrics.stages))
 
 
 def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierNights) -> int:
@@ -90,7 +90,7 @@ def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierNights) -> int:
         return 0
     if not rows or not past or past[-1].entry["night"] < FULL_NIGHTS:
         return rows
-    year = runs_per_year(anchor.config.deploy, datetime.now(UTC))
+    year = runs_per_year(anchor.run.monitoring.deploy, datetime.now(UTC))
     return count_rows(anchor.settings.drift, rows, year)[0]
 
 
@@ -143,7 +143,7 @@ class _Rows:
         by_stage = {stage: list(tables.shards(stage)) for stage in tables.stages}
         self._shards = [dict(zip(by_stage, shard, strict=True)) for shard in zip(*by_stage.values(), strict=True)]
         self._digests = tables.digests(Stage.SAMPLES)
-        self._settings = with_maps(stage_settings(run.config, run.plan), run.config, run.plan, run.models)
+        self._settings = mapped_settings(run.plan, run.models)
 
     @property
     def ids(self) -> list[str]:
@@ -178,9 +178,9 @@ class _Rows:
     def _judge(self, tables: Tables, models: RunModels) -> Tables:
         """Return the tables with those of the stages that ask for labels, and the scores, computed again."""
         result = dict(tables)
-        for stage in self.run.plan.sharded_stages:
+        for stage in self.run.plan.metrics.sharded_stages:
             if stage in LABELLED or stage is Stage.AGGREGATION:
-                settings, inputs = self._settings[stage], self.run.plan.inputs_of(stage)
+                settings, inputs = self._settings[stage], self.run.plan.metrics.inputs_of(stage)
                 computed = STAGES[stage].compute(
                     {each: result[each] for each in inputs}, settings, models.select(settings)
                 )
@@ -196,7 +196,7 @@ def _values(tables: Tables) -> dict[tuple[str, str], float]:
 def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastNight], *, is_new: bool) -> dict[str, Any] | None:
     run, drift = rows.run, anchor.settings.drift
     start = datetime.fromisoformat(str(run.manifest["created"]))
-    watch = JudgeWatch(drift, AlarmSettings(nights=runs_per_year(run.config.deploy, start)))
+    watch = JudgeWatch(drift, AlarmSettings(nights=runs_per_year(run.plan.monitoring.deploy, start)))
     turn = watch.choose_turn(rows.ids, rows.reference, start, past, restart=is_new)
     questions = RepeatedQuestions(run.models)
     rows.note(questions, turn.rows)

@@ -6,15 +6,15 @@ metric's settings and of the fingerprints that the stages would have if the metr
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flows.config.run_config import RunConfig
 from flows.execution.answerable import scoring_kinds
-from flows.execution.plan import Plan
-from flows.execution.stage_settings import judged_settings, stage_settings
+from flows.planning.metric_plan import MetricPlan
+from flows.planning.run_plan import RunPlan
+from flows.planning.stage_settings import settings_for_metrics
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
@@ -44,34 +44,34 @@ class MatchingCalibrations:
     not_covered: tuple[str, ...]
 
 
-def metric_fingerprint(config: RunConfig, request: MetricRequest, models: RunModels) -> str:
+def metric_fingerprint(plan: RunPlan, request: MetricRequest, models: RunModels) -> str:
     """Return the digest of all that determines a metric, independent of the other metrics of the run.
 
     Args:
-        config: Configuration of a run whose judge is running.
+        plan: Plan of a run whose judge is running.
         request: Metric with its parameters.
         models: Models of the run.
     """
     alone = replace(request, key=request.metric.name)
-    plan = Plan((alone,), closure(alone.products), {}, "none")
-    settings = stage_settings(config.model_copy(update={"verdict": "binary", "refresh": ()}), plan)
+    metrics = MetricPlan((alone,), closure(alone.products), {})
+    settings = settings_for_metrics(plan.stages, metrics)
     stages = {
         stage: [STAGES[stage].version, fingerprint_stage(stage, settings[stage], models)]
-        for stage in plan.cached_stages
+        for stage in metrics.cached_stages
     }
     content = [MetricSettings.from_request(alone).model_dump(mode="json"), stages]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def judge_name(config: RunConfig, models: RunModels, request: MetricRequest) -> JudgeName:
+def judge_name(plan: RunPlan, models: RunModels, request: MetricRequest) -> JudgeName:
     """Return the identity of the judge whose answers are the scores of a metric: its verdicts or its ratings.
 
     Args:
-        config: Configuration of a run whose judge is running.
+        plan: Plan of a run whose judge is running.
         models: Models of the run.
         request: Metric with its parameters.
     """
-    judge = models.open_judges(judged_settings(config))
+    judge = models.open_judges(plan.judged)
     roles = roles_of(judge, scoring_kinds(request))
     identity = (roles[0].judge if len(roles) == 1 else judge).identity
     return JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
@@ -88,59 +88,59 @@ def recorded_judge_name(manifest: Mapping[str, Any], request: MetricRequest) -> 
     return JudgeName(**{field: str(judge.get(field) or "") for field in IDENTITY})
 
 
-def calibration_entry(config: RunConfig, plan: Plan, models: RunModels) -> dict[str, Any]:
+def calibration_entry(plan: RunPlan, models: RunModels) -> dict[str, Any]:
     """Return the entry of run.json on the judge's agreement with people.
 
     Args:
-        config: Configuration of a run whose judge is running.
-        plan: Plan of the run.
+        plan: Plan of a run whose judge is running.
         models: Models of the run.
 
     Raises:
-        ConfigError: The configuration asks for a calibration that does not hold for this judge.
+        ConfigError: The plan asks for a calibration that does not hold for this judge.
     """
-    calibrations = _find_calibrations(config, plan.requests, models)
-    applied = _select_maps(config, calibrations, models)
+    calibrations = _find_calibrations(plan, models)
+    applied = _select_maps(plan, calibrations, models)
     metrics = {
-        key: each.manifest_entry(config.verdict_kind, key in applied) for key, each in calibrations.by_metric.items()
+        key: each.manifest_entry(plan.metrics.verdict, key in applied) for key, each in calibrations.by_metric.items()
     }
     identities = {
-        request.key: metric_fingerprint(config, request, models)
-        for request in plan.requests
+        request.key: metric_fingerprint(plan, request, models)
+        for request in plan.metrics.requests
         if any_judged(request.products)
     }
     return {"metrics": metrics, "not_covered": list(calibrations.not_covered), "identities": identities}
 
 
-def with_maps(
-    settings: dict[Stage, Settings], config: RunConfig, plan: Plan, models: RunModels
-) -> dict[Stage, Settings]:
-    """Return the settings of all stages with the maps that the configuration asks for.
+def mapped_settings(plan: RunPlan, models: RunModels) -> Mapping[Stage, Settings]:
+    """Return the settings of all stages with the maps of the calibration that the plan asks for.
+
+    Args:
+        plan: Plan of a run whose judge is running.
+        models: Models of the run.
 
     Raises:
-        ConfigError: The configuration asks for a calibration that does not hold for this judge.
+        ConfigError: The plan asks for a calibration that does not hold for this judge.
     """
-    aggregation = settings[Stage.AGGREGATION]
-    if config.calibration == "none" or not isinstance(aggregation, AggregationSettings):
-        return settings
-    maps = _select_maps(config, _find_calibrations(config, plan.requests, models), models)
-    return {**settings, Stage.AGGREGATION: aggregation.model_copy(update={"maps": maps})}
+    aggregation = plan.stages[Stage.AGGREGATION]
+    if plan.metrics.options.calibration == "none" or not isinstance(aggregation, AggregationSettings):
+        return plan.stages
+    maps = _select_maps(plan, _find_calibrations(plan, models), models)
+    return {**plan.stages, Stage.AGGREGATION: aggregation.model_copy(update={"maps": maps})}
 
 
-def _find_calibrations(config: RunConfig, requests: Sequence[MetricRequest], models: RunModels) -> MatchingCalibrations:
-    is_file = config.calibration not in ("none", "latest")
-    known = (
-        [calibration_files.load(Path(config.calibration).expanduser())] if is_file else calibration_files.load_latest()
-    )
+def _find_calibrations(plan: RunPlan, models: RunModels) -> MatchingCalibrations:
+    requests, chosen = plan.metrics.requests, plan.metrics.options.calibration
+    is_file = chosen not in ("none", "latest")
+    known = [calibration_files.load(Path(chosen).expanduser())] if is_file else calibration_files.load_latest()
     if not known:
         return MatchingCalibrations({}, ())
-    identities = {request.key: metric_fingerprint(config, request, models) for request in requests}
+    identities = {request.key: metric_fingerprint(plan, request, models) for request in requests}
     by_identity = {calibration.identity: calibration for calibration in reversed(known)}
     by_metric = {key: by_identity[identity] for key, identity in identities.items() if identity in by_identity}
     if is_file and not by_metric:
-        raise ConfigError(_wrong_file(known[0], config, requests, models))
+        raise ConfigError(_wrong_file(known[0], plan, models))
     lacking = {request.metric.name: request for request in requests if request.key not in by_metric}
-    others = [(each, judge_name(config, models, lacking[each.name])) for each in known if each.name in lacking]
+    others = [(each, judge_name(plan, models, lacking[each.name])) for each in known if each.name in lacking]
     return MatchingCalibrations(by_metric, tuple(dict.fromkeys(_sentences(others))))
 
 
@@ -151,31 +151,29 @@ def _sentences(others: Iterable[tuple[Calibration, JudgeName]]) -> Iterator[str]
             yield f"the calibration of {calibration.metric} of {day} does not hold here: it is {why}"
 
 
-def _wrong_file(
-    calibration: Calibration, config: RunConfig, requests: Sequence[MetricRequest], models: RunModels
-) -> str:
-    request = next((each for each in requests if each.metric.name == calibration.name), None)
+def _wrong_file(calibration: Calibration, plan: RunPlan, models: RunModels) -> str:
+    file = plan.metrics.options.calibration
+    request = next((each for each in plan.metrics.requests if each.metric.name == calibration.name), None)
     if request is None:
-        return f"the calibration {config.calibration} is for {calibration.metric}, which this run does not compute"
-    judge = judge_name(config, models, request)
+        return f"the calibration {file} is for {calibration.metric}, which this run does not compute"
+    judge = judge_name(plan, models, request)
     why = calibration_files.describe_mismatch(calibration, judge) or f"of the judge {calibration.judge}, not {judge}"
     return (
-        f"the calibration {config.calibration} does not hold for this run: it is {why}. "
-        "Calibrate this judge with `assay calibrate`."
+        f"the calibration {file} does not hold for this run: it is {why}. Calibrate this judge with `assay calibrate`."
     )
 
 
-def _select_maps(config: RunConfig, calibrations: MatchingCalibrations, models: RunModels) -> dict[str, ProbabilityMap]:
-    if config.calibration == "none":
+def _select_maps(plan: RunPlan, calibrations: MatchingCalibrations, models: RunModels) -> dict[str, ProbabilityMap]:
+    chosen = plan.metrics.options.calibration
+    if chosen == "none":
         return {}
-    if config.verdict_kind != "probability":
+    if plan.metrics.verdict != "probability":
         raise ConfigError(
-            f'calibration = "{config.calibration}" changes probabilities, but verdict is "binary"; '
-            'set verdict = "probability"'
+            f'calibration = "{chosen}" changes probabilities, but verdict is "binary"; set verdict = "probability"'
         )
     maps = {key: each.map for key, each in calibrations.by_metric.items() if each.map is not None}
     if not maps:
-        identity = models.open_judges(judged_settings(config)).identity
+        identity = models.open_judges(plan.judged).identity
         judge = JudgeName(backend=identity.backend, model=identity.model, revision=identity.revision)
         notes = "".join(f"; {note}" for note in calibrations.not_covered)
         raise ConfigError(

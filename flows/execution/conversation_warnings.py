@@ -2,24 +2,24 @@
 
 from collections import Counter
 
-from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan
-from flows.execution.source_reading import judges_conversations
+from flows.planning.metric_plan import MetricPlan
+from flows.planning.source_reading import judges_conversations
 from metric_core.columns import EARLIER_TURNS
 from metric_core.stages import Stage
+from tasks.options.conversation_options import ConversationOptions
 from tasks.rows.run_tables import RunTables
 
 
-def warn_about_turns(config: RunConfig, plan: Plan, tables: RunTables) -> list[str]:
+def warn_about_turns(options: ConversationOptions, metrics: MetricPlan, tables: RunTables) -> list[str]:
     """Return a sentence about metrics that judge answers, and would judge conversations without the others of the run.
 
     Args:
-        config: Configuration of the run.
-        plan: Plan of the run.
+        options: Option that says what a row is.
+        metrics: Metrics of the run.
         tables: Tables of the run.
     """
-    able = [request.key for request in plan.requests if judges_conversations(request)]
-    if config.conversations is not None or not able or len(able) == len(plan.requests):
+    able = [request.key for request in metrics.requests if judges_conversations(request)]
+    if options.conversations is not None or not able or len(able) == len(metrics.requests):
         return []
     shards = tables.shards(Stage.SAMPLES, [EARLIER_TURNS])
     if not any(shard[EARLIER_TURNS].null_count < shard.num_rows for shard in shards):

@@ -9,12 +9,11 @@ from importlib import import_module
 import numpy as np
 from prefect.futures import PrefectFuture
 
-from flows.config.run_config import RunConfig, tables_root
-from flows.execution.calibration_lookup import with_maps
+from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
 from flows.execution.runners import max_concurrent_shards
 from flows.execution.spending import count_elsewhere
-from flows.execution.stage_settings import stage_settings
+from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.engine.compaction import compact
 from tasks.engine.lookup import GivenRows, LookedUpShard, PackedShard, look_up, pack_shards
@@ -43,19 +42,15 @@ def engine_plan(run: Run) -> EnginePlan:
     Raises:
         AssayError: A model of a stage cannot be opened.
     """
-    config, plan, models = run.config, run.plan, run.models
-    settings = with_maps(stage_settings(config, plan), config, plan, models)
+    plan, models = run.plan, run.models
+    settings, storage = mapped_settings(plan, models), plan.storage
     steps = {
         stage: StageStep(
-            stage,
-            settings[stage],
-            plan.inputs_of(stage),
-            make_recipe(stage, settings[stage], models, plan.inputs_of(stage)),
-            refresh=stage in config.refresh,
+            stage, settings[stage], reads, make_recipe(stage, settings[stage], models, reads), stage in storage.refresh
         )
-        for stage in plan.sharded_stages
+        for stage, reads in plan.reads.items()
     }
-    return EnginePlan(steps, tables_root(config), config.rows_a_window(), config.rows_a_shard())
+    return EnginePlan(steps, storage.tables_root, storage.rows_a_window, storage.rows_a_shard)
 
 
 def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None = None) -> RunTables:
@@ -78,7 +73,7 @@ def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None 
     packed = list(pack_shards(shards, plan.shard_rows))
     with (
         working_meanwhile(*_FOR_THE_REPORT) if packed else nullcontext(),
-        _open_queue(run.config, plan, store) as queue,
+        _open_queue(run.plan, plan, store) as queue,
     ):
         for shard, results in queue.run(packed, shards):
             for stage, result in results.items():
@@ -103,14 +98,14 @@ class _ShardQueue:
     shard.
 
     Args:
-        config: Configuration of the run, which limits the shards in the queue.
+        run: Plan of the run, which limits the shards in the queue.
         plan: Stages of the run.
         store: Row store.
         schedule: Schedule of the windows of this process; None if others compute the shards.
     """
 
-    def __init__(self, config: RunConfig, plan: EnginePlan, store: RowStore, schedule: Schedule | None) -> None:
-        self._config = config
+    def __init__(self, run: RunPlan, plan: EnginePlan, store: RowStore, schedule: Schedule | None) -> None:
+        self._run = run
         self._plan = plan
         self._store = store
         self._schedule = schedule
@@ -124,7 +119,7 @@ class _ShardQueue:
             packed: The shards.
             shards: Shards of the source, as they were looked up.
         """
-        limit = max_concurrent_shards(self._config)
+        limit = max_concurrent_shards(self._run.storage)
         queue: deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]] = deque()
         if self._schedule is None:
             for stage in self._plan.steps:
@@ -151,15 +146,15 @@ class _ShardQueue:
         results = running.result()
         if self._schedule is None:
             for stage, result in results.items():
-                count_elsewhere(self._config, result.usage)
+                count_elsewhere(self._run.models, result.usage)
                 progress.advance(stage, len(shard))
         return shard, results
 
 
 @contextmanager
-def _open_queue(config: RunConfig, plan: EnginePlan, store: RowStore) -> Iterator[_ShardQueue]:
-    if config.runner.engine != "threads":
-        yield _ShardQueue(config, plan, store, None)
+def _open_queue(run: RunPlan, plan: EnginePlan, store: RowStore) -> Iterator[_ShardQueue]:
+    if run.storage.runner.engine != "threads":
+        yield _ShardQueue(run, plan, store, None)
         return
-    with open_schedule(config.stages_at_once()) as schedule:
-        yield _ShardQueue(config, plan, store, schedule)
+    with open_schedule(run.storage.stages_at_once) as schedule:
+        yield _ShardQueue(run, plan, store, schedule)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from flows.config.history_options import history_page_path
-from flows.config.run_config import RunConfig
+from flows.config.history_options import HistoryOptions, history_page_path
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
@@ -55,23 +54,23 @@ def record_surely(history: str | None, folder: Path) -> tuple[str, ...]:
     return _write_page(catalogue, run.name, page)
 
 
-def record_without_results(config: RunConfig, *runs: RecordedRun) -> tuple[str, ...]:
-    """Record monitored runs without run folders; if their configuration names a page of the history, write that again.
+def record_without_results(options: HistoryOptions, *runs: RecordedRun) -> tuple[str, ...]:
+    """Record monitored runs without run folders; if the options name a page of the history, write that again.
 
     Args:
-        config: Configuration of the runs.
+        options: Options of the history.
         *runs: The runs, made by `RecordedRun.without_results`.
 
     Returns:
         Warnings if a run cannot be recorded or the page cannot be written.
     """
     try:
-        catalogue = Catalogue(config.history)
+        catalogue = Catalogue(options.history)
         for run in runs:
             catalogue.add(run)
     except AssayError as error:
         return (f"the run was not recorded in the history. {error}",)
-    return _write_page(catalogue, runs[-1].name, config.history_page)
+    return _write_page(catalogue, runs[-1].name, options.history_page)
 
 
 def _write_page(catalogue: Catalogue, name: str, page: str | None) -> tuple[str, ...]:

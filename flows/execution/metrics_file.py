@@ -15,7 +15,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.execution.run_subject import RunSubject
 from metric_core.errors import AssayError, RunFolderError
 from tasks.history.catalogue import Catalogue
@@ -35,13 +35,15 @@ _RUNS_READ = 100
 _logger = logging.getLogger(__name__)
 
 
-def write_metrics_file(config: RunConfig, name: str, subject: RunSubject, folder: RunFolder | None) -> tuple[str, ...]:
-    """Write the metrics file of a run if its configuration names one; readers find the whole file or the earlier one.
+def write_metrics_file(
+    options: ResultOptions, name: str, subject: RunSubject, folder: RunFolder | None
+) -> tuple[str, ...]:
+    """Write the metrics file of a run if its options name one; readers find the whole file or the earlier one.
 
     The history is read for availability, incidents and the last result, so the run is recorded there before.
 
     Args:
-        config: Configuration of the run, with the path of the file and the address of the history.
+        options: Options of the results, with the path of the file and the address of the history.
         name: Name of the evaluation in the history.
         subject: Subject of the run, for labels and placeholders.
         folder: The run folder; None if the run could not be finished.
@@ -50,7 +52,7 @@ def write_metrics_file(config: RunConfig, name: str, subject: RunSubject, folder
         Warnings if the file cannot be written, or the history cannot be read: the results are in the run folder all the
         same.
     """
-    if config.metrics_file is None:
+    if options.metrics_file is None:
         return ()
     gauges = _Gauges(subject)
     succeeded: float | None = None
@@ -64,31 +66,31 @@ def write_metrics_file(config: RunConfig, name: str, subject: RunSubject, folder
     gauges.set("last_run_timestamp_seconds", "Time at which the latest run ended, with a result or without.", ended)
     warnings = []
     try:
-        _set_history(gauges, config.history, name, succeeded)
+        _set_history(gauges, options.history, name, succeeded)
     except AssayError as error:
         warnings.append(f"the metrics file has no figures of the history. {error}")
     try:
         text = generate_latest(gauges.registry).decode()
-        write_output(metrics_path(config.metrics_file, subject), text, "the metrics file")
+        write_output(metrics_path(options.metrics_file, subject), text, "the metrics file")
     except RunFolderError as error:
         warnings.append(str(error))
     return tuple(warnings)
 
 
 @contextmanager
-def failure_in_metrics_file(config: RunConfig, subject: RunSubject) -> Iterator[None]:
+def failure_in_metrics_file(options: MonitoringOptions, subject: RunSubject) -> Iterator[None]:
     """Write the metrics file of a run that could not be finished if the block fails.
 
     Args:
-        config: Configuration of the run.
+        options: Options of the run.
         subject: Subject of the run.
     """
     try:
         yield
     except Exception as error:
         if not is_unavailable(error):  # otherwise the run is resumed
-            name = evaluation_name(config.name, subject.name, config.source)
-            for warning in write_metrics_file(config, name, subject, None):
+            name = evaluation_name(options.name, subject.name, options.source)
+            for warning in write_metrics_file(options, name, subject, None):
                 _logger.warning(warning)
         raise
 

@@ -3,29 +3,27 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import ValidationError
 
-from flows.config.run_config import RunConfig, tables_root
-from flows.execution.plan import Plan, products_of
-from flows.execution.run_checks import run_checks
-from flows.execution.stage_settings import metrics_of, stage_settings
+from flows.config.run_config import RunConfig
+from flows.planning.metric_plan import MetricPlan, plan_requests
+from flows.planning.planner import compose_plan
+from flows.planning.rerun_request import RerunRequest
+from flows.planning.run_checks import run_checks
+from flows.planning.run_plan import RunPlan
+from flows.planning.stage_settings import metrics_of, stage_settings
 from metric_core.columns import EARLIER_TURNS
 from metric_core.errors import ConfigError, RunFolderError, SourceError
-from metric_core.judge_questions import KindGroup
 from metric_core.metric import MetricRequest
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
-from tasks.options.cost_options import Budget, parse_budget
-from tasks.options.database_address import normalize_address
-from tasks.options.judge_options import GroupJudge, JudgeSettings
-from tasks.options.metric_options import MetricChoices
+from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.model_words import parse_judge
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 from tasks.runs.finished_run import FinishedRun
-from tasks.runtime.credentials import refuse_secrets
 from tasks.stages.ratings import RatingsSettings
 from tasks.stages.registry import STAGES
 from tasks.stages.samples import BadRowNote, SamplesResult
@@ -34,61 +32,8 @@ from tasks.tables.row_changes import find_row_changes
 from tasks.tables.table_store import TableStore
 from tasks.tables.table_store import read as read_table
 
-Rows: TypeAlias = Literal["failed", "changed", "all"]
-"""The rows to recompute."""
-
 _NOT_CONTENT = frozenset({"extras"})
 """Columns of a sample that no stage reads."""
-
-
-class RerunRequest(Settings):
-    """The run to run again, and which rows and stages of it to recompute."""
-
-    run: str = Field(description="Run folder.")
-    rows: Rows | None = Field(
-        None,
-        description="Rows with a failed cell, rows that the source has changed or added since, or all. Default: all "
-        "with a stage, else those with a failed cell.",
-    )
-    stage: Stage | None = Field(None, description="First stage to recompute. Default: all.")
-    metrics: MetricChoices = Field(None, description="Other metrics. Default: as in the run.")
-    judge: Annotated[JudgeSettings, BeforeValidator(parse_judge)] | None = Field(
-        None, description="Another judge; the judges of groups of questions stay. Default: as in the run."
-    )
-    verdicts: GroupJudge = Field(None, description="Another judge for verdicts. Default: as in the run.")
-    writing: GroupJudge = Field(None, description="Another judge for claims and other texts. Default: as in the run.")
-    ratings: GroupJudge = Field(None, description="Another judge for ratings. Default: as in the run.")
-    cache: Annotated[str, AfterValidator(normalize_address)] | None = Field(
-        None, description="Another cache. Default: as in the run."
-    )
-    tables: Annotated[str, AfterValidator(refuse_secrets)] | None = Field(
-        None, description="Another table store. Default: as in the run."
-    )
-    on_bad_row: Literal["fail", "skip"] | None = Field(
-        None, description="Whether bad rows stop a rerun that reads the source again. Default: as in the run."
-    )
-    fail_on_failed: float | None = Field(
-        None,
-        gt=0,
-        le=1,
-        allow_inf_nan=False,
-        description="Share of failed cells of a metric from which on the rerun ends as failed. Default: as in the run.",
-    )
-    budget: Annotated[Budget, BeforeValidator(parse_budget)] | None = Field(
-        None, description="The most that the judge may cost. Default: as in the run."
-    )
-    out: str | None = Field(None, description="New run folder. Default: runs/<time>-<source>-rerun.")
-
-    @property
-    def chosen_rows(self) -> Rows:
-        """The rows to recompute: a named stage is recomputed for all rows unless the request names rows.
-
-        >>> RerunRequest(run="runs/first").chosen_rows, RerunRequest(run="runs/first", stage="verdicts").chosen_rows
-        ('failed', 'all')
-        """
-        if self.rows is not None:
-            return self.rows
-        return "failed" if self.stage is None else "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +43,6 @@ class Rerun:
     Args:
         request: Request of the user.
         earlier: Run to run again.
-        config: Configuration of the new run.
         plan: Plan of the new run.
         recomputed: Stages that are recomputed for the rows of the request.
         whole: Stages that are computed for all rows, because the earlier run lacks them, has them for other metrics, or
@@ -108,8 +52,7 @@ class Rerun:
 
     request: RerunRequest
     earlier: FinishedRun
-    config: RunConfig
-    plan: Plan
+    plan: RunPlan
     recomputed: frozenset[Stage]
     whole: frozenset[Stage]
     failed: frozenset[str]
@@ -128,15 +71,15 @@ class Rerun:
         """
         return self.is_whole(stage) or (stage in self.recomputed and (chosen is None or row in chosen))
 
-    def read_samples(self, read_source: Callable[[RunConfig, Plan], SamplesResult]) -> SamplesResult:
+    def read_samples(self, read_source: Callable[[RunPlan], SamplesResult]) -> SamplesResult:
         """Return the rows: read from the source if the request is about changes, else those of the earlier run.
 
         Args:
-            read_source: Reads the source of a configuration.
+            read_source: Reads the source of a plan.
         """
         if self.request.chosen_rows == "changed":
-            return read_source(self.config, self.plan)
-        manifest, store = self.earlier.manifest, TableStore(tables_root(self.config))
+            return read_source(self.plan)
+        manifest, store = self.earlier.manifest, TableStore(self.plan.storage.tables_root)
         return SamplesResult(
             refs=tuple(store.write(shard, SAMPLES) for shard in self.earlier.samples()),
             rows_read=manifest.get("rows_read", manifest["rows"]),
@@ -170,38 +113,28 @@ def prepare(request: RerunRequest) -> Rerun:
     if request.out is not None and Path(request.out).expanduser().absolute() == earlier.folder:
         raise RunFolderError(f"{earlier.folder} is the run itself; name another folder for its rerun")
     old = _config_of(earlier)
-    config = old.model_copy(
-        update={
-            "out": request.out,
-            "baseline": None,
-            "metrics": request.metrics or old.metrics,
-            "judge": _judge_of(request, old),
-            "cache": request.cache or old.cache,
-            "tables": request.tables or old.tables,
-            "on_bad_row": request.on_bad_row or old.on_bad_row,
-            "fail_on_failed": request.fail_on_failed or old.fail_on_failed,
-            "budget": request.budget or old.budget,
-        }
-    )
-    old_plan = _plan(old, earlier.requests, earlier)
-    plan = old_plan if request.metrics is None else _plan(config, config.requests() or (), earlier)
+    config = request.apply(old)
+    before = _plan_metrics(old, earlier.requests, earlier)
+    requests = earlier.requests if "metrics" not in request.changes else config.requests() or ()
+    metrics = _plan_metrics(config, requests, earlier)
     config.refuse_uncounted_budget()
     if request.chosen_rows != "changed":
-        _check_columns(earlier, plan, {request.key for request in old_plan.requests})
-    recomputed = _stages_from(request, plan)
-    refresh = tuple(stage for stage in plan.stages if stage in recomputed and request.chosen_rows == "all")
+        _check_columns(earlier, metrics, {request.key for request in before.requests})
+    recomputed = _stages_from(request, metrics)
+    refresh = tuple(stage for stage in metrics.stages if stage in recomputed and request.chosen_rows == "all")
+    config = config.model_copy(update={"refresh": refresh})
+    plan = compose_plan(config, metrics, "-rerun")
     ready = Rerun(
         request=request,
         earlier=earlier,
-        config=config.model_copy(update={"refresh": refresh}),
         plan=plan,
         recomputed=recomputed,
-        whole=_missing_stages(earlier, (old, old_plan), (config, plan)),
-        failed=earlier.failed_rows([metric.key for metric in plan.requests]),
+        whole=_missing_stages(earlier, old, before, plan),
+        failed=earlier.failed_rows([metric.key for metric in metrics.requests]),
     )
-    for each in run_checks(ready.config):
+    for each in run_checks(config):
         each.check()
-    is_new = any(metric not in metrics_of(old_plan) for metric in metrics_of(plan))
+    is_new = any(metric not in metrics_of(before) for metric in metrics_of(metrics))
     if request.chosen_rows == "failed" and not (ready.failed or ready.whole or is_new):
         raise ConfigError(
             f"nothing to do: no cell of the run in {earlier.folder} failed. `--rows changed` evaluates the rows that "
@@ -234,14 +167,6 @@ def parse_request(model: str | None = None, **options: Any) -> RerunRequest:
         raise ConfigError(f"the rerun cannot be planned: {problems}") from error
 
 
-def _judge_of(request: RerunRequest, old: RunConfig) -> JudgeSettings:
-    """Return the judge of a rerun, with the judges of groups of questions that the request does not replace."""
-    judge = request.judge or old.judge
-    given = {group: each for group in KindGroup if (each := getattr(request, group)) is not None}
-    by_group = {**old.judge.by_group, **judge.by_group, **given}
-    return judge.model_copy(update={str(group): each for group, each in by_group.items()})
-
-
 def _config_of(earlier: FinishedRun) -> RunConfig:
     try:
         return RunConfig.model_validate(earlier.config or None)
@@ -253,15 +178,14 @@ def _config_of(earlier: FinishedRun) -> RunConfig:
         ) from error
 
 
-def _plan(config: RunConfig, requests: Sequence[MetricRequest], earlier: FinishedRun) -> Plan:
-    available = [EARLIER_TURNS] if earlier.has_values(EARLIER_TURNS) else []
-    return Plan(tuple(requests), products_of(config, requests, available), left_out={}, explain=config.explain)
+def _plan_metrics(options: EvaluationOptions, requests: Sequence[MetricRequest], earlier: FinishedRun) -> MetricPlan:
+    return plan_requests(options, requests, [EARLIER_TURNS] if earlier.has_values(EARLIER_TURNS) else [])
 
 
-def _check_columns(earlier: FinishedRun, plan: Plan, scored: Collection[str]) -> None:
+def _check_columns(earlier: FinishedRun, metrics: MetricPlan, scored: Collection[str]) -> None:
     """Refuse a new metric whose columns no row has; one that the run had is undefined again."""
     available = earlier.columns()
-    for request in plan.requests:
+    for request in metrics.requests:
         if request.key not in scored and (missing := request.lacking(available)):
             raise SourceError(
                 f"the metric {request.key} needs {', '.join(missing)}, which no row of the run in {earlier.folder} "
@@ -269,9 +193,9 @@ def _check_columns(earlier: FinishedRun, plan: Plan, scored: Collection[str]) ->
             )
 
 
-def _stages_from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
+def _stages_from(request: RerunRequest, metrics: MetricPlan) -> frozenset[Stage]:
     """Return the stage that the request names and all that read from it; without one, all."""
-    possible = plan.sharded_stages
+    possible = metrics.sharded_stages
     if request.stage is None:
         return frozenset(possible)
     if request.chosen_rows == "changed":
@@ -285,17 +209,19 @@ def _stages_from(request: RerunRequest, plan: Plan) -> frozenset[Stage]:
     return frozenset(stages)
 
 
-def _missing_stages(earlier: FinishedRun, old: tuple[RunConfig, Plan], new: tuple[RunConfig, Plan]) -> frozenset[Stage]:
+def _missing_stages(
+    earlier: FinishedRun, options: EvaluationOptions, old: MetricPlan, new: RunPlan
+) -> frozenset[Stage]:
     """Return the stages whose tables lack something, and all that read from them, because their inputs may change."""
-    before, after = stage_settings(*old), stage_settings(*new)
+    before, after = stage_settings(options, old), new.stages
     for stage in (Stage.RATINGS, Stage.VERDICTS):
         before[stage] = _restore_codes(earlier, before[stage])
     versions = earlier.manifest.get("stage_versions", {})
     missing: set[Stage] = set()
-    for stage in new[1].cached_stages:
+    for stage in new.metrics.cached_stages:
         is_same = versions.get(stage, STAGES[stage].version) == STAGES[stage].version
-        is_complete = stage in old[1].stages and is_same and _contains(before[stage], after[stage])
-        if not is_complete or missing.intersection(new[1].inputs_of(stage)):
+        is_complete = stage in old.stages and is_same and _contains(before[stage], after[stage])
+        if not is_complete or missing.intersection(new.metrics.inputs_of(stage)):
             missing.add(stage)
     return frozenset(missing)
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flows.execution.plan import Plan
 from flows.execution.rerun_plan import Rerun
+from flows.planning.metric_plan import MetricPlan
 from metric_core.stages import Stage
 
 _IDENTITY = ("backend", "model", "revision")
@@ -21,15 +21,15 @@ def warn_about_reused_rows(ready: Rerun, manifest: Mapping[str, Any]) -> tuple[s
     """
     if ready.request.chosen_rows == "all" and ready.request.stage is None:
         return ()
-    found = (_two_models(model, ready.earlier.manifest, manifest) for model in _models_of(ready.plan))
+    found = (_two_models(model, ready.earlier.manifest, manifest) for model in _models_of(ready.plan.metrics))
     return tuple(dict.fromkeys((*ready.earlier.notes, *(note for note in found if note is not None))))
 
 
-def _models_of(plan: Plan) -> Iterator[str]:
+def _models_of(metrics: MetricPlan) -> Iterator[str]:
     yield "judge"
-    if Stage.SIMILARITY in plan.stages:
+    if Stage.SIMILARITY in metrics.stages:
         yield "embedder"
-    if Stage.ENTITIES in plan.stages:
+    if Stage.ENTITIES in metrics.stages:
         yield from ("language", "recognizer")
 
 

@@ -7,18 +7,19 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.config.run_config import RunConfig, launches, tables_root, with_launched_judges
+from flows.config.launched_judges import launches
 from flows.execution.artifacts import show_progress
-from flows.execution.plan import Plan
-from flows.execution.run_record import build_manifest, choose_folder, planned_kinds, record_run
+from flows.execution.run_record import build_manifest, choose_folder, record_run
 from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
 from flows.execution.spending import meter_run
+from flows.planning.run_plan import RunPlan, planned_kinds
 from metric_core.judge_questions import KindGroup
 from tasks.history.run_entry import evaluation_name
 from tasks.launcher import launch_for_scope
 from tasks.models.caches import open_cache
 from tasks.models.run_models import RunModels, models_for
+from tasks.options.run_model_options import RunModelOptions
 from tasks.prefect_support.concurrency_limits import create_limits
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import start_entry
@@ -31,16 +32,14 @@ class Run:
     """A run in progress.
 
     Args:
-        config: Configuration, whose judge is running.
-        plan: Plan of the run.
+        plan: Plan of the run, whose judge is running.
         models: Models of the run.
         folder: Run folder, locked by this run.
         manifest: Content of run.json at the start of the run.
         subject: Subject of the run, which names its artifacts.
     """
 
-    config: RunConfig
-    plan: Plan
+    plan: RunPlan
     models: RunModels
     folder: RunFolder
     manifest: Mapping[str, Any]
@@ -49,71 +48,66 @@ class Run:
     @property
     def tables(self) -> str:
         """The root of the table store."""
-        return tables_root(self.config)
+        return self.plan.storage.tables_root
 
 
 @contextmanager
 def open_run(
-    config: RunConfig,
-    plan: Plan,
-    ending: str = "",
-    origin: Mapping[str, Any] | None = None,
-    subject: RunSubject | None = None,
+    plan: RunPlan, origin: Mapping[str, Any] | None = None, subject: RunSubject | None = None
 ) -> Iterator[Run]:
     """Open a run for the block; if the block fails, run.json says that the run failed and why.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
-        ending: Suffix of the name of a new run folder.
         origin: Entries for the manifest on where the run comes from.
         subject: Subject of the run; by default its deployment alone.
 
     Raises:
         AssayError: The cache, the run folder, the judge or the task runner cannot be used.
     """
-    if config.cache is not None:
-        open_cache(config.cache).ensure()
+    options, outputs = plan.models, plan.outputs
+    if options.cache is not None:
+        open_cache(options.cache).ensure()
     about = subject or RunSubject.of_run()
-    folder = choose_folder(config, ending)
-    is_judged = bool(planned_kinds(plan))
-    with folder.lock(), meter_run(config), running_judge(config, needed=is_judged) as ready:
-        models = models_for(str(flow_run.id))
+    folder = choose_folder(plan.folder)
+    is_judged = bool(planned_kinds(plan.metrics))
+    with folder.lock(), meter_run(options), running_judges(options, needed=is_judged) as urls:
+        models, ready = models_for(str(flow_run.id)), plan.with_launched_judges(urls)
         manifest = {
-            **build_manifest(ready, plan, models),
-            "name": evaluation_name(config.name, about.name, config.source),
+            **build_manifest(ready, models),
+            "name": evaluation_name(outputs.name, about.name, ready.source.source),
             "deployment": about.entry,
             "start": start_entry(),
             **(origin or {}),
         }
-        run = Run(ready, plan, models, folder, manifest, about)
-        in_use = mark_in_use(run.tables, manifest["run_id"])
-        with record_run(folder, manifest, config.history), in_use, show_progress(about), start_runner(ready):
+        run = Run(ready, models, folder, manifest, about)
+        in_use, running = mark_in_use(run.tables, manifest["run_id"]), start_runner(ready.storage, options.cache)
+        with record_run(folder, manifest, outputs.history), in_use, show_progress(about), running:
             yield run
 
 
 @contextmanager
-def running_judge(config: RunConfig, *, needed: bool = True) -> Iterator[RunConfig]:
-    """Yield the configuration with running judges; those that it says to launch are launched for the block.
+def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[Mapping[KindGroup | None, str]]:
+    """Launch the judges that options say to launch for the block, and yield their URLs.
 
     Several are launched one after the other, because each measures the free memory of the GPU when it starts. Answers
     that could not be cached at once are cached at the end of the block if possible.
 
     Args:
-        config: Configuration of the run.
+        models: Models of the run.
         needed: False if no stage of the run asks a judge; none is launched then.
     """
-    create_limits(config.judges, update=False)
+    create_limits(models.judges, update=False)
     try:
         with ExitStack() as launched:
             urls: dict[KindGroup | None, str] = {}
             by_digest: dict[str, str] = {}
-            for group, settings in launches(config).items() if needed else ():
+            for group, settings in launches(models).items() if needed else ():
                 digest = settings.digest()
                 if digest not in by_digest:
                     scope = launch_for_scope(settings, assay_home(), role=group or "")
                     by_digest[digest] = launched.enter_context(scope).url
                 urls[group] = by_digest[digest]
-            yield with_launched_judges(config, urls) if urls else config
+            yield urls
     finally:
-        open_cache(config.cache).flush()
+        open_cache(models.cache).flush()

@@ -4,35 +4,32 @@ import hashlib
 import json
 import logging
 import platform
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version as version_of
 from itertools import count
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.config.run_config import RunConfig
 from flows.execution.answerable import find_unanswerable
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.history_record import record_in_history
-from flows.execution.plan import Plan
 from flows.execution.spending import spent_entry
-from flows.execution.stage_settings import judged_settings
+from flows.planning.run_plan import FolderPlan, RunPlan, planned_kinds
 from metric_core.errors import BudgetSpentError, RunFolderError
-from metric_core.judge_questions import RATING_KINDS, Kind
+from metric_core.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
-from metric_core.stages import PRODUCTS, Product, Stage
+from metric_core.stages import Stage
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import NO_JUDGE, Judge
 from tasks.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
 from tasks.models.run_models import RunModels
+from tasks.options.judge_options import JudgeOptions
 from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
 from tasks.runtime.release import version
-from tasks.sources.location import HUB
 from tasks.stages.formulas import digest_formulas
 from tasks.stages.registry import STAGES
 
@@ -40,21 +37,19 @@ _logger = logging.getLogger(__name__)
 _PACKAGES = ("datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
 
 
-def choose_folder(config: RunConfig, ending: str = "") -> RunFolder:
-    """Return the run folder that the configuration names, or create a new one in runs/.
+def choose_folder(planned: FolderPlan) -> RunFolder:
+    """Return the run folder that is planned, or create a new one in runs/.
 
     Args:
-        config: Configuration of the run.
-        ending: Suffix of a new folder's name.
+        planned: Plan of the folder.
 
     Raises:
-        ConfigError: The configuration names a URL.
+        ConfigError: A URL is planned.
         RunFolderError: The folder cannot be created.
     """
-    if config.out is not None:
-        return RunFolder.from_option(config.out)
-    stem = re.sub(r"\W+", "-", PurePosixPath(config.source or "").stem).strip("-").lower() or "run"
-    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{stem}{ending}"
+    if planned.out is not None:
+        return RunFolder.from_option(planned.out)
+    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{planned.stem}{planned.ending}"
     return RunFolder(next(folder for folder in _numbered(Path(RUNS, name).absolute()) if _create(folder)))
 
 
@@ -97,47 +92,46 @@ def record_run(folder: RunFolder, manifest: Mapping[str, Any], history: str | No
         raise
 
 
-def build_manifest(config: RunConfig, plan: Plan, models: RunModels) -> dict[str, Any]:
+def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
     """Return the content of run.json at the start of a run.
 
     Args:
-        config: Configuration of a run whose judge is running.
-        plan: Plan of the run.
+        plan: Plan of a run whose judge is running.
         models: Models of the run.
     """
-    selected = models.select(judged_settings(config))
-    planned = planned_kinds(plan)
+    selected, metrics = models.select(plan.judged), plan.metrics
+    planned = planned_kinds(metrics)
     judge = selected.judge() if planned else None
     kinds = [kind for kind in planned if judge is not None and judge.can_answer(kind)]
     members = () if judge is None else members_of(judge)
-    embedder = selected.embedder() if _embeds(config, plan) else None
+    embedder = selected.embedder() if _embeds(plan) else None
     recognized = [getattr(model, "recognized", None) for model in members]
     identities: dict[str, Any] = {
         "judge": NO_JUDGE if judge is None else judge.identity,
         "embedder": None if embedder is None else embedder.identity,
         "language": selected.pipeline().identity,
     }
-    if config.language.recognizer is not None:
+    if plan.models.language.recognizer is not None:
         identities["recognizer"] = selected.recognizer().identity
     return {
         "format": FORMAT,
         "run_id": str(flow_run.id),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "source": config.source,
-        "config": settings_for_manifest(config),
+        "source": plan.source.source,
+        "config": plan.record,
         **{name: identity and _fields(identity) for name, identity in identities.items()},
         "judges": [] if judge is None else [_role_entry(role) for role in roles_of(judge, kinds)],
         "judge_features": _features(members[0]) if members else None,
         "server_warnings": [warning for model in (*members, embedder) for warning in getattr(model, "warnings", ())],
         "foreign_answers": [model.foreign for model in recognized if model is not None and model.foreign is not None],
         "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
-        "prompts": {} if judge is None else _prompts(config, judge, planned),
-        "unanswerable": {} if judge is None else find_unanswerable(plan.requests, judge),
+        "prompts": {} if judge is None else _prompts(plan.models, judge, planned),
+        "unanswerable": {} if judge is None else find_unanswerable(metrics.requests, judge),
         "panel": _panel(judge),
         "formulas": digest_formulas(),
-        "stage_versions": {stage: STAGES[stage].version for stage in plan.sharded_stages},
-        "calibration": calibration_entry(config, plan, models) if planned else {"metrics": {}, "not_covered": []},
-        "left_out": {metric: list(columns) for metric, columns in plan.left_out.items()},
+        "stage_versions": {stage: STAGES[stage].version for stage in metrics.sharded_stages},
+        "calibration": calibration_entry(plan, models) if planned else {"metrics": {}, "not_covered": []},
+        "left_out": {metric: list(columns) for metric, columns in metrics.left_out.items()},
         "versions": {"python": platform.python_version(), "rag-assay": version()}
         | {package: version_of(package) for package in _PACKAGES},
     }
@@ -164,55 +158,21 @@ def _features(judge: Judge) -> dict[str, Any] | None:
     return _fields(features) if features else None
 
 
-def _prompts(config: RunConfig, judge: Judge, kinds: Sequence[Kind]) -> dict[str, str]:
+def _prompts(options: JudgeOptions, judge: Judge, kinds: Sequence[Kind]) -> dict[str, str]:
     """Return a digest of the prompts per kind of question, over all judges on a server that are asked it."""
     digests = {}
     for kind in kinds:
-        servers = [each.server for each in settings_for(config, judge, kind) if each.server is not None]
+        servers = [each.server for each in settings_for(options, judge, kind) if each.server is not None]
         prompts = dict.fromkeys(load_prompts(server.prompt_source).digest(kind) for server in servers)
         if prompts:
             digests[str(kind)] = hashlib.sha256(json.dumps([*prompts]).encode()).hexdigest()
     return digests
 
 
-def planned_kinds(plan: Plan) -> list[Kind]:
-    """Return the kinds of questions that a run may ask; if there are none, it needs no judge."""
-    # Settings decide what these two ask; the others open their judge even if their products need no question.
-    others = set(plan.sharded_stages) - {Stage.VERDICTS, Stage.RATINGS}
-    asked: set[Kind] = {kind for product in plan.products if (kind := PRODUCTS[product].asks) is not None}
-    asked.update(kind for stage in others for kind in STAGES[stage].asks)
-    rated = [request.metric for request in plan.requests if Product.RATINGS in request.products]
-    asked.update(kind for metric in rated for kind in metric.question_kinds)
-    if any(metric.origin for metric in rated):
-        asked.update(RATING_KINDS)  # a user-defined metric need not declare them
-    return sorted(asked)
-
-
-def _embeds(config: RunConfig, plan: Plan) -> bool:
+def _embeds(plan: RunPlan) -> bool:
     """Return whether a run compares vectors, or has a judge that does."""
-    judges = config.judges if planned_kinds(plan) else ()
-    return Stage.SIMILARITY in plan.sharded_stages or any(judge.backend == "builtin" for judge in judges)
-
-
-def settings_for_manifest(config: RunConfig) -> dict[str, Any]:
-    """Return the configuration as run.json holds it: without schedules and alerts.
-
-    A source on this machine gets its absolute path, so the run can be run again from any folder. `verdict` is what
-    verdicts count as in this run, so a rerun with another judge counts them in the same way.
-    """
-    config = config.model_copy(update={"verdict": config.verdict_kind})
-    config = config.model_copy(update={"source": _locate(config.source)})
-    if config.anchor is not None:
-        anchor = config.anchor.model_copy(update={"source": _locate(config.anchor.source)})
-        config = config.model_copy(update={"anchor": anchor})
-    return config.model_dump(mode="json", exclude={"deploy"})
-
-
-def _locate(source: str | None) -> str | None:
-    """Return a source with its absolute path, if it is on this machine."""
-    if source is None or "://" in source or source.startswith(HUB):
-        return source
-    return str(Path(source).expanduser().absolute())
+    judges = plan.models.judges if planned_kinds(plan.metrics) else ()
+    return Stage.SIMILARITY in plan.metrics.sharded_stages or any(judge.backend == "builtin" for judge in judges)
 
 
 def _fields(identity: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from flows.execution.answerable import warn_of_unanswerable
 from flows.execution.conversation_warnings import follow_up_warnings, warn_about_turns
 from flows.execution.run import Run
 from flows.execution.server_warnings import warn_about_servers
-from flows.execution.stage_settings import metrics_of
 from flows.execution.text_warnings import count_languages, text_warnings
+from flows.planning.stage_settings import metrics_of
 from metric_core.stages import Stage
 from tasks.rows.run_tables import RunTables
 from tasks.runtime import progress
@@ -28,12 +28,13 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
         tables: Tables of the run.
         findings: Further content of run.json.
     """
+    metrics, outputs = run.plan.metrics, run.plan.outputs
     of_servers = warn_about_servers(tables.total, run.manifest["foreign_answers"])
     server_warnings = (*run.manifest["server_warnings"], *of_servers)
-    unable = warn_of_unanswerable(run.manifest["unanswerable"]) if run.config.metrics is not None else ()
+    unable = warn_of_unanswerable(run.manifest["unanswerable"]) if metrics.options.metrics is not None else ()
     texts = (
         *text_warnings(tables, run.manifest),
-        *warn_about_turns(run.config, run.plan, tables),
+        *warn_about_turns(run.plan.source, metrics, tables),
         *follow_up_warnings(tables),
     )
     warnings = (*read.warnings, *texts, *unable, *server_warnings)
@@ -50,11 +51,11 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
     }
     settings = ReportingSettings(
         folder=str(run.folder.path),
-        metrics=metrics_of(run.plan),
+        metrics=metrics_of(metrics),
         manifest=manifest,
-        by=run.config.by,
-        slices=run.config.slices,
-        max_slices=run.config.max_slices,
-        failed_share=run.config.fail_on_failed,
+        by=outputs.by,
+        slices=outputs.slices,
+        max_slices=outputs.max_slices,
+        failed_share=outputs.fail_on_failed,
     )
     run_here(reporting, tables, settings, partial(progress.advance, Stage.REPORTING))

@@ -10,7 +10,8 @@ from prefect.context import FlowRunContext
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.config.run_config import RunConfig
+from flows.config.runner_options import RunnerOptions
+from flows.planning.run_plan import StoragePlan
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
 from tasks.engine.schedule import AHEAD
 from tasks.runtime.cancellation import cancellable
@@ -39,11 +40,12 @@ _OBJECT_STORE_BYTES = 80 * 1024 * 1024
 
 
 @contextmanager
-def start_runner(config: RunConfig) -> Iterator[None]:
+def start_runner(storage: StoragePlan, cache: str | None) -> Iterator[None]:
     """Run the stages that the flow submits in the block on the configured runner.
 
     Args:
-        config: Configuration of the run, with the options `runner` and `workers`.
+        storage: Place where the stages are computed.
+        cache: Cache of answers, as the option.
 
     Raises:
         ConfigError: The cluster is on other machines, and the cache or the table store is a file of this one.
@@ -53,48 +55,49 @@ def start_runner(config: RunConfig) -> Iterator[None]:
     context = FlowRunContext.get()
     if context is None:
         raise RuntimeError("stages must run within a flow")
-    runner = runner_of(config)
-    with _enter(runner, config), cancellable(), context.model_copy(update={"task_runner": runner}):
+    runner = runner_of(storage, cache)
+    with _enter(runner, storage.runner), cancellable(), context.model_copy(update={"task_runner": runner}):
         yield
 
 
-def runner_of(config: RunConfig) -> StageRunner:
+def runner_of(storage: StoragePlan, cache: str | None) -> StageRunner:
     """Return the configured runner, limited to the configured number of concurrent stages."""
-    if config.runner.is_elsewhere:
-        _refuse_stores_of_this_machine(config)
-    if config.runner.engine == "dask":
-        return _dask(config)
-    if config.runner.engine == "ray":
-        return _ray(config)
+    if storage.runner.is_elsewhere:
+        _refuse_stores_of_this_machine(storage, cache)
+    if storage.runner.engine == "dask":
+        return _dask(storage)
+    if storage.runner.engine == "ray":
+        return _ray(storage)
     # Each stage of these shards waits in a thread for its inputs; the schedule limits how many windows are computed.
-    return cast("StageRunner", ThreadPoolTaskRunner[Any](max_workers=max_concurrent_shards(config) * len(STAGES)))
+    return cast("StageRunner", ThreadPoolTaskRunner[Any](max_workers=max_concurrent_shards(storage) * len(STAGES)))
 
 
-def max_concurrent_shards(config: RunConfig) -> int:
+def max_concurrent_shards(storage: StoragePlan) -> int:
     """Return the number of shards that are in the queue at the same time.
 
     Only these have futures and state in the engine, however long the run is. With threads they are few, so that the
     stages of few rows compete for the prefix cache of a judge server, and enough to keep it busy between two shards.
     """
-    if config.runner.engine == "threads":
-        return SHARDS_OF_THREADS + AHEAD * config.rows_a_window() // max(config.rows_a_shard(), config.rows_a_window())
-    return SHARDS_PER_WORKER * config.stages_at_once()
+    if storage.runner.engine == "threads":
+        rows = storage.rows_a_window
+        return SHARDS_OF_THREADS + AHEAD * rows // max(storage.rows_a_shard, rows)
+    return SHARDS_PER_WORKER * storage.stages_at_once
 
 
 @contextmanager
-def _enter(runner: StageRunner, config: RunConfig) -> Iterator[None]:
-    if config.runner.engine == "threads":
+def _enter(runner: StageRunner, options: RunnerOptions) -> Iterator[None]:
+    if options.engine == "threads":
         with _threads(runner):
             yield
         return
     try:
         runner.__enter__()
-        if config.runner.engine == "dask":
+        if options.engine == "dask":
             _ = cast("Any", runner).client  # connects, which the runner itself does at the first stage only
     except (OSError, TimeoutError, RuntimeError, ValueError) as error:
-        action = "connect to" if config.runner.is_elsewhere else "start"
-        address = f" at {config.runner.address}" if config.runner.is_elsewhere else ""
-        raise AssayError(f"cannot {action} the {config.runner.engine} cluster{address}: {error}") from error
+        action = "connect to" if options.is_elsewhere else "start"
+        address = f" at {options.address}" if options.is_elsewhere else ""
+        raise AssayError(f"cannot {action} the {options.engine} cluster{address}: {error}") from error
     try:
         yield
     finally:
@@ -122,25 +125,25 @@ def _threads(runner: StageRunner) -> Iterator[None]:
         end.join(timeout)
 
 
-def _refuse_stores_of_this_machine(config: RunConfig) -> None:
-    missing = [name for name in ("tables", "cache") if getattr(config, name) is None]
+def _refuse_stores_of_this_machine(storage: StoragePlan, cache: str | None) -> None:
+    missing = [name for name, place in (("tables", storage.tables), ("cache", cache)) if place is None]
     if missing:
         raise ConfigError(
-            f"the stages run on the cluster at {config.runner.address}, but {' and '.join(missing)} would be files of "
+            f"the stages run on the cluster at {storage.runner.address}, but {' and '.join(missing)} would be files of "
             'this machine. Name stores that every worker reaches, such as tables = "s3://bucket/assay" and '
             'cache = "postgresql://assay@db.example/answers".'
         )
 
 
-def _dask(config: RunConfig) -> StageRunner:
+def _dask(storage: StoragePlan) -> StageRunner:
     try:
         from prefect_dask.task_runners import DaskTaskRunner  # noqa: PLC0415 an extra, and slow to import
     except ModuleNotFoundError as error:
         raise _missing_dependency("dask", error) from error
-    if config.runner.is_elsewhere:
-        return cast("StageRunner", DaskTaskRunner(address=config.runner.address))
+    if storage.runner.is_elsewhere:
+        return cast("StageRunner", DaskTaskRunner(address=storage.runner.address))
     cluster = {
-        "n_workers": config.stages_at_once(),
+        "n_workers": storage.stages_at_once,
         "threads_per_worker": 1,
         "dashboard_address": _LOOPBACK,
         "preload": [_WORKERS],
@@ -148,7 +151,7 @@ def _dask(config: RunConfig) -> StageRunner:
     return cast("StageRunner", DaskTaskRunner(cluster_kwargs=cluster))
 
 
-def _ray(config: RunConfig) -> StageRunner:
+def _ray(storage: StoragePlan) -> StageRunner:
     disable_telemetry(RAY)
     try:
         import ray  # noqa: F401, PLC0415 prefect_ray would look for it only when it starts
@@ -157,10 +160,10 @@ def _ray(config: RunConfig) -> StageRunner:
         raise _missing_dependency("ray", error) from error
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     options["runtime_env"] = {"worker_process_setup_hook": f"{_WORKERS}.open_worker"}
-    if not config.runner.is_elsewhere:
+    if not storage.runner.is_elsewhere:
         local = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
-        options |= {"num_cpus": config.stages_at_once(), **local}
-    return cast("StageRunner", RayTaskRunner(address=config.runner.address or "local", init_kwargs=options))
+        options |= {"num_cpus": storage.stages_at_once, **local}
+    return cast("StageRunner", RayTaskRunner(address=storage.runner.address or "local", init_kwargs=options))
 
 
 def _missing_dependency(engine: str, error: ModuleNotFoundError) -> MissingDependencyError:

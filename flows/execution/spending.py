@@ -3,35 +3,35 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from flows.config.run_config import RunConfig
 from metric_core.judge_questions import KindGroup, QuestionKind
 from tasks.metering.accounts import Account, account_of
 from tasks.metering.meter import ASSUMED, Meter, current_meter, use_meter
 from tasks.metering.money import cost_entry, money_of
 from tasks.metering.throughput import throughput_entry
-from tasks.options.cost_options import Prices
+from tasks.options.cost_options import CostOptions, Prices
 from tasks.options.judge_options import SingleJudgeSettings
+from tasks.options.run_model_options import RunModelOptions
 from tasks.runs.judge_roles import groups_of
 from tasks.runtime.usage import KindUsage, StageUsage, Usage
 
 
-def meter_run(config: RunConfig) -> AbstractContextManager[Meter]:
+def meter_run(costs: CostOptions) -> AbstractContextManager[Meter]:
     """Count the requests of a block to the judge of a run, and end it once its budget is spent.
 
     Args:
-        config: Configuration of the run, with prices and the budget.
+        costs: Prices and the budget.
     """
-    return use_meter(Meter(config.prices, config.budget))
+    return use_meter(Meter(costs.prices, costs.budget))
 
 
-def count_elsewhere(config: RunConfig, usage: StageUsage) -> None:
+def count_elsewhere(models: RunModelOptions, usage: StageUsage) -> None:
     """Count what a stage asked in another process, where the run has no meter.
 
     Such a process tells what it asked per kind of question, not per judge. Where judges with different prices may have
     answered a kind, as in a panel, its tokens count at the prices of the dearest.
 
     Args:
-        config: Configuration of the run.
+        models: Models of the run, and their prices.
         usage: Cost of the stage's table, which was computed in this run.
 
     Raises:
@@ -40,17 +40,17 @@ def count_elsewhere(config: RunConfig, usage: StageUsage) -> None:
     if (meter := current_meter()) is None:
         return
     for kind, of_kind in usage.kinds.items():
-        meter.count_elsewhere(_usage_of(of_kind), _account(config, kind))
+        meter.count_elsewhere(_usage_of(of_kind), _account(models, kind))
 
 
-def _account(config: RunConfig, kind: str) -> Account | None:
+def _account(models: RunModelOptions, kind: str) -> Account | None:
     """Return the account that questions of a kind are charged to in another process; None for the prices of the run."""
     (group,) = groups_of([kind])
-    judges = config.judges_of(KindGroup(group))
+    judges = models.judges_of(KindGroup(group))
     if judges[0].profile is not None and kind != QuestionKind.VERDICT:
-        judges += config.judge, *config.panel  # a model that only verifies passes other questions on
+        judges += models.judge, *models.panel  # a model that only verifies passes other questions on
     charged = [account_of(judge.server, _model_of(judge)) for judge in judges]
-    return max(charged, key=lambda account: _price(config.prices if account is None else account.prices))
+    return max(charged, key=lambda account: _price(models.prices if account is None else account.prices))
 
 
 def _price(prices: Prices) -> float:

@@ -3,17 +3,17 @@
 from pathlib import Path
 from urllib.parse import unquote
 
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions
 from flows.index_events.index_event import FROM_INDEX
 from metric_core.errors import ConfigError
 from tasks.options.source_options import split_kind
 
 
-def check_dataset(config: RunConfig, dataset: str) -> None:
+def check_dataset(options: MonitoringOptions, dataset: str) -> None:
     """Check that an announced data set lies where those of a deployment do: at `deploy.datasets`, or beside its source.
 
     Args:
-        config: Configuration of the deployment.
+        options: Options of the deployment.
         dataset: Location of the data set, as announced.
 
     Raises:
@@ -21,7 +21,7 @@ def check_dataset(config: RunConfig, dataset: str) -> None:
     """
     if dataset == FROM_INDEX:
         return
-    root = config.deploy.datasets or _folder_of(config.source)
+    root = options.deploy.datasets or _folder_of(options.source)
     if root is None:
         raise ConfigError(
             "this deployment does not say where announced data sets lie; set deploy.datasets in its configuration to "

@@ -19,7 +19,7 @@ from prefect.artifacts import create_markdown_artifact
 from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions
 from flows.execution.anchor_evaluation import missing_scores
 from flows.execution.artifacts import write_artifact
 from flows.execution.gated_comparison import CompareOptions, compare_runs
@@ -81,14 +81,14 @@ def run_chain(teller: Teller, watched: Watched, evaluate: Callable[[Path | None]
     """Evaluate a run, do what follows from its scores, and tell of it, of an error too.
 
     Args:
-        teller: Who is told of the run; it has the configuration.
+        teller: Who is told of the run; it has the options.
         watched: Subject of the run.
         evaluate: Function that evaluates the data, given the run folder of the baseline, and returns the run folder.
 
     Raises:
         AssayError: The data cannot be evaluated, or the store of baselines cannot be used.
     """
-    store = Baselines(teller.config.deploy.baselines, watched.deployment)
+    store = Baselines(teller.options.deploy.baselines, watched.deployment)
     before = _read_baseline(store, teller, watched)
     if _is_superseded(watched, before):
         return _end_superseded(teller, watched, before)
@@ -117,9 +117,9 @@ class _Chain:
     folder: Path
 
     @property
-    def config(self) -> RunConfig:
-        """The configuration of the run."""
-        return self.teller.config
+    def options(self) -> MonitoringOptions:
+        """The options of what follows from the run."""
+        return self.teller.options
 
     def finish(self, before: Baseline | None) -> ChainResult:
         """Compare the run with its baseline, tell of what has changed, accept the run, and write the outcome.
@@ -133,10 +133,10 @@ class _Chain:
         known = self.teller.book.read()
         open_keys = [incident.key for incident in known]
         verdict = _decide(judged, alarms)
-        moves = bool(self.watched.index) or self.config.deploy.accept == "passed"
+        moves = bool(self.watched.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves
         of_gate = find_gate_incidents(judged, open_keys, run_id, is_accepted=follows)
-        of_night = find_night_incidents(self.config, self.watched, self.folder, judged, open_keys)
+        of_night = find_night_incidents(self.options, self.watched, self.folder, judged, open_keys)
         of_judges = find_judge_incidents(self.folder, run_id)
         found = (*of_night, *of_gate.found, *of_judges, *alarms.incidents(run_id))
         outcome = Outcome(
@@ -152,7 +152,7 @@ class _Chain:
             changes=alarms.changes,
             diagnosis=judged.diagnosis,
             since_last=self._compare_with_last(runs, before),
-            baselines=self.config.deploy.baselines,
+            baselines=self.options.deploy.baselines,
             kept=judged.kept,
         )
         obstacle = self._record_first(outcome, run_id) if before is None else None
@@ -166,7 +166,7 @@ class _Chain:
         accepts = follows or (before is None and obstacle is None)
         if verdict == "passed" and (accepts or obstacle is not None):
             verdict = "accepted" if accepts else "inconclusive"
-        seen = Findings(self.config, self.watched, self.folder, before, judged, alarms, incidents, verdict)
+        seen = Findings(self.options, self.watched, self.folder, before, judged, alarms, incidents, verdict)
         undelivered = self.teller.tell(incidents, seen.alert(self.teller.flow_run))
         if accepts and not self.store.accept(
             self.watched.baseline(self.folder, "first" if before is None else "passed")
@@ -188,7 +188,7 @@ class _Chain:
         """
         try:
             write_outcome(self.folder, outcome)
-            record_surely(self.config.history, self.folder)
+            record_surely(self.options.history, self.folder)
             lacks = "; ".join(missing_scores(FinishedRun(self.folder).manifest.get("anchor") or {}))
         except (NotRecordedError, RunFolderError) as error:
             lacks = str(error)
@@ -203,7 +203,7 @@ class _Chain:
         """Return the monitored runs before this one, oldest first, and why the history cannot be read, if so."""
         own = FinishedRun(self.folder).run_id
         try:
-            recorded = Catalogue(self.config.history).runs(self.watched.name, last=_RUNS_READ, statuses=(COMPLETED,))
+            recorded = Catalogue(self.options.history).runs(self.watched.name, last=_RUNS_READ, statuses=(COMPLETED,))
         except AssayError as error:
             run_logger().warning("alarms need the nights before, which are not known: %s", error)
             return [], str(error)
@@ -214,7 +214,7 @@ class _Chain:
         baseline, _ = _find_folder(self.store, before)
         if baseline is None or self.watched.index:
             return NightAlarms()
-        alarms = find_alarms(self.config, baseline, self.folder, runs)
+        alarms = find_alarms(self.options, baseline, self.folder, runs)
         for warning in alarms.warnings:
             run_logger().warning(warning)
         return alarms
@@ -223,7 +223,7 @@ class _Chain:
         """Return sentences on the metrics that differ significantly from those of the run before."""
         if not runs or before is None or self.watched.index or runs[-1].folder == before.folder:
             return ()
-        options = CompareOptions(matching=Matching(self.config.deploy.match))
+        options = CompareOptions(matching=Matching(self.options.deploy.match))
         try:
             compared = compare_runs(Path(runs[-1].folder), self.folder, options)
         except AssayError:  # it was pruned, or has other rows
@@ -236,7 +236,7 @@ class _Chain:
         if before is None and self.watched.index:
             return Judged()  # the first version is what later ones are compared with
         baseline, obstacle = _find_folder(self.store, before)
-        matching = Matching(match=self.config.deploy.match)
+        matching = Matching(match=self.options.deploy.match)
         judged = judge_run(self._gate(), baseline, self.folder, matching)
         if obstacle is None and judged.obstacle is None and judged.comparison is not None and not self.watched.index:
             obstacle = describe_unlike(judged.comparison, self.folder)
@@ -248,17 +248,17 @@ class _Chain:
 
     def _gate(self) -> GateSettings | None:
         """Return the rules: without any, only acceptance needs some, because alarms watch a baseline that stays."""
-        if self.config.deploy.gate is not None:
-            return self.config.deploy.gate
-        accepts = self.watched.index or self.config.deploy.accept == "passed"
+        if self.options.deploy.gate is not None:
+            return self.options.deploy.gate
+        accepts = self.watched.index or self.options.deploy.accept == "passed"
         return default_gate() if accepts else None
 
     def _publish(self, comparison: RunComparison) -> None:
         write_output(self.folder / COMPARISON, comparison_page(comparison), "the comparison")
         subject = self.watched.subject
         text = comparison_markdown(comparison)
-        if self.config.deploy.alerts.link is not None:
-            text = f"[Comparison page]({self.config.deploy.alerts.link_to(self.folder, COMPARISON)})\n\n{text}"
+        if self.options.deploy.alerts.link is not None:
+            text = f"[Comparison page]({self.options.deploy.alerts.link_to(self.folder, COMPARISON)})\n\n{text}"
         about = subject.describe("Compared with its baseline")
         write_artifact(ARTIFACT, lambda: create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about))
 
@@ -270,8 +270,8 @@ class _Chain:
     def _record(self, outcome: Outcome) -> None:
         write_outcome(self.folder, outcome)
         watched, run = self.watched, RunFolder(self.folder)
-        unrecorded = record_in_history(self.config.history, self.folder)
-        for warning in (*unrecorded, *write_metrics_file(self.config, watched.name, watched.subject, run)):
+        unrecorded = record_in_history(self.options.history, self.folder)
+        for warning in (*unrecorded, *write_metrics_file(self.options, watched.name, watched.subject, run)):
             run_logger().warning(warning)
 
 

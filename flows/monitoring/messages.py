@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from flows.alerting.alert import Alert, Subject
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions
 from flows.monitoring.gating import Judged
 from flows.monitoring.incidents import alert_incidents, subject_of_alert
 from flows.monitoring.night_alarms import NightAlarms
@@ -26,7 +26,7 @@ class Findings:
     """Everything that a run has found.
 
     Args:
-        config: Configuration of the run.
+        options: Options of what follows from the run.
         watched: Subject of the run.
         folder: Run folder.
         before: Baseline of the run; None if it has none.
@@ -36,7 +36,7 @@ class Findings:
         verdict: Verdict about the run.
     """
 
-    config: RunConfig
+    options: MonitoringOptions
     watched: Watched
     folder: Path
     before: Baseline | None
@@ -89,7 +89,7 @@ class Findings:
             notes=tuple(notes),
             baseline=None if self.before is None or self.verdict == "accepted" else self.before.version,
             folder=str(self.folder),
-            report=self.config.deploy.alerts.link_to(self.folder, COMPARISON if judged.is_compared else REPORT),
+            report=self.options.deploy.alerts.link_to(self.folder, COMPARISON if judged.is_compared else REPORT),
             flow_run=flow_run,
         )
 

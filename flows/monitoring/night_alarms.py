@@ -9,7 +9,7 @@ from typing import Any
 
 from flows.config.deploy_options import DeploySettings
 from flows.config.intervals import parse_interval
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions
 from metric_core.errors import AssayError
 from metric_core.statistics.alarms import NIGHTS_OF_YEAR, Alarm, AlarmSettings
 from metric_core.statistics.attribution import Cause
@@ -89,17 +89,17 @@ def alarm_key(alarm: OutcomeAlarm) -> str:
     return f"alarm:{alarm.metric}{part}{further}"
 
 
-def find_alarms(config: RunConfig, baseline: Path, folder: Path, runs: Sequence[RecordedRun]) -> NightAlarms:
+def find_alarms(options: MonitoringOptions, baseline: Path, folder: Path, runs: Sequence[RecordedRun]) -> NightAlarms:
     """Look for metrics that have become worse since the baseline, over this night and the nights before.
 
     Args:
-        config: Configuration of the run.
+        options: Options of the comparison, and the schedule.
         baseline: Run folder of the baseline.
         folder: Run folder of the night.
         runs: Monitored runs of the evaluation before this night, oldest first.
     """
     try:
-        return _find(config, FinishedRun(baseline), FinishedRun(folder), runs)
+        return _find(options, FinishedRun(baseline), FinishedRun(folder), runs)
     except AssayError as error:
         return NightAlarms(obstacle=str(error))
 
@@ -125,10 +125,13 @@ def runs_per_year(deploy: DeploySettings, now: datetime) -> int:
     return ceil(in_week * _WEEKS) if in_week else max(1, _count_dates(deploy, now, now + timedelta(days=366)))
 
 
-def _find(config: RunConfig, baseline: FinishedRun, run: FinishedRun, runs: Sequence[RecordedRun]) -> NightAlarms:
-    matching = Matching(config.deploy.match, config.by or run.config.get("by"), config.slices, config.max_slices)
+def _find(
+    options: MonitoringOptions, baseline: FinishedRun, run: FinishedRun, runs: Sequence[RecordedRun]
+) -> NightAlarms:
+    by = options.by or run.config.get("by")
+    matching = Matching(options.deploy.match, by, options.slices, options.max_slices)
     tonight = datetime.fromisoformat(str(run.manifest["created"]))
-    settings = AlarmSettings(nights=runs_per_year(config.deploy, tonight))
+    settings = AlarmSettings(nights=runs_per_year(options.deploy, tonight))
     standing = standing_alarms.find_alarms(runs, baseline, run, matching, settings)
     pair = RunPair.from_runs(baseline, run, matching)
     finder = CauseFinder(baseline, pair)

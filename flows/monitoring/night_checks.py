@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions
 from flows.execution.history_record import record_without_results
 from flows.monitoring.gating import Judged
 from flows.monitoring.missed_runs import find_missed_runs
@@ -21,7 +21,7 @@ _RUNS = 400
 
 
 def find_night_incidents(
-    config: RunConfig, watched: Watched, folder: Path, judged: Judged, open_keys: Collection[str]
+    options: MonitoringOptions, watched: Watched, folder: Path, judged: Judged, open_keys: Collection[str]
 ) -> list[OutcomeIncident]:
     """Return what is wrong with the data of a run, and which scheduled runs before it were missed.
 
@@ -29,7 +29,7 @@ def find_night_incidents(
     wanted; one that is open is not over, either.
 
     Args:
-        config: Configuration of the run.
+        options: Options of what follows from the run.
         watched: Subject of the run.
         folder: Run folder.
         judged: The run, compared with its baseline.
@@ -38,18 +38,18 @@ def find_night_incidents(
     is_scheduled = watched.trigger == "schedule"
     runs: list[RecordedRun] = []
     try:
-        runs = Catalogue(config.history).runs(watched.name, last=_RUNS, statuses=STARTED)
+        runs = Catalogue(options.history).runs(watched.name, last=_RUNS, statuses=STARTED)
     except AssayError as error:
         run_logger().warning("unchanged data and missed runs are not looked for: %s", error, exc_info=False)
     run = read_run(folder)
-    stays = not watched.index and config.deploy.accept == "first"
+    stays = not watched.index and options.deploy.accept == "first"
     earlier = [each for each in runs if stays and each.run_id != run.run_id and each.created <= run.created]
-    found = find_source_incidents(run, runs, watched.announced, config.deploy.stale_days)
+    found = find_source_incidents(run, runs, watched.announced, options.deploy.stale_days)
     found = [each for each in found if is_scheduled or each.key != UNCHANGED or UNCHANGED in open_keys]
     found += find_loss_incidents(judged.kept, judged.least_kept, run, judged.same_baseline(earlier), open_keys)
     missed = find_missed_runs(runs) if is_scheduled and runs else None
     if missed is None:
         return found
-    for warning in record_without_results(config, *missed.entries(watched.name)):
+    for warning in record_without_results(options, *missed.entries(watched.name)):
         run_logger().warning(warning)
     return [*found, missed.incident(run.run_id)]

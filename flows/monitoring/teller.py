@@ -18,7 +18,7 @@ from flows.alerting.alert import NOBODY, NOT_DELIVERED, TOLD, TOLD_BEFORE, Alert
 from flows.alerting.outbox import Outbox
 from flows.alerting.recipients import recipients_of
 from flows.config.loading import check_options, options_to_tell
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions
 from flows.execution.history_record import record_without_results
 from flows.execution.metrics_file import write_metrics_file
 from flows.monitoring.heartbeat import call_heartbeat
@@ -26,6 +26,7 @@ from flows.monitoring.incidents import IncidentBook, alert_incidents, change_inc
 from flows.monitoring.watched import Watched
 from metric_core.errors import AssayError, ConfigError, FailedCellsError
 from tasks.history.recorded_run import RecordedRun
+from tasks.options.narrow import narrow
 from tasks.prefect_support.patience import is_unavailable
 from tasks.prefect_support.run_log import run_logger
 from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
@@ -37,13 +38,13 @@ class Teller:
     """A monitored run and the people to tell of it.
 
     Args:
-        config: Configuration of the run, or what is usable of it.
+        options: Options of what follows from the run, as far as they are usable.
         watched: Subject of the run; None while it is not known.
         payload: The fields of the event that started the run, which may be invalid.
         flow_run: Id of the flow run, or of an attempt that had none.
     """
 
-    config: RunConfig
+    options: MonitoringOptions
     watched: Watched | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
     flow_run: str = field(default_factory=lambda: str(flow_run.id or uuid.uuid4()))
@@ -57,7 +58,7 @@ class Teller:
     @property
     def book(self) -> IncidentBook:
         """The incidents of the evaluation."""
-        return IncidentBook(self.config.history, self.name, self.flow_run)
+        return IncidentBook(self.options.history, self.name, self.flow_run)
 
     def tell(self, incidents: OutcomeIncidents, alert: Alert | None = None) -> tuple[str, ...]:
         """Send an alert, or else what could not be sent earlier, and write the incidents.
@@ -69,7 +70,7 @@ class Teller:
         Returns:
             A sentence for each recipient that has not accepted a message.
         """
-        outbox = Outbox(self.config.deploy.alerts, self.config.history, self.name)
+        outbox = Outbox(self.options.deploy.alerts, self.options.history, self.name)
         sent = outbox.resend() if alert is None else outbox.send(alert)
         if self.watched is not None:
             self.book.write(incidents)
@@ -109,7 +110,7 @@ class Teller:
         alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
         undelivered = self.tell(incidents, alert if is_news else None)
         self._record_failure(reason, undelivered)
-        if is_news and not recipients_of(self.config.deploy.alerts):
+        if is_news and not recipients_of(self.options.deploy.alerts):
             error.add_note(NOBODY)
         elif not undelivered:
             error.add_note(TOLD if is_news else TOLD_BEFORE)
@@ -124,7 +125,7 @@ class Teller:
         Args:
             undelivered: Sentences on recipients that have not accepted a message.
         """
-        address = self.config.deploy.heartbeat
+        address = self.options.deploy.heartbeat
         if address is None or self.watched is None or self.watched.trigger == "event" or undelivered:
             return
         warning = call_heartbeat(address, self.name, self.flow_run)
@@ -142,7 +143,7 @@ class Teller:
             incidents=alert_incidents(self.name, incidents, with_continuing=False),
             notes=notes,
             folder=None if folder is None else str(folder),
-            report=None if folder is None else self.config.deploy.alerts.link_to(folder, REPORT),
+            report=None if folder is None else self.options.deploy.alerts.link_to(folder, REPORT),
             flow_run=self.flow_run,
         )
 
@@ -154,8 +155,8 @@ class Teller:
         )
         details = {"undelivered": list(undelivered)} if undelivered else {}
         run = replace(run, source=self.watched.dataset, details=details)
-        unrecorded = record_without_results(self.config, run)
-        for warning in (*unrecorded, *write_metrics_file(self.config, self.name, self.watched.subject, None)):
+        unrecorded = record_without_results(self.options, run)
+        for warning in (*unrecorded, *write_metrics_file(self.options, self.name, self.watched.subject, None)):
             run_logger().warning(warning)
 
 
@@ -170,21 +171,21 @@ def tell_refused(parameters: dict[str, Any], error: Exception) -> NoReturn:
     payload = event.get("payload") if isinstance(event, Mapping) else parameters
     explained = explain_refusal(parameters, error)
     fields = payload if isinstance(payload, Mapping) else {}
-    Teller(config=usable_config(parameters), payload=fields).tell_error(explained)
+    Teller(options=usable_options(parameters), payload=fields).tell_error(explained)
     if explained is error:
         raise error
     raise explained from error
 
 
-def usable_config(parameters: Mapping[str, Any]) -> RunConfig:
+def usable_options(parameters: Mapping[str, Any]) -> MonitoringOptions:
     """Return the options that say how to tell of a run, from the parameters of its flow, which may be invalid.
 
     Args:
         parameters: Parameters of the flow: `config`, or only the recipients, `alerts`.
     """
     config = parameters.get("config")
-    if isinstance(config, RunConfig):
-        return config
+    if isinstance(config, MonitoringOptions):
+        return narrow(config, MonitoringOptions)
     content = config if isinstance(config, Mapping) else {"deploy": {"alerts": parameters.get("alerts")}}
     return options_to_tell(content)
 

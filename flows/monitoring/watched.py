@@ -7,7 +7,7 @@ from typing import Literal
 
 from prefect.runtime import flow_run
 
-from flows.config.run_config import RunConfig
+from flows.config.result_options import MonitoringOptions
 from flows.execution.run_subject import RunSubject
 from tasks.history.run_entry import evaluation_name
 from tasks.runs.baselines import EVALUATIONS, Baseline
@@ -40,15 +40,15 @@ class Watched:
     deployment: str = EVALUATIONS
 
     @classmethod
-    def now(cls, config: RunConfig, trigger: Trigger) -> "Watched":
+    def now(cls, options: MonitoringOptions, trigger: Trigger) -> "Watched":
         """Return the subject of a run about no index that starts now."""
         time = datetime.now(UTC).replace(microsecond=0)
         return cls(
-            name=subject_name(config.name, config.source),
+            name=subject_name(options.name, options.source),
             trigger=trigger,
             version=f"{time:%Y-%m-%dT%H:%M:%SZ}",
             announced=time,
-            dataset=config.source or "",
+            dataset=options.source or "",
         )
 
     @property

@@ -12,8 +12,8 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
 from flows.execution import anchor_evaluation
-from flows.execution.plan import plan_run
 from flows.execution.rerun_plan import parse_request
+from flows.planning.planner import draft_plan
 from flows.rerun import run_rerun
 from flows.results.run_result import RunResult
 from metric_core.errors import AssayError, JudgeError
@@ -227,9 +227,9 @@ def test_a_judge_that_cannot_answer_about_the_anchor_costs_no_result(
 
 def test_a_dry_run_counts_the_questions_about_the_anchor(nights: Nights) -> None:
     config = nights.config("first")
-    before = make_dry_run(config, plan_run(config))
+    before = make_dry_run(draft_plan(config))
     nights.run("first")
-    after = make_dry_run(config, plan_run(config))
+    after = make_dry_run(draft_plan(config))
 
     assert before.anchor is not None
     assert before.anchor.tally.asked == 2 * len(ANCHOR_WORDS)

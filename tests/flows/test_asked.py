@@ -19,7 +19,7 @@ from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.forecast import make_forecast
 from flows.evaluate import run_evaluation
 from flows.execution.gated_comparison import CompareOptions, compare_runs
-from flows.execution.plan import plan_run
+from flows.planning.planner import draft_plan
 from metric_core.stages import Stage
 from tasks.judges.openai import openai_judge
 from tasks.launcher import judge_status
@@ -187,7 +187,7 @@ def test_another_verifier_asks_no_writing_and_another_writer_no_verdicts(bench: 
         served = {"backend": "server", "server": {"urls": [bench.judge.url]}}
         routed: dict[str, Any] = {"judge": {**served, "verdicts": verifier.url}}
         config = bench.config(**routed)
-        planned = make_dry_run(config, plan_run(config)).by_judge
+        planned = make_dry_run(draft_plan(config)).by_judge
         assert {name: tally.requests for name, tally in planned.items()} == {"verifier": 6}
         bench.run(**routed)
         assert (bench.asked, Counter(map(kind_of, verifier.asked))) == ({}, {"verdicts": 6})
@@ -207,10 +207,10 @@ def test_another_verifier_asks_no_writing_and_another_writer_no_verdicts(bench: 
         dear = {"urls": [verifier.url], "prices": {"output": 1000.0}}
         routed = {"judge": {**served, "verdicts": {"backend": "server", "server": dear}}, "prices": {"prompt": 1.0}}
         config = bench.config(**routed)
-        assert make_dry_run(config, plan_run(config)).tally.asked == 0  # prices are no part of a key
+        assert make_dry_run(draft_plan(config)).tally.asked == 0  # prices are no part of a key
         rows = [{**ROWS[0], "response": "Hall 7 does."}, *ROWS[1:]]
         config = bench.config(rows, **routed)
-        forecast = make_forecast(config, make_dry_run(config, plan_run(config)))
+        forecast = make_forecast(draft_plan(config), make_dry_run(draft_plan(config)))
         assert forecast.by_judge["verifier"].total == pytest.approx(0.001)  # one sentence stands in for the claims
         assert forecast.by_judge[""].total > 0
         bench.run(rows, **routed)

@@ -10,8 +10,7 @@ import pytest
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution.plan import plan_run
-from flows.execution.stage_settings import stage_settings
+from flows.planning.planner import draft_plan
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import statistics
 from tasks.models.caches import open_cache
@@ -64,10 +63,10 @@ def test_a_password_is_refused_and_not_repeated() -> None:
 
 def test_cache_is_in_the_settings_and_in_no_fingerprint(tmp_path: Path) -> None:
     here, there = (config_of(tmp_path, cache=str(tmp_path / name)) for name in ("here.db", "there.db"))
-    for stage, settings in stage_settings(here, plan_run(here)).items():
+    for stage, settings in draft_plan(here).stages.items():
         if STAGES[stage].formulas is None:
             assert getattr(settings, "cache", None) == here.cache
-            other = stage_settings(there, plan_run(there))[stage]
+            other = draft_plan(there).stages[stage]
             task, models = STAGE_TASKS[stage], RunModels()
             assert task.fingerprint(settings, models) == task.fingerprint(other, models)
 

@@ -10,7 +10,7 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.conversation_warnings import warn_about_turns
-from flows.execution.plan import plan_run
+from flows.planning.planner import draft_plan
 from metric_core.records import Sample
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
@@ -105,7 +105,7 @@ def test_a_whole_conversation_is_one_row_for_metrics_that_can_judge_it(tmp_path:
 
 
 def test_a_metric_that_could_judge_conversations_is_named(tmp_path: Path) -> None:
-    plan = plan_run(RunConfig(source=str(EXAMPLE), metrics=("faithfulness", "rubrics")))
+    plan = draft_plan(RunConfig(source=str(EXAMPLE), metrics=("faithfulness", "rubrics"))).metrics
     turn = {"row_id": "a", "row_number": 1, "earlier_turns": "User: Hi!"}
     tables = [build_table(Stage.SAMPLES, [{**turn, "earlier_turns": None}]), build_table(Stage.SAMPLES, [turn])]
     refs = [TableStore(str(tmp_path)).write(table, SAMPLES) for table in tables]
@@ -117,7 +117,7 @@ def test_a_metric_that_could_judge_conversations_is_named(tmp_path: Path) -> Non
 
 def test_the_plan_asks_for_questions_that_stand_alone_where_a_metric_reads_them() -> None:
     def stages(*metrics: str, **options: Any) -> tuple[Stage, ...]:
-        return plan_run(RunConfig(source=str(EXAMPLE), metrics=metrics or None, **options)).stages
+        return draft_plan(RunConfig(source=str(EXAMPLE), metrics=metrics or None, **options)).metrics.stages
 
     assert Stage.FOLLOW_UPS in stages("answer_relevancy")
     assert Stage.FOLLOW_UPS not in stages("answer_relevancy", follow_ups="keep")

@@ -18,6 +18,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.rerun_plan import parse_request
 from flows.execution.run_record import choose_folder
+from flows.planning.run_plan import FolderPlan
 from flows.rerun import run_rerun
 from metric_core.errors import BadRowsError, ConfigError, FailedCellsError, RunFolderError, SourceError
 from tasks.history.catalogue import Catalogue
@@ -277,14 +278,14 @@ def test_a_smaller_run_into_the_same_folder_leaves_no_table_of_the_larger_one(tm
 
 def test_runs_of_the_same_second_have_different_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    folders = {choose_folder(RunConfig(source="data/My log.jsonl")) for _ in range(3)}
+    folders = {choose_folder(FolderPlan(None, "my-log")) for _ in range(3)}
     assert len(folders) == 3
     assert all(folder.path.parent == tmp_path / "runs" and "-my-log" in folder.path.name for folder in folders)
 
 
 def test_a_run_folder_elsewhere_is_refused() -> None:
     with pytest.raises(ConfigError, match="must be a folder of this machine, got s3://bucket/run"):
-        choose_folder(RunConfig(source="log.jsonl", out="s3://bucket/run"))
+        choose_folder(FolderPlan("s3://bucket/run", "log"))
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -9,8 +9,8 @@ import pytest
 
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
-from flows.execution.plan import plan_run
 from flows.monitor import run_monitor
+from flows.planning.planner import draft_plan
 from metric_core.errors import JudgeError
 from metric_core.statistics.asked_again import count_rows
 from tasks.history.catalogue import Catalogue
@@ -204,7 +204,7 @@ def test_a_judge_that_cannot_be_asked_again_is_not_said_to_have_recovered(
 def test_a_dry_run_counts_the_questions_that_are_asked_again(evaluation: Evaluation) -> None:
     def preview() -> tuple[int, int]:
         config = evaluation.configuration()
-        found = make_dry_run(config, plan_run(config))
+        found = make_dry_run(draft_plan(config))
         assert found.again is not None
         assert found.anchor is not None
         assert found.tally.asked == found.again.tally.asked + found.anchor.tally.asked + 2 * len(WORDS)

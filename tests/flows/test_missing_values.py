@@ -12,8 +12,8 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
 from flows.execution.gated_comparison import CompareOptions, compare_runs
-from flows.execution.plan import plan_run
 from flows.execution.rerun_plan import parse_request
+from flows.planning.planner import draft_plan
 from flows.rerun import run_rerun
 from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError
@@ -77,7 +77,7 @@ def config(folder: Path, rows: Sequence[Mapping[str, Any]] = ROWS, **options: An
 
 
 def test_only_the_metrics_that_need_a_missing_value_are_undefined(prefect_server: str, tmp_path: Path) -> None:  # noqa: ARG001
-    planned = make_dry_run(config(tmp_path), plan_run(config(tmp_path)))
+    planned = make_dry_run(draft_plan(config(tmp_path)))
     assert (planned.rows, planned.bad_rows) == (8, 0)
     assert set(WARNINGS) <= set(planned.problems)
 

@@ -16,8 +16,9 @@ from prefect.futures import PrefectConcurrentFuture
 from flows.config.run_config import RunConfig
 from flows.dry_run.rerun_preview import preview_rerun
 from flows.evaluate import run_evaluation
-from flows.execution.rerun_plan import RerunRequest, parse_request, prepare
+from flows.execution.rerun_plan import parse_request, prepare
 from flows.execution.runners import max_concurrent_shards
+from flows.planning.planner import plan_storage
 from flows.rerun import run_rerun
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
 from metric_core.judge_questions import JudgeQuestion
@@ -291,7 +292,7 @@ def test_number_of_stages_in_flight_is_limited(bench: Bench, monkeypatch: pytest
     monkeypatch.setattr(PrefectConcurrentFuture, "result", received)
     options = {"metrics": ["faithfulness"], "shard_rows": 1, "workers": 1}
     run = bench.run("run", **options)
-    most = 4 * max_concurrent_shards(RunConfig.model_validate(options))
+    most = 4 * max_concurrent_shards(plan_storage(RunConfig.model_validate(options)))
     assert counts == {"waiting": 0, "most": most, "all": 40}
     counts.update(most=0, all=0)
     bench.rerun(run, rows="all")
@@ -382,7 +383,7 @@ def test_metric_without_its_columns_is_refused(bench: Bench) -> None:
     bench.write(*({name: value for name, value in row(n).items() if name != "reference"} for n in range(2)))
     run = bench.run("run", metrics=["faithfulness"])
     with pytest.raises(SourceError, match="context_recall needs reference, which no row"):
-        prepare(RerunRequest(run=str(run), metrics=("context_recall",)))
+        prepare(parse_request(run=str(run), metrics=("context_recall",)))
 
 
 def test_missing_source_matters_only_if_it_is_read(bench: Bench) -> None:

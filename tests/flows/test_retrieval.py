@@ -12,8 +12,8 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts
 from flows.evaluate import run_evaluation
-from flows.execution.plan import plan_run
 from flows.index_rebuilt import index_rebuilt
+from flows.planning.planner import draft_plan
 from metric_core.errors import ConfigError, SourceError
 from metric_core.stages import Stage
 from tasks.options.retriever_options import RetrieverOptions
@@ -96,7 +96,7 @@ def test_index_is_evaluated_with_its_retriever(questions: Path) -> None:
 def test_source_without_user_questions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"response": "x"}', encoding="utf-8")
     with pytest.raises(SourceError, match="the source has no user_input"):
-        plan_run(RunConfig(source=str(tmp_path / "rows.jsonl"), retriever=RetrieverOptions(index=HALLS)))
+        draft_plan(RunConfig(source=str(tmp_path / "rows.jsonl"), retriever=RetrieverOptions(index=HALLS)))
 
 
 def test_retriever_may_be_a_single_url(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_retriever_may_be_a_single_url(tmp_path: Path) -> None:
 
 
 def dry_run_of(chain: RunConfig, *, fetch: bool = False) -> DryRun:
-    return make_dry_run(chain, plan_run(chain), fetch=fetch)
+    return make_dry_run(draft_plan(chain), fetch=fetch)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution import unchanged_rows
-from flows.execution.run import running_judge
+from flows.execution.run import running_judges
 from metric_core.errors import FailedCellsError, JudgeError
 from tasks.cache.answer_cache import AnswerCache
 from tasks.models.caches import open_cache
@@ -194,7 +194,7 @@ def test_pending_answers_are_cached_even_if_the_run_fails(tmp_path: Path) -> Non
     path = tmp_path / "answers.db"
     config = RunConfig(cache=str(path))
     path.mkdir()
-    with suppress(JudgeError), running_judge(config):
+    with suppress(JudgeError), running_judges(config):
         open_cache(config.cache).add("test", {b"key": b"paid"})
         path.rmdir()
         raise JudgeError("the judge is lost")

@@ -16,7 +16,7 @@ from deployments.local_server import ensure_server, use_server
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
-from flows.execution.plan import plan_run
+from flows.planning.planner import draft_plan
 from metric_core.errors import JudgeError
 from metric_core.judge_questions import ask_verdict
 from metric_core.records import AnswerStatus
@@ -217,7 +217,7 @@ class Bench:
     def plan(self, judge: Mapping[str, Any], metrics: tuple[str, ...]) -> dict[str, int]:
         """Return the number of requests that `assay plan` predicts for each judge."""
         config = self.config(judge, metrics)
-        return {name: tally.requests for name, tally in make_dry_run(config, plan_run(config)).by_judge.items()}
+        return {name: tally.requests for name, tally in make_dry_run(draft_plan(config)).by_judge.items()}
 
     def run(self, judge: Mapping[str, Any], metrics: tuple[str, ...]) -> "Finished":
         """Evaluate the rows."""

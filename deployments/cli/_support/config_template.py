@@ -9,10 +9,11 @@ from pydantic.fields import FieldInfo
 
 from flows.config.deploy_options import DeploySettings
 from flows.config.run_config import RunConfig
-from flows.execution.plan import make_plan
+from flows.planning.metric_plan import make_plan
 from metric_core.columns import COLUMNS
 from metric_core.errors import SourceError
 from tasks.options.cost_options import Prices
+from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.option import ModelOptions, declarations
 from tasks.options.source_options import split_kind
 from tasks.sources import SourceOptions, available_columns
@@ -68,7 +69,7 @@ def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
     if columns is None:
         return [*lines, example]
     try:
-        plan = make_plan(RunConfig(), columns)
+        plan = make_plan(EvaluationOptions(), columns)
     except SourceError:
         return [
             *lines,

@@ -20,9 +20,13 @@ from tasks.runtime.writable import probe_folder
 if TYPE_CHECKING:
     from deployments.local_server import ServerAddress
     from flows.config.run_config import RunConfig
-    from flows.execution.run_checks import RunCheck
+    from flows.planning.run_checks import RunCheck
+    from tasks.options.cache_options import CacheOptions
+    from tasks.options.embedder_options import EmbedderOptions
     from tasks.options.judge_options import SingleJudgeSettings
     from tasks.options.judged_settings import JudgedSettings
+    from tasks.options.language_options import LanguageOptions
+    from tasks.options.run_model_options import RunModelOptions
 
 PACKAGES = ("prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
 MIN_FREE_BYTES = 2 * 1024**3
@@ -94,32 +98,32 @@ def check_home() -> Iterator[Check]:
     yield Check("disk", level, f"{free / 1024**3:,.1f} GiB free", disk_advice)
 
 
-def check_cache(config: "RunConfig | None") -> Iterator[Check]:
+def check_cache(options: "CacheOptions | None") -> Iterator[Check]:
     """Check that the answer cache can be opened."""
     from tasks.cache.maintenance import statistics  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.models.caches import open_cache  # noqa: PLC0415
 
-    cache = open_cache(None if config is None else config.cache)
+    cache = open_cache(None if options is None else options.cache)
     count = sum(step.count for step in statistics(cache))
     yield Check("answers", Level.OK, f"{count:,} cached in {cache.database.name}")
 
 
-def check_entities(config: "RunConfig | None") -> Iterator[Check]:
+def check_entities(options: "LanguageOptions | None") -> Iterator[Check]:
     """Check that the entity recognizer works."""
     from tasks.models.local_models import load_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.language_options import LanguageSettings  # noqa: PLC0415
 
-    pipeline = load_pipeline((config.language if config else LanguageSettings()).pipeline)
+    pipeline = load_pipeline((options.language if options else LanguageSettings()).pipeline)
     pipeline.entities(["Ada Lovelace lived in London."])
     yield Check("entities", Level.OK, f"{pipeline.identity.model} {pipeline.identity.revision}")
 
 
-def check_embedder(config: "RunConfig | None") -> Iterator[Check]:
+def check_embedder(options: "EmbedderOptions | None") -> Iterator[Check]:
     """Check that the embedder works."""
     from tasks.models.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
 
-    embedder = RunModels().open_embedder(config.embedder if config else EmbedderSettings())
+    embedder = RunModels().open_embedder(options.embedder if options else EmbedderSettings())
     embedder.embed(["one sentence"])
     yield Check("embedder", Level.OK, f"{embedder.identity.model}, {embedder.identity.dimensions} dimensions")
 
@@ -192,13 +196,13 @@ def _check_automations(server: "ServerAddress") -> Iterator[Check]:
         yield Check("events", Level.WARNING, f"no run has taken up {found}", advice)
 
 
-def check_judge(config: "RunConfig | None") -> Iterator[Check]:
+def check_judge(models: "RunModelOptions | None") -> Iterator[Check]:
     """Check that the judges can be reached, and report their features."""
     from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
 
     chosen = JudgedSettings()
-    if config is not None:
-        chosen = JudgedSettings(judge=config.judge, embedder=config.embedder, language=config.language)
+    if models is not None:
+        chosen = JudgedSettings(judge=models.judge, embedder=models.embedder, language=models.language)
     named: list[tuple[str, SingleJudgeSettings]] = [("judge", chosen.judge)]
     for group, settings in chosen.judge.by_group.items():
         named += [(f"judge of {group}", settings), *((f"panel of {group}", each) for each in settings.panel)]
@@ -242,17 +246,17 @@ def _check_features(features: object, judge: str) -> Iterator[Check]:
 
 def check_source(config: "RunConfig | None") -> Iterator[Check]:
     """Check the columns of the data, and report the metrics that they allow."""
-    from flows.execution.plan import plan_run  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.execution.source_reading import source_options  # noqa: PLC0415
+    from flows.planning.planner import draft_plan  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.planning.source_reading import source_options  # noqa: PLC0415
     from tasks.sources import available_columns  # noqa: PLC0415
 
     if config is None or config.source is None:
         return
     columns = available_columns(config.source, source_options(config, limit=None))
     yield Check("columns", Level.OK, f"{', '.join(columns)} in {config.source}")
-    plan = plan_run(config)
-    yield Check("metrics", Level.OK, ", ".join(request.key for request in plan.requests))
-    for metric, lacking in plan.left_out.items():
+    metrics = draft_plan(config).metrics
+    yield Check("metrics", Level.OK, ", ".join(request.key for request in metrics.requests))
+    for metric, lacking in metrics.left_out.items():
         yield Check("left out", Level.OK, f"{metric}: no {', '.join(lacking)}")
 
 
@@ -260,13 +264,13 @@ def check_run_needs(config: "RunConfig | None") -> Iterator[Check]:
     """Check what a run checks before it starts: its folder, the files that it reads, and the first rows of the data."""
     if config is None:
         return
-    from flows.execution.plan import plan_run  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.execution.run_checks import run_checks  # noqa: PLC0415
+    from flows.planning.planner import draft_plan  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.planning.run_checks import run_checks  # noqa: PLC0415
 
     plan = None
     if config.source is not None:
         with suppress(AssayError):  # the check of the data reports it
-            plan = plan_run(config)
+            plan = draft_plan(config)
     yield from _results(run_checks(config, plan))
 
 
@@ -293,7 +297,7 @@ def check_blocks_and_pool(config: "RunConfig | None") -> Iterator[Check]:
     from deployments.registry.checks import check_pool, server_checks  # noqa: PLC0415
     from deployments.registry.specs import POOL  # noqa: PLC0415
     from flows.config.references import find_references  # noqa: PLC0415
-    from flows.execution.run_checks import RunCheck  # noqa: PLC0415
+    from flows.planning.run_checks import RunCheck  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     configured, server = find_configured_url(), find_address(assay_home())

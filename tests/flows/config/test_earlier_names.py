@@ -37,7 +37,7 @@ def test_earlier_run_can_be_rerun(tmp_path: Path) -> None:
     config = {"source": "rows.jsonl", "answers": str(tmp_path / "answers.db"), "judge": {"slots": 4}}
     run = compared.write_run(tmp_path / "run", 0.5, config=config)
     ready = prepare(parse_request(run=str(run), rows="all"))
-    assert (ready.config.cache, ready.config.judge.max_concurrent_stages) == (str(tmp_path / "answers.db"), 4)
+    assert (ready.plan.models.cache, ready.plan.models.judge.max_concurrent_stages) == (str(tmp_path / "answers.db"), 4)
 
 
 def test_renamed_options_are_no_difference_between_runs(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from deployments.cli._support.config_template import config_template
+from flows.config.launched_judges import launches, with_launched_judges
 from flows.config.loading import load_config
-from flows.config.run_config import RunConfig, launches, with_launched_judges
-from flows.execution.run_record import settings_for_manifest
+from flows.config.run_config import RunConfig
+from flows.planning.planner import record_of
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
 from metric_core.judge_questions import KindGroup
 from tasks.runtime.home import assay_home
@@ -72,7 +73,7 @@ def test_verdicts_of_the_builtin_judge_alone_count_as_probabilities_by_default(
     config = load_config(None, said)
     assert config.verdict_kind == verdict
     # A rerun with another judge, from the configuration in run.json, counts verdicts as the run did.
-    assert settings_for_manifest(config)["verdict"] == verdict
+    assert record_of(config)["verdict"] == verdict
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.dry_run_result import Certainty, DryRun
 from flows.evaluate import run_evaluation
 from flows.execution import unchanged_rows
-from flows.execution.plan import plan_run
+from flows.planning.planner import draft_plan
 from metric_core.stages import Stage
 from tests.tasks.judges.openai.fake_server import FakeServer
 
@@ -66,7 +66,7 @@ def config(judge: FakeServer, folder: Path, rows: Sequence[Mapping[str, Any]] = 
 def predict_and_run(judge: FakeServer, options: RunConfig) -> tuple[DryRun, int, dict[str, Any]]:
     """Return the dry run, the number of requests of the run that follows, and the stages of its manifest."""
     before = len(judge.asked)
-    dry_run = make_dry_run(options, plan_run(options))
+    dry_run = make_dry_run(draft_plan(options))
     assert len(judge.asked) == before
     run = Path(run_evaluation(options).folder)
     return dry_run, len(judge.asked) - before, json.loads((run / "run.json").read_text())["stages"]
@@ -138,7 +138,7 @@ def test_counts_that_depend_on_answers_are_lower_bounds(
     judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
 ) -> None:
     options = config(judge, tmp_path, metrics=("noise_sensitivity",), explain="all", **stores)
-    dry_run = {stage.stage: stage.certainty for stage in make_dry_run(options, plan_run(options)).stages}
+    dry_run = {stage.stage: stage.certainty for stage in make_dry_run(draft_plan(options)).stages}
     assert dry_run[Stage.CLAIMS] is Certainty.EXACT
     assert dry_run[Stage.VERDICTS] is Certainty.AT_LEAST
 
@@ -146,7 +146,7 @@ def test_counts_that_depend_on_answers_are_lower_bounds(
 def test_dry_run_works_without_a_reachable_judge(tmp_path: Path, stores: dict[str, Any]) -> None:
     with FakeServer() as gone:
         options = config(gone, tmp_path, **stores)
-    dry_run = make_dry_run(options, plan_run(options))
+    dry_run = make_dry_run(draft_plan(options))
     assert "cannot be used" in dry_run.problems[0]
     claims = next(stage for stage in dry_run.stages if stage.stage is Stage.CLAIMS)
     assert (claims.kept, claims.missing, claims.unknown, claims.tally.asked) == (0, 0, 2, 4)

@@ -10,6 +10,9 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run_result import DryRun, StageDryRun
 from flows.dry_run.forecast import Rates, make_forecast
+from flows.planning.metric_plan import MetricPlan
+from flows.planning.planner import compose_plan
+from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
 from tasks.dry_run.counting_judge import Tally
 from tasks.history.catalogue import Catalogue
@@ -30,8 +33,9 @@ SERVER = {
 }
 
 
-def config(folder: Path, **options: Any) -> RunConfig:
-    return RunConfig.model_validate({"history": str(folder / "history.db"), **options})
+def plan(folder: Path, **options: Any) -> RunPlan:
+    config = RunConfig.model_validate({"history": str(folder / "history.db"), **options})
+    return compose_plan(config, MetricPlan((), frozenset(), {}))
 
 
 def record(folder: Path, day: int, server: dict[str, Any], **versions: str) -> None:
@@ -49,7 +53,7 @@ def record(folder: Path, day: int, server: dict[str, Any], **versions: str) -> N
 
 def test_given_rates_give_time_and_money(tmp_path: Path) -> None:
     prices = {"prompt": 1.0, "cached_prompt": 0.5, "output": 10.0, "gpu_hour": 3.6}
-    forecast = make_forecast(config(tmp_path, prices=prices), DRY_RUN, Rates.from_speeds(10_000, 500))
+    forecast = make_forecast(plan(tmp_path, prices=prices), DRY_RUN, Rates.from_speeds(10_000, 500))
     assert forecast.seconds == pytest.approx(200_000 / 10_000 + 10_000 / 500)
     assert forecast.money is not None
     assert forecast.money.total == pytest.approx(0.2 + 0.4 + 0.1 + 0.04)
@@ -60,7 +64,7 @@ def test_the_last_run_with_the_same_judge_gives_the_rates(tmp_path: Path) -> Non
     record(tmp_path, 2, SERVER)
     record(tmp_path, 3, SERVER | {"seconds_per_million_prompt_tokens": 1.0}, judge_server="another model")
     record(tmp_path, 4, {"reason": "too short"})
-    forecast = make_forecast(config(tmp_path), DRY_RUN)
+    forecast = make_forecast(plan(tmp_path), DRY_RUN)
     assert forecast.rates is not None
     assert (forecast.rates.measured, forecast.rates.share) == (datetime(2026, 3, 2, tzinfo=UTC), 0.8)
     assert forecast.seconds == pytest.approx((0.2 * 50 + 0.01 * 1000) / 0.8)
@@ -73,16 +77,16 @@ def test_missed_runs_do_not_crowd_out_the_rates(tmp_path: Path, monkeypatch: pyt
         due = datetime(2026, 3, day, tzinfo=UTC)
         missed = RecordedRun.without_results(f"missed-{day}", "nightly", due, "missed", "no worker", "schedule")
         Catalogue(str(tmp_path / "history.db")).add(missed)
-    assert make_forecast(config(tmp_path), DRY_RUN).rates is not None
+    assert make_forecast(plan(tmp_path), DRY_RUN).rates is not None
 
 
 def test_unknown_rates_leave_the_time_and_the_cost_of_gpus_unknown(tmp_path: Path) -> None:
-    forecast = make_forecast(config(tmp_path, prices={"gpu_hour": 3.5}, budget=1), DRY_RUN)
+    forecast = make_forecast(plan(tmp_path, prices={"gpu_hour": 3.5}, budget=1), DRY_RUN)
     assert (forecast.seconds, forecast.money, forecast.covered) == (None, None, None)
-    forecast = make_forecast(config(tmp_path, prices={"output": 100.0}), DRY_RUN)
+    forecast = make_forecast(plan(tmp_path, prices={"output": 100.0}), DRY_RUN)
     assert forecast.money is not None
     assert forecast.money.total == pytest.approx(1.0)
-    unknown = make_forecast(config(tmp_path), replace(DRY_RUN, judge=None))
+    unknown = make_forecast(plan(tmp_path), replace(DRY_RUN, judge=None))
     assert unknown.rates is None
 
 
@@ -90,12 +94,12 @@ def test_unknown_rates_leave_the_time_and_the_cost_of_gpus_unknown(tmp_path: Pat
     ("budget", "covered"), [("1M tokens", False), ("1.1M tokens", True), (0.9, False), (1.1, True), (None, None)]
 )
 def test_a_budget_is_compared_with_the_prediction(tmp_path: Path, budget: Any, covered: bool | None) -> None:
-    found = make_forecast(config(tmp_path, prices={"output": 100.0}, budget=budget), DRY_RUN)
+    found = make_forecast(plan(tmp_path, prices={"output": 100.0}, budget=budget), DRY_RUN)
     assert found.covered is covered
 
 
 def test_a_run_that_asks_nothing_takes_no_time_and_costs_nothing(tmp_path: Path) -> None:
     idle = DryRun(10, 0, 1, (StageDryRun(Stage.VERDICTS, judged=True),), ())
-    forecast = make_forecast(config(tmp_path, prices={"gpu_hour": 3.5}, budget="1 tokens"), idle)
+    forecast = make_forecast(plan(tmp_path, prices={"gpu_hour": 3.5}, budget="1 tokens"), idle)
     assert forecast.money is not None
     assert (forecast.seconds, forecast.money.total, forecast.covered) == (0.0, 0.0, True)

@@ -8,8 +8,10 @@ import pytest
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.config.run_config import RunConfig
+from flows.config.runner_options import RunnerOptions
 from flows.execution import runners
 from flows.execution.runners import runner_of
+from flows.planning.planner import plan_storage
 from tests.waiting import DEAD_SECONDS
 
 
@@ -29,7 +31,7 @@ class Stuck(ThreadPoolTaskRunner[None]):
 def test_interrupted_run_does_not_wait_for_slow_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runners, "CANCELLED_SECONDS", 0.01)
     runner: Any = Stuck()
-    with suppress(KeyboardInterrupt), runners._enter(runner, RunConfig()):
+    with suppress(KeyboardInterrupt), runners._enter(runner, RunnerOptions()):
         raise KeyboardInterrupt
     assert not runner.ended.is_set()
     runner.may_end.set()
@@ -43,7 +45,7 @@ def test_run_waits_for_its_stages(monkeypatch: pytest.MonkeyPatch, error: type[E
     begun = Event()
 
     def run() -> None:
-        with suppress(ValueError), runners._enter(runner, RunConfig()):
+        with suppress(ValueError), runners._enter(runner, RunnerOptions()):
             begun.set()
             if error is not None:
                 raise error
@@ -59,4 +61,4 @@ def test_run_waits_for_its_stages(monkeypatch: pytest.MonkeyPatch, error: type[E
 
 
 def test_stages_run_in_threads_by_default() -> None:
-    assert isinstance(runner_of(RunConfig()), ThreadPoolTaskRunner)
+    assert isinstance(runner_of(plan_storage(RunConfig()), None), ThreadPoolTaskRunner)

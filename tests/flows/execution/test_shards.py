@@ -9,7 +9,9 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.execution.runners import max_concurrent_shards
 from flows.execution.shards import Shard, ShardQueue, Submitted
+from flows.planning.planner import plan_storage
 from metric_core.stages import Stage
+from tasks.options.run_model_options import RunModelOptions
 from tasks.runtime import progress
 from tasks.runtime.usage import StageUsage
 from tasks.tables.table_store import StageRef
@@ -52,11 +54,11 @@ class Work(Shard):
 
 
 def test_number_of_shards_in_flight_is_limited() -> None:
-    engine, config = Engine(), RunConfig(workers=2)
+    engine, storage = Engine(), plan_storage(RunConfig(workers=2))
     stages = (Stage.CLAIMS, Stage.RATINGS, Stage.VERDICTS)
-    queue = ShardQueue(config, [stages[:2], stages[2:]], {})
+    queue = ShardQueue(storage, RunModelOptions(), [stages[:2], stages[2:]], {})
     refs = queue.run(Work(engine, number, *stages) for number in range(50))
-    assert engine.most == 2 * max_concurrent_shards(config) < 50
+    assert engine.most == 2 * max_concurrent_shards(storage) < 50
     assert [(int(ref.path), ref.stage) for ref in refs] == [
         (number, stage) for number in range(50) for stage in (Stage.CLAIMS, Stage.RATINGS, Stage.VERDICTS)
     ]
@@ -64,7 +66,9 @@ def test_number_of_shards_in_flight_is_limited() -> None:
 
 def test_short_shards_overtake_others_and_tables_stay_in_order() -> None:
     engine = Engine()
-    queue = ShardQueue(RunConfig(workers=2, shard_rows=1), [(Stage.CLAIMS,), (Stage.RATINGS,), (Stage.VERDICTS,)], {})
+    storage = plan_storage(RunConfig(workers=2, shard_rows=1))
+    levels = [(Stage.CLAIMS,), (Stage.RATINGS,), (Stage.VERDICTS,)]
+    queue = ShardQueue(storage, RunModelOptions(), levels, {})
     shards = [Work(engine, 0, Stage.CLAIMS, Stage.VERDICTS), Work(engine, 1), Work(engine, 2, Stage.CLAIMS)]
     waiting: list[int] = []
 
@@ -87,7 +91,8 @@ def reports() -> Iterator[list[tuple[Stage, int, int | None]]]:
 def test_stages_of_other_processes_are_reported_in_this_process(
     engine: str, reports: list[tuple[Stage, int, int | None]]
 ) -> None:
-    queue = ShardQueue(RunConfig.model_validate({"runner": engine}), [(Stage.CLAIMS,)], {Stage.CLAIMS: 6})
+    storage = plan_storage(RunConfig.model_validate({"runner": engine}))
+    queue = ShardQueue(storage, RunModelOptions(), [(Stage.CLAIMS,)], {Stage.CLAIMS: 6})
     queue.run(Work(Engine(), number, Stage.CLAIMS) for number in range(2))
     expected = [(Stage.CLAIMS, 0, 6), (Stage.CLAIMS, 3, None), (Stage.CLAIMS, 3, None)]
     assert reports == ([] if engine == "threads" else expected)

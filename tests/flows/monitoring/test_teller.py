@@ -54,7 +54,7 @@ def run_night(nights: Nights, flow_run: str, level: float) -> None:
     nights.prepare(level)
     config = nights.configuration()
     watched = Watched.now(config, "schedule")
-    teller = Teller(config=config, watched=watched, flow_run=flow_run)
+    teller = Teller(options=config, watched=watched, flow_run=flow_run)
 
     @flow(name="night", persist_result=False)
     def night() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.execution.plan import make_plan
+from flows.planning.metric_plan import make_plan
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import PluginError
 from metric_core.stages import Product, Stage

@@ -1,20 +1,23 @@
-"""Plan a run: which products the chosen metrics need, and which stages compute them.
+"""Plan the metrics of a run: which products they need, and which stages compute them.
 
 A product that several metrics need is in the plan once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from flows.config.run_config import RunConfig
-from flows.execution.source_reading import source_options
+from flows.planning.source_reading import source_options
 from metric_core.columns import COLUMNS, EARLIER_TURNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
+from tasks.options.conversation_options import FollowUpOptions
+from tasks.options.evaluation_options import EvaluationOptions
+from tasks.options.metric_options import MetricOptions, VerdictKind
+from tasks.options.narrow import narrow
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.options.source_options import TRACES
 from tasks.sources import available_columns
@@ -34,7 +37,7 @@ _RATINGS = frozenset({Product.RATINGS})
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MetricPlan:
     """The metrics, products and stages of a run.
 
     Args:
@@ -43,6 +46,8 @@ class Plan:
         left_out: Metric -> the columns that the data lacks for it; empty if the configuration names metrics.
         explain: Verdicts and ratings that are explained.
         stood_in: Columns that a row can lack, because others that the data has stand in for them.
+        verdict: Value of a verdict in a metric.
+        options: Options that name the metrics, and say how their scores are computed.
     """
 
     requests: tuple[MetricRequest, ...]
@@ -50,6 +55,8 @@ class Plan:
     left_out: Mapping[str, tuple[str, ...]]
     explain: Literal["none", "unsupported", "ratings", "all"] = "none"
     stood_in: frozenset[str] = frozenset()
+    verdict: VerdictKind = "binary"
+    options: MetricOptions = field(default_factory=MetricOptions)
 
     def __post_init__(self) -> None:
         check_shared_products(
@@ -111,18 +118,18 @@ class Plan:
         }
 
 
-def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
-    """Return the plan for the metrics that the configuration names, or else for all that the data allows.
+def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPlan:
+    """Return the plan for the metrics that are named, or else for all that the data allows.
 
     Args:
-        config: Configuration of the run.
+        options: Options of the evaluation.
         available: Sample columns that the data has.
 
     Raises:
         ConfigError: A metric or parameter is unknown.
         SourceError: No metric is named, and the data lacks columns for each.
     """
-    requested = config.requests()
+    requested = options.requests()
     requests = default_suite(available) if requested is None else requested
     if not requests:
         columns = f"the sample columns {', '.join(available)}" if available else "no sample columns"
@@ -135,55 +142,75 @@ def make_plan(config: RunConfig, available: Sequence[str]) -> Plan:
         chosen = {request.key for request in requests}
         everything = default_suite(tuple(COLUMNS))
         left_out = {request.key: request.lacking(available) for request in everything if request.key not in chosen}
-    products = products_of(config, requests, available)
     stood_in = frozenset(
         column
         for request in requests
         for column, others in request.metric.stand_ins.items()
         if not set(others).isdisjoint(available)
     )
-    return Plan(tuple(requests), products, left_out, config.explain, stood_in)
+    return replace(plan_requests(options, requests, available), left_out=left_out, stood_in=stood_in)
 
 
-def products_of(config: RunConfig, requests: Iterable[MetricRequest], available: Collection[str]) -> frozenset[Product]:
+def plan_requests(
+    options: EvaluationOptions, requests: Iterable[MetricRequest], available: Collection[str]
+) -> MetricPlan:
+    """Return the plan for metrics.
+
+    Args:
+        options: Options of the evaluation.
+        requests: The metrics.
+        available: Sample columns that the data has.
+    """
+    chosen = tuple(requests)
+    return MetricPlan(
+        requests=chosen,
+        products=products_of(options, chosen, available),
+        left_out={},
+        explain=options.explain,
+        verdict=options.verdict_kind,
+        options=narrow(options, MetricOptions),
+    )
+
+
+def products_of(
+    options: FollowUpOptions, requests: Iterable[MetricRequest], available: Collection[str]
+) -> frozenset[Product]:
     """Return the products that metrics need, with self-contained questions if the judge is asked about turns.
 
     Args:
-        config: Configuration of the run.
+        options: Option that says how questions that follow others are judged.
         requests: Metrics of the run.
         available: Sample columns that the data has.
     """
     chosen = tuple(requests)
     products = closure(product for request in chosen for product in request.products)
     read_question = any(USER_INPUT in {*request.columns, *request.optional_columns} for request in chosen)
-    follows = config.follow_ups == "rewrite" and EARLIER_TURNS in available and read_question
+    follows = options.follow_ups == "rewrite" and EARLIER_TURNS in available and read_question
     return products | {Product.FOLLOW_UPS} if follows and any_judged(products) else products
 
 
-def plan_run(config: RunConfig) -> Plan:
-    """Return the plan of a run, which depends on the columns of its source.
+def plan_metrics(options: EvaluationOptions) -> MetricPlan:
+    """Return the plan for the source that is named, on whose columns it depends.
+
+    Args:
+        options: Options of the evaluation.
 
     Raises:
-        ConfigError: No source is named, a metric or parameter is unknown, or the run lacks a stage to refresh.
+        ConfigError: No source is named, or a metric or parameter is unknown.
         SourceError: The source cannot be read, or no metric can work on it.
     """
-    if config.source is None:
+    if options.source is None:
         raise ConfigError(
             "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
         )
-    if config.traces is not None and not config.source.startswith(TRACES):
+    if options.traces is not None and not options.source.startswith(TRACES):
         raise ConfigError(
-            f"traces (--since, --where, --deduplicate, --sample) selects traces, and the source {config.source} has "
+            f"traces (--since, --where, --deduplicate, --sample) selects traces, and the source {options.source} has "
             f"none; if it holds traces, write {TRACES} before its path"
         )
-    options = source_options(config, limit=None)
-    columns = available_columns(config.source, options)
-    plan = make_plan(config, columns if config.retriever is None else _add_fetched_columns(config.retriever, columns))
-    if idle := [stage for stage in config.refresh if stage not in plan.stages]:
-        raise ConfigError(
-            f"refresh names {', '.join(idle)}, which this run does not compute; it has {', '.join(plan.stages)}"
-        )
-    return plan
+    columns = available_columns(options.source, source_options(options, limit=None))
+    retriever = options.retriever
+    return make_plan(options, columns if retriever is None else _add_fetched_columns(retriever, columns))
 
 
 def _add_fetched_columns(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:

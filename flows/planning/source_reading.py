@@ -2,9 +2,9 @@
 
 from typing import Any, Literal
 
-from flows.config.run_config import RunConfig
 from metric_core import columns as c
 from metric_core.metric import MetricRequest
+from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.narrow import narrow
 from tasks.sources import SourceOptions
 
@@ -14,28 +14,29 @@ _OF_CONVERSATION = frozenset(
 """Columns that the row of a whole conversation can have."""
 
 
-def source_options(config: RunConfig, **changes: Any) -> SourceOptions:
-    """Return the options for reading the source of a run.
+def source_options(options: EvaluationOptions, **changes: Any) -> SourceOptions:
+    """Return the options for reading the source of an evaluation.
 
     Args:
-        config: Configuration of the run.
-        changes: Options that differ from the configuration.
+        options: Options of the evaluation.
+        changes: Options with other values.
     """
-    return narrow(config, SourceOptions, conversations=rows_of_conversations(config), **changes)
+    return narrow(options, SourceOptions, conversations=rows_of_conversations(options), **changes)
 
 
-def rows_of_conversations(config: RunConfig) -> Literal["turns", "whole"]:
+def rows_of_conversations(options: EvaluationOptions) -> Literal["turns", "whole"]:
     """Return what a row is in data that are conversations.
 
-    Without the option, a conversation is one row if the configuration names metrics, and each of them can judge a
-    conversation as one text.
+    Without the option, a conversation is one row if metrics are named, and each of them can judge a conversation as one
+    text.
 
-    >>> [rows_of_conversations(RunConfig(metrics=names)) for names in (["rubrics"], ["rubrics", "faithfulness"])]
+    >>> named = (["rubrics"], ["rubrics", "faithfulness"])
+    >>> [rows_of_conversations(EvaluationOptions(metrics=names)) for names in named]
     ['whole', 'turns']
     """
-    if config.conversations is not None:
-        return config.conversations
-    requests = config.requests() or ()
+    if options.conversations is not None:
+        return options.conversations
+    requests = options.requests() or ()
     return "whole" if requests and all(map(judges_conversations, requests)) else "turns"
 
 

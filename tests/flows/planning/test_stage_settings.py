@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan
-from flows.execution.stage_settings import stage_settings
+from flows.planning.metric_plan import plan_requests
+from flows.planning.stage_settings import stage_settings
 from metric_core.metric import MetricRequest, constant
 from metric_core.records import Side
 from metric_core.registry import parse_request
-from metric_core.stages import Product, Stage, closure
+from metric_core.stages import Product, Stage
+from tasks.options.evaluation_options import EvaluationOptions
 from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.verdicts import VerdictsSettings
 
@@ -24,16 +24,15 @@ BOTH = (Side.RESPONSE, Side.REFERENCE)
 
 @pytest.mark.parametrize(("judge", "verdict"), [("builtin", "probability"), ("http://localhost:8000/v1", "binary")])
 def test_scores_are_computed_with_the_default_of_the_judge(judge: str, verdict: str) -> None:
-    config = RunConfig.model_validate({"judge": judge})
-    settings = stage_settings(config, Plan((NOISE,), closure(NOISE.products), {}))[Stage.AGGREGATION]
+    options = EvaluationOptions.model_validate({"judge": judge})
+    settings = stage_settings(options, plan_requests(options, [NOISE], ()))[Stage.AGGREGATION]
     assert isinstance(settings, AggregationSettings)
     assert settings.verdict == verdict
 
 
 def every_context(verdict: str, *requests: MetricRequest) -> tuple[Side, ...]:
-    products = closure([product for request in requests for product in request.products])
-    config = RunConfig.model_validate({"verdict": verdict})
-    settings = stage_settings(config, Plan(requests, products, {}, "none"))[Stage.VERDICTS]
+    options = EvaluationOptions.model_validate({"verdict": verdict})
+    settings = stage_settings(options, plan_requests(options, requests, ()))[Stage.VERDICTS]
     assert isinstance(settings, VerdictsSettings)
     return settings.every_context
 

@@ -5,20 +5,24 @@ all checks together.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from flows.config.launched_judges import launches
 from flows.config.references import find_references
-from flows.config.run_config import RunConfig, launches
-from flows.execution.anchor_plan import check_anchor
-from flows.execution.plan import Plan, plan_run
-from flows.execution.source_reading import source_options
+from flows.config.result_options import ResultOptions
+from flows.config.run_config import RunConfig
+from flows.planning.anchor_plan import check_anchor
+from flows.planning.run_plan import RunPlan
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
+from metric_core.judge_questions import KindGroup
 from tasks.calibration import calibration_files
 from tasks.launcher.launch_command import build_command
 from tasks.models.caches import open_cache
+from tasks.options.launch_options import LaunchSettings
+from tasks.options.metric_options import MetricOptions
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.atomic_files import translate_write_errors
@@ -47,25 +51,7 @@ class RunCheck:
     advice: str
 
 
-def check_run(config: RunConfig) -> Plan:
-    """Plan a run, and check everything that can be checked before it starts.
-
-    Args:
-        config: Configuration of the run.
-
-    Returns:
-        The plan.
-
-    Raises:
-        AssayError: A check failed; the message says what to do.
-    """
-    plan = plan_run(config)
-    for each in run_checks(config, plan):
-        each.check()
-    return plan
-
-
-def run_checks(config: RunConfig, plan: Plan | None = None) -> Iterator[RunCheck]:
+def run_checks(config: RunConfig, plan: RunPlan | None = None) -> Iterator[RunCheck]:
     """Yield the checks of a run, quick ones first.
 
     Args:
@@ -77,25 +63,25 @@ def run_checks(config: RunConfig, plan: Plan | None = None) -> Iterator[RunCheck
         yield RunCheck("calibration", lambda: _check_calibration(config, plan), "correct `calibration`")
     if references := find_references(config, without=("deploy",)):
         yield RunCheck("secrets", lambda: check_references(references), "set the variable before the run")
-    if launches(config):
-        yield RunCheck("judge program", lambda: _check_program(config), "correct [judge.launch]")
+    if launched := launches(config):
+        yield RunCheck("judge program", lambda: _check_program(launched), "correct [judge.launch]")
     if config.runner.engine in _CLUSTER_PACKAGES:
         yield RunCheck("runner", lambda: _check_runner(config.runner.engine), "install the extra, or correct `runner`")
-    if config.cache is not None:
-        yield RunCheck("cache", lambda: _check_cache(config), "correct `cache` (--cache)")
+    if (address := config.cache) is not None:
+        yield RunCheck("cache", lambda: _check_cache(address), "correct `cache` (--cache)")
     if plan is not None and config.anchor is not None:
-        yield RunCheck("anchor", lambda: check_anchor(config, plan), "correct [anchor]")
+        yield RunCheck("anchor", lambda: check_anchor(plan), "correct [anchor]")
     if plan is not None:
-        yield RunCheck("first rows", lambda: _check_rows(config, plan), "correct the data, or `on_bad_row`")
+        yield RunCheck("first rows", lambda: _check_rows(plan), "correct the data, or `on_bad_row`")
 
 
-def _output_checks(config: RunConfig) -> Iterator[RunCheck]:
-    yield RunCheck("run folder", lambda: _check_folder(config.out), "correct `out` (--out)")
-    if (baseline := config.baseline) is not None:
+def _output_checks(options: ResultOptions) -> Iterator[RunCheck]:
+    yield RunCheck("run folder", lambda: _check_folder(options.out), "correct `out` (--out)")
+    if (baseline := options.baseline) is not None:
         yield RunCheck("baseline", lambda: str(FinishedRun(baseline).folder), "correct `baseline` (--baseline)")
-    if (file := config.metrics_file) is not None:
+    if (file := options.metrics_file) is not None:
         yield RunCheck("metrics file", lambda: _check_metrics_file(file), "correct `metrics_file` (--metrics-file)")
-    if config.otlp is not None:
+    if options.otlp is not None:
         yield RunCheck("OTLP", _check_otlp, "install the extra, or remove `otlp` (--otlp)")
 
 
@@ -133,22 +119,22 @@ def _check_metrics_file(file: str) -> str:
     return file
 
 
-def _check_calibration(config: RunConfig, plan: Plan | None) -> str:
-    calibration = calibration_files.load(Path(config.calibration).expanduser())
-    if plan is not None and calibration.name not in {request.metric.name for request in plan.requests}:
+def _check_calibration(options: MetricOptions, plan: RunPlan | None) -> str:
+    calibration = calibration_files.load(Path(options.calibration).expanduser())
+    if plan is not None and calibration.name not in {request.metric.name for request in plan.metrics.requests}:
         raise ConfigError(
-            f"the calibration {config.calibration} is for {calibration.metric}, which this run does not compute"
+            f"the calibration {options.calibration} is for {calibration.metric}, which this run does not compute"
         )
-    if config.verdict == "binary":
+    if options.verdict == "binary":
         raise ConfigError(
-            f'calibration = "{config.calibration}" changes probabilities, but verdict is "binary"; '
+            f'calibration = "{options.calibration}" changes probabilities, but verdict is "binary"; '
             'set verdict = "probability"'
         )
-    return f"{calibration.metric} in {config.calibration}"
+    return f"{calibration.metric} in {options.calibration}"
 
 
-def _check_program(config: RunConfig) -> str:
-    commands = (build_command(each, 0, os.environ, "check", group or "") for group, each in launches(config).items())
+def _check_program(launched: Mapping[KindGroup | None, LaunchSettings]) -> str:
+    commands = (build_command(each, 0, os.environ, "check", group or "") for group, each in launched.items())
     programs = (command.words[0] for command in commands)
     return ", ".join(dict.fromkeys(programs))
 
@@ -161,24 +147,25 @@ def _check_runner(engine: str) -> str:
     return engine
 
 
-def _check_cache(config: RunConfig) -> str:
-    cache = open_cache(config.cache)
+def _check_cache(address: str) -> str:
+    cache = open_cache(address)
     cache.ensure()
     return cache.database.name
 
 
-def _check_rows(config: RunConfig, plan: Plan) -> str:
+def _check_rows(plan: RunPlan) -> str:
     """Read the first rows; if one is bad and stops the run, read all, because the message lists all bad rows."""
-    if config.retriever is not None:
+    source, required = plan.source, plan.metrics.required
+    if source.retriever is not None:
         return "contexts are fetched first"
-    limit = min(config.limit or FIRST_ROWS, FIRST_ROWS)
-    reader = read_samples(config.source, source_options(config, limit=limit), plan.required)
-    if config.on_bad_row == "skip":
+    limit = min(source.limit or FIRST_ROWS, FIRST_ROWS)
+    reader = read_samples(source.source or "", source.options(limit=limit), required)
+    if source.on_bad_row == "skip":
         return "bad rows are left out"
     try:
         rows = sum(table.num_rows for table in reader)
     except BadRowsError:
-        for _ in read_samples(config.source, source_options(config), plan.required):
+        for _ in read_samples(source.source or "", source.options(), required):
             pass
         raise
     return f"{rows} read"

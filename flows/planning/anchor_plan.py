@@ -3,13 +3,12 @@
 Prefect is not imported here, because runs are checked before it is needed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.config.anchor_options import AnchorSettings
-from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan, products_of
-from flows.execution.source_reading import source_options
+from flows.planning.metric_plan import MetricPlan, products_of
+from flows.planning.run_plan import RunPlan
 from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metric import MetricRequest
@@ -23,13 +22,11 @@ class AnchorPlan:
 
     Args:
         settings: Options of the anchor.
-        config: Configuration of its evaluation: that of the run, with the anchor as source.
-        plan: Metrics of the run that the columns of the anchor allow.
+        run: Plan of its evaluation: that of the run, with the anchor as source and the metrics that its columns allow.
     """
 
     settings: AnchorSettings
-    config: RunConfig
-    plan: Plan
+    run: RunPlan
 
     @property
     def labelled(self) -> dict[str, MetricRequest]:
@@ -40,10 +37,10 @@ class AnchorPlan:
         """
         found = {}
         for name, column in self.settings.labels.items():
-            requests = [each for each in self.plan.requests if name in (each.key, each.metric.name)]
+            requests = [each for each in self.run.metrics.requests if name in (each.key, each.metric.name)]
             if len(requests) != 1:
-                known = ", ".join(each.key for each in self.plan.requests)
-                lacking = self.plan.left_out.get(name)
+                known = ", ".join(each.key for each in self.run.metrics.requests)
+                lacking = self.run.metrics.left_out.get(name)
                 why = f": the anchor has no {', '.join(lacking)}" if lacking else f"; it computes {known}"
                 raise ConfigError(
                     f"anchor.labels names the metric {name!r}, which the run does not compute for the anchor{why}. "
@@ -63,28 +60,28 @@ class AnchorPlan:
             SourceError: The anchor lacks the column, or its labels cannot be used.
             ConfigError: The options do not fit the labels.
         """
-        return read_labelled(self.settings.source, source_options(self.config), self.rules(column))
+        return read_labelled(self.settings.source, self.run.source.options(), self.rules(column))
 
 
-def plan_anchor(config: RunConfig, plan: Plan) -> AnchorPlan | None:
-    """Return the plan of the anchor; None if the configuration has no anchor.
+def plan_anchor(plan: RunPlan) -> AnchorPlan | None:
+    """Return the plan of the anchor; None if the run has no anchor.
 
     The anchor is judged as the rows of the run are: by the same models, with the same prompts and metrics. Unlike them
     it is never asked about again for `refresh`, and its verdicts are not explained.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
 
     Raises:
         SourceError: The anchor cannot be read, or no metric of the run can work on it.
     """
-    if config.anchor is None:
+    settings = plan.anchor
+    if settings is None:
         return None
     changes: dict[str, Any] = {
-        "source": config.anchor.source,
-        "column_map": config.anchor.column_map,
-        "id_column": config.anchor.id_column,
+        "source": settings.source,
+        "column_map": settings.column_map,
+        "id_column": settings.id_column,
         "anchor": None,
         "baseline": None,
         "by": None,
@@ -96,31 +93,37 @@ def plan_anchor(config: RunConfig, plan: Plan) -> AnchorPlan | None:
         "retriever": None,
         "slices": (),
     }
-    own = config.model_copy(update=changes)
-    columns = available_columns(config.anchor.source, source_options(own))
-    requests = tuple(each for each in plan.requests if not each.lacking(columns))
+    own = replace(plan.with_options(**changes), anchor=None)
+    columns = available_columns(settings.source, own.source.options())
+    metrics = plan.metrics
+    requests = tuple(each for each in metrics.requests if not each.lacking(columns))
     if not requests:
         raise SourceError(
-            f"no metric of the run can work on the anchor {config.anchor.source}, which has the sample columns "
-            f"{', '.join(columns) or 'of none'}; they need {_needs(plan)}. anchor.column_map gives its columns the "
+            f"no metric of the run can work on the anchor {settings.source}, which has the sample columns "
+            f"{', '.join(columns) or 'of none'}; they need {_needs(metrics)}. anchor.column_map gives its columns the "
             "names of sample columns."
         )
-    left_out = {each.key: each.lacking(columns) for each in plan.requests if each not in requests}
-    products = products_of(config, requests, columns)
-    return AnchorPlan(config.anchor, own, Plan(requests, products, left_out))
+    of_anchor = replace(
+        metrics,
+        requests=requests,
+        products=products_of(metrics.options, requests, columns),
+        left_out={each.key: each.lacking(columns) for each in metrics.requests if each not in requests},
+        explain="none",
+        stood_in=frozenset(),
+    )
+    return AnchorPlan(settings, own.with_metrics(of_anchor))
 
 
-def check_anchor(config: RunConfig, plan: Plan) -> str:
+def check_anchor(plan: RunPlan) -> str:
     """Check that an anchor can be evaluated and its labels be read.
 
     Args:
-        config: Configuration of the run.
         plan: Plan of the run.
 
     Raises:
         AssayError: The anchor cannot be used.
     """
-    anchor = plan_anchor(config, plan)
+    anchor = plan_anchor(plan)
     if anchor is None:
         return "no anchor"
     for column in anchor.labelled:
@@ -128,5 +131,5 @@ def check_anchor(config: RunConfig, plan: Plan) -> str:
     return anchor.settings.source
 
 
-def _needs(plan: Plan) -> str:
-    return "; ".join(f"{metric} {', '.join(columns)}" for metric, columns in plan.required.items())
+def _needs(metrics: MetricPlan) -> str:
+    return "; ".join(f"{metric} {', '.join(columns)}" for metric, columns in metrics.required.items())

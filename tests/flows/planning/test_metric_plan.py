@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.execution.plan import Plan, make_plan, plan_run
+from flows.planning.metric_plan import MetricPlan, make_plan
+from flows.planning.planner import draft_plan
 from metric_core.columns import COLUMNS
 from metric_core.errors import ConfigError, SourceError
 from metric_core.registry import METRICS
@@ -16,7 +17,7 @@ REFERENCE_DATA = ("user_input", "response", "retrieved_contexts", "reference")
 JUDGED = {Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS}
 
 
-def plan(*metrics: str, columns: tuple[str, ...] = REFERENCE_DATA) -> Plan:
+def plan(*metrics: str, columns: tuple[str, ...] = REFERENCE_DATA) -> MetricPlan:
     return make_plan(RunConfig(metrics=metrics or None), columns)
 
 
@@ -114,6 +115,6 @@ def test_stage_to_refresh_must_be_one_of_the_run(tmp_path: Path) -> None:
     source = tmp_path / "rows.jsonl"
     source.write_text('{"user_input": "Q?", "response": "A.", "reference": "A."}\n', encoding="utf-8")
     config = RunConfig(source=str(source), metrics=("string_similarity",), refresh=(Stage.AGGREGATION,))
-    assert plan_run(config).sharded_stages == (Stage.AGGREGATION, Stage.DIAGNOSIS)
+    assert draft_plan(config).metrics.sharded_stages == (Stage.AGGREGATION, Stage.DIAGNOSIS)
     with pytest.raises(ConfigError, match="refresh names verdicts, which this run does not compute; it has samples, "):
-        plan_run(config.model_copy(update={"refresh": (Stage.VERDICTS,)}))
+        draft_plan(config.model_copy(update={"refresh": (Stage.VERDICTS,)}))

@@ -1,0 +1,1 @@
+"""Turn the configuration of a run into its plan, and check it: nothing below takes the configuration itself."""

@@ -1,0 +1,128 @@
+"""Plan a run, and check it, once: from here on its configuration is not needed."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import PurePosixPath
+from typing import Any
+
+from flows.config.result_options import MonitoringOptions, ResultOptions
+from flows.config.run_config import RunConfig
+from flows.planning.metric_plan import MetricPlan, plan_metrics
+from flows.planning.run_checks import run_checks
+from flows.planning.run_plan import FolderPlan, RunPlan, SourcePlan, StoragePlan, locate
+from flows.planning.source_reading import rows_of_conversations
+from flows.planning.stage_settings import stage_settings
+from metric_core.errors import ConfigError
+from tasks.options.narrow import narrow
+from tasks.options.run_model_options import RunModelOptions
+
+_checked: ContextVar[tuple[RunConfig, RunPlan] | None] = ContextVar("checked", default=None)
+
+
+def plan_run(config: RunConfig) -> RunPlan:
+    """Plan a run, and check everything that can be checked before it starts.
+
+    Args:
+        config: Configuration of the run.
+
+    Raises:
+        AssayError: A check failed; the message says what to do.
+    """
+    known = _checked.get()
+    if known is not None and known[0] == config:
+        return known[1]
+    plan = draft_plan(config)
+    for each in run_checks(config, plan):
+        each.check()
+    return plan
+
+
+@contextmanager
+def use_plan(config: RunConfig, plan: RunPlan) -> Iterator[None]:
+    """Let a flow in the block take a plan that is made, because only the configuration can be its parameter.
+
+    Args:
+        config: Configuration of the run.
+        plan: Its plan, checked.
+    """
+    token = _checked.set((config, plan))
+    try:
+        yield
+    finally:
+        _checked.reset(token)
+
+
+def draft_plan(config: RunConfig) -> RunPlan:
+    """Plan a run without checking it, for a dry run.
+
+    Args:
+        config: Configuration of the run.
+
+    Raises:
+        ConfigError: No source is named, a metric or parameter is unknown, or the run lacks a stage to refresh.
+        SourceError: The source cannot be read, or no metric can work on it.
+    """
+    metrics = plan_metrics(config)
+    if idle := [stage for stage in config.refresh if stage not in metrics.stages]:
+        raise ConfigError(
+            f"refresh names {', '.join(idle)}, which this run does not compute; it has {', '.join(metrics.stages)}"
+        )
+    return compose_plan(config, metrics)
+
+
+def compose_plan(config: RunConfig, metrics: MetricPlan, ending: str = "") -> RunPlan:
+    """Divide the configuration of a run into the parts of its plan.
+
+    Args:
+        config: Configuration of the run.
+        metrics: Metrics of the run.
+        ending: Suffix of the name of a new run folder.
+    """
+    return RunPlan(
+        source=narrow(config, SourcePlan, rows=rows_of_conversations(config)),
+        metrics=metrics,
+        stages=stage_settings(config, metrics, config.refresh),
+        models=narrow(config, RunModelOptions),
+        storage=plan_storage(config),
+        folder=FolderPlan(config.out, _stem(config.source), ending),
+        outputs=narrow(config, ResultOptions),
+        monitoring=narrow(config, MonitoringOptions),
+        anchor=config.anchor,
+        record=record_of(config),
+    )
+
+
+def plan_storage(config: RunConfig) -> StoragePlan:
+    """Return the place where the stages of a run are computed, and their tables stored.
+
+    Args:
+        config: Configuration of the run.
+    """
+    return narrow(
+        config,
+        StoragePlan,
+        rows_a_shard=config.rows_a_shard(),
+        rows_a_window=config.rows_a_window(),
+        stages_at_once=config.stages_at_once(),
+    )
+
+
+def record_of(config: RunConfig) -> dict[str, Any]:
+    """Return the configuration as run.json holds it: without schedules and alerts.
+
+    A source on this machine gets its absolute path, so the run can be run again from any folder. `verdict` is what
+    verdicts count as in this run, so a rerun with another judge counts them in the same way.
+
+    Args:
+        config: Configuration of the run.
+    """
+    changes: dict[str, Any] = {"verdict": config.verdict_kind, "source": locate(config.source)}
+    if config.anchor is not None:
+        changes["anchor"] = config.anchor.model_copy(update={"source": locate(config.anchor.source)})
+    return config.model_copy(update=changes).model_dump(mode="json", exclude={"deploy"})
+
+
+def _stem(source: str | None) -> str:
+    return re.sub(r"\W+", "-", PurePosixPath(source or "").stem).strip("-").lower() or "run"

@@ -1,0 +1,193 @@
+"""The plan of a run: a part for each concern, made once from the configuration."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic_core import to_jsonable_python
+
+from flows.config.anchor_options import AnchorSettings
+from flows.config.launched_judges import with_launched_judges
+from flows.config.output_options import TableStoreOptions
+from flows.config.result_options import MonitoringOptions, ResultOptions
+from flows.config.runner_options import RunnerOptions
+from flows.planning.metric_plan import MetricPlan
+from flows.planning.stage_settings import settings_for_metrics
+from metric_core.judge_questions import RATING_KINDS, Kind, KindGroup
+from metric_core.stages import PRODUCTS, Product, Stage
+from tasks.options.grouping_options import GroupingOptions
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.narrow import narrow
+from tasks.options.retriever_options import RetrieverChoice
+from tasks.options.run_model_options import RunModelOptions
+from tasks.options.settings import Settings
+from tasks.options.slicing_options import SlicingOptions
+from tasks.options.source_options import DataOptions, SourceOptions
+from tasks.sources.location import HUB
+from tasks.stages.registry import STAGES
+
+
+class SourcePlan(RetrieverChoice, SlicingOptions, GroupingOptions, DataOptions):
+    """The rows of a run, and how they are read.
+
+    Args:
+        rows: Kind of the rows of data that are conversations.
+    """
+
+    only_options = False
+
+    rows: Literal["turns", "whole"] = "turns"
+
+    def options(self, **changes: Any) -> SourceOptions:
+        """Return the options for reading the source.
+
+        Args:
+            changes: Options with other values.
+        """
+        return narrow(self, SourceOptions, conversations=self.rows, **changes)
+
+
+class StoragePlan(TableStoreOptions):
+    """The place where stages are computed, how many rows at a time, and where their tables are stored.
+
+    Args:
+        rows_a_shard: Rows per shard.
+        rows_a_window: Rows that stages compute at once and pass on to each other.
+        stages_at_once: Maximum number of concurrent stages.
+        runner: Engine that computes the stages.
+        refresh: Stages to compute again, asking the judge, even if their tables are stored.
+    """
+
+    only_options = False
+
+    rows_a_shard: int
+    rows_a_window: int
+    stages_at_once: int
+    runner: RunnerOptions = RunnerOptions()
+    refresh: tuple[Stage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPlan:
+    """The run folder.
+
+    Args:
+        out: Folder that the options name; None for a new one in runs/.
+        stem: Name of the source, which is part of the name of a new folder.
+        ending: Suffix of the name of a new folder.
+    """
+
+    out: str | None
+    stem: str
+    ending: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """The plan of a run.
+
+    Args:
+        source: Rows that are evaluated.
+        metrics: Metrics, with the products and stages that they need.
+        stages: Settings of every stage that works shard by shard.
+        models: Models that are asked, the cache of their answers, and what they cost.
+        storage: Place where the stages are computed and their tables are stored.
+        folder: Run folder.
+        outputs: Places where the results go.
+        monitoring: Options of comparison, gate, alarms, and messages.
+        anchor: Rows that every run judges besides its own; None without them.
+        record: Configuration, as run.json holds it.
+    """
+
+    source: SourcePlan
+    metrics: MetricPlan
+    stages: Mapping[Stage, Settings]
+    models: RunModelOptions
+    storage: StoragePlan
+    folder: FolderPlan
+    outputs: ResultOptions
+    monitoring: MonitoringOptions
+    anchor: AnchorSettings | None
+    record: Mapping[str, Any]
+
+    @property
+    def judged(self) -> JudgedSettings:
+        """The settings with which a stage asks the judge."""
+        return self.models.judged
+
+    @property
+    def reads(self) -> dict[Stage, tuple[Stage, ...]]:
+        """Stage that works shard by shard -> planned stages whose tables it reads, in the order of their levels."""
+        return {stage: self.metrics.inputs_of(stage) for stage in self.metrics.sharded_stages}
+
+    def with_launched_judges(self, urls: Mapping[KindGroup | None, str]) -> "RunPlan":
+        """Return the plan with the launched judges at their URLs.
+
+        Args:
+            urls: URL of each launched judge, as `flows.config.launched_judges.launches` names them.
+        """
+        models = with_launched_judges(self.models, urls)
+        stages = {
+            stage: with_launched_judges(settings, urls) if isinstance(settings, JudgedSettings) else settings
+            for stage, settings in self.stages.items()
+        }
+        record = {**self.record, "judge": models.judge.model_dump(mode="json")}
+        return replace(self, models=models, stages=stages, record=record)
+
+    def with_metrics(self, metrics: MetricPlan, refresh: Collection[Stage] = ()) -> "RunPlan":
+        """Return the plan for other metrics of the same rows and models.
+
+        Args:
+            metrics: The metrics.
+            refresh: Stages to compute again.
+        """
+        storage = self.storage.model_copy(update={"refresh": tuple(refresh)})
+        stages = settings_for_metrics(self.stages, metrics, refresh)
+        return replace(self, metrics=metrics, storage=storage, stages=stages)
+
+    def with_fetched_contexts(self, source: str) -> "RunPlan":
+        """Return the plan for a question set whose contexts have been fetched.
+
+        Args:
+            source: File with the fetched rows, whose columns already have the names of sample columns.
+        """
+        return self.with_options(source=source, retriever=None, column_map={}, id_column=None, limit=None)
+
+    def with_options(self, **changes: Any) -> "RunPlan":
+        """Return the plan with other options of its source and outputs; other options change the record only.
+
+        Args:
+            changes: Options with other values.
+        """
+        source, outputs = (
+            part.model_copy(update={name: changes[name] for name in changes if name in type(part).model_fields})
+            for part in (self.source, self.outputs)
+        )
+        values = {**changes, "source": locate(changes["source"])} if "source" in changes else changes
+        record = {**self.record, **to_jsonable_python(values)}
+        return replace(self, source=source, outputs=outputs, record=record)
+
+
+def planned_kinds(metrics: MetricPlan) -> list[Kind]:
+    """Return the kinds of questions that a run may ask; if there are none, it needs no judge.
+
+    Args:
+        metrics: Metrics of the run.
+    """
+    # Settings decide what these two ask; the others open their judge even if their products need no question.
+    others = set(metrics.sharded_stages) - {Stage.VERDICTS, Stage.RATINGS}
+    asked: set[Kind] = {kind for product in metrics.products if (kind := PRODUCTS[product].asks) is not None}
+    asked.update(kind for stage in others for kind in STAGES[stage].asks)
+    rated = [request.metric for request in metrics.requests if Product.RATINGS in request.products]
+    asked.update(kind for metric in rated for kind in metric.question_kinds)
+    if any(metric.origin for metric in rated):
+        asked.update(RATING_KINDS)  # a user-defined metric need not declare them
+    return sorted(asked)
+
+
+def locate(source: str | None) -> str | None:
+    """Return a source with its absolute path, if it is on this machine."""
+    if source is None or "://" in source or source.startswith(HUB):
+        return source
+    return str(Path(source).expanduser().absolute())
