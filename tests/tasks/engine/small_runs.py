@@ -19,9 +19,10 @@ from tasks.engine.compaction import compact
 from tasks.engine.computation import Compute
 from tasks.engine.lookup import GivenRows, look_up, pack_shards
 from tasks.engine.schedule import Schedule, open_schedule
+from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep
-from tasks.engine.stage_task import ShardOfRows, ShardResult
+from tasks.engine.stage_task import ShardResult
 from tasks.options.settings import Settings
 from tasks.rows.row_digests import digest_rows
 from tasks.rows.row_store import RowStore
