@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 
-import numpy as np
-
 from flows.config.launched_judges import launches
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
@@ -26,9 +24,9 @@ from tasks.dry_run.counting_judge import Ledger, Tally
 from tasks.dry_run.dry_run_models import DryRunModels
 from tasks.engine.computation import StageComputation
 from tasks.engine.lookup import GivenRows, look_up, pack_shards
+from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
-from tasks.engine.stage_task import ShardOfRows
 from tasks.judges.protocol import JudgeIdentity
 from tasks.judges.routed_judge import roles_of
 from tasks.models.run_models import RunModels
@@ -145,7 +143,7 @@ class DryRunner:
         shards = [look_up(self._engine, self.store, ref, given) for ref in samples.refs]
         for shard in shards:
             for stage, placed in shard.placed.items():
-                stages[stage].kept += int(np.count_nonzero(~placed.missing))
+                stages[stage].kept += int((~placed.missing).sum())
         for packed in pack_shards(shards, self._engine.shard_rows):
             self._preview_shard(packed.open(shards), stages)
         rows = sum(ref.rows for ref in samples.refs)
@@ -221,12 +219,12 @@ class DryRunner:
         """Count the rows that a stage without a judge computes, and those for which only the run itself decides."""
         step = self._engine.steps[counts.stage]
         is_missing = known[counts.stage].missing
-        is_open = np.logical_or.reduce(
-            [np.zeros_like(is_missing), *(known[each].missing for each in step.reads if each is not Stage.SAMPLES)]
-        )
-        is_open |= step.recipe is None
-        counts.unknown += int(np.count_nonzero(is_missing & is_open))
-        counts.missing += int(np.count_nonzero(is_missing & ~is_open))
+        is_open = is_missing & (step.recipe is None)
+        for earlier in step.reads:
+            if earlier is not Stage.SAMPLES:
+                is_open |= is_missing & known[earlier].missing
+        counts.unknown += int(is_open.sum())
+        counts.missing += int((is_missing & ~is_open).sum())
 
     def _preview(self, counts: StageDryRun, computation: StageComputation, window: "_Window") -> None:
         """Compute a stage for a window with a judge that counts."""

@@ -6,7 +6,6 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 
-import numpy as np
 from prefect.futures import PrefectFuture
 
 from flows.execution.calibration_lookup import mapped_settings
@@ -86,9 +85,7 @@ def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None 
 
 
 def _found(shards: Sequence[LookedUpShard], stage: Stage) -> PlacedRows:
-    return PlacedRows.concat(
-        [placed.select(np.flatnonzero(~placed.missing)) for placed in (shard.placed[stage] for shard in shards)]
-    )
+    return PlacedRows.concat([placed.select(~placed.missing) for placed in (shard.placed[stage] for shard in shards)])
 
 
 class _ShardQueue:
@@ -123,7 +120,7 @@ class _ShardQueue:
         queue: deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]] = deque()
         if self._schedule is None:
             for stage in self._plan.steps:
-                progress.advance(stage, 0, sum(map(len, packed)))
+                progress.advance(stage, 0, sum(len(shard) for shard in packed if shard.lacks(stage, shards)))
         for shard in packed:
             if len(queue) >= limit:
                 yield self._next(queue)

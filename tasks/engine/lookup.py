@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from metric_core.stages import Stage
+from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_step import EnginePlan
-from tasks.engine.stage_task import ShardOfRows
 from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_digests import Digests, digest_rows, row_keys
 from tasks.rows.row_store import RowStore
@@ -114,6 +114,15 @@ class PackedShard:
     def __len__(self) -> int:
         """Return the number of rows."""
         return sum(len(positions) for _, positions in self.parts)
+
+    def lacks(self, stage: Stage, shards: Sequence[LookedUpShard]) -> bool:
+        """Return whether one of the rows lacks the result of a stage.
+
+        Args:
+            stage: The stage.
+            shards: What is known of the rows of the source.
+        """
+        return any(shards[place].placed[stage].missing[positions].any() for place, positions in self.parts)
 
     def open(self, shards: Sequence[LookedUpShard]) -> ShardOfRows:
         """Return the rows with what is known of them.

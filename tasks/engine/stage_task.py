@@ -4,11 +4,8 @@ Results pass between the stages of a shard window by window, in memory; what a t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
-import pyarrow as pa
 from prefect import Task
 from prefect.context import TaskRunContext
 from prefect.futures import PrefectFuture
@@ -16,54 +13,21 @@ from prefect.futures import PrefectFuture
 from metric_core.stages import Stage
 from tasks.engine.computation import StageResult
 from tasks.engine.schedule import Schedule, ShardWindows, open_schedule
-from tasks.engine.stage_rows import StageRows
+from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.models.run_models import RunModels, models_for
 from tasks.prefect_support.concurrency_limits import hold_slot
-from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_store import RowStore
 from tasks.runtime import progress
 from tasks.stages.definition import StageOutput, Tables
 from tasks.stages.prefect_task import make_prefect_task
 from tasks.stages.registry import STAGES
-from tasks.tables.merge import take_rows
-from tasks.tables.table_store import StageRef, read
 
 WINDOWS_ELSEWHERE = 4
 """Windows that another process computes at the same time: enough to keep a judge busy."""
 
 ShardResult = Mapping[Stage, StageResult]
 """The results of a shard, by stage."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShardOfRows:
-    """Rows that are computed together.
-
-    Args:
-        number: Number of the shard, which names its tasks.
-        parts: Tables of samples, each with the positions of its rows that belong to the shard.
-        digests: Digest of each row.
-        known: Places of the results that are known before, by stage; -1 for the others.
-    """
-
-    number: int
-    parts: tuple[tuple[StageRef, Any], ...]
-    digests: Any
-    known: Mapping[Stage, PlacedRows]
-
-    def read_samples(self) -> StageRows:
-        """Return the samples.
-
-        Raises:
-            AssayError: They cannot be read.
-        """
-        table = pa.concat_tables([take_rows(read(ref), positions) for ref, positions in self.parts])
-        return StageRows.of_samples(table, self.digests)
-
-    def missing(self, plan: EnginePlan) -> list[Stage]:
-        """Return the stages that are computed for some of the rows, in their order."""
-        return [stage for stage in plan.steps if self.known[stage].missing.any()]
 
 
 class RunningShard:

@@ -126,22 +126,22 @@ def test_read_only_folder_is_reported_and_unchanged() -> None:
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_damaged_tables_and_records_are_recomputed(server: Server, evaluate: Evaluate, tmp_path: Path) -> None:
+def test_damaged_results_and_indexes_are_recomputed(server: Server, evaluate: Evaluate, tmp_path: Path) -> None:
     first = evaluate(tmp_path, server, shard_rows=ROWS)
     cells, questions = first.cells, count_questions(tmp_path)
     tables = tmp_path / "home" / "tables"
-    for number, path in enumerate(sorted(tables.glob("*/*.parquet"))):
-        if path.parent.name == "samples":
-            continue
+    segments = sorted(tables.glob("rows/*/*/*.parquet"))
+    assert len(segments) > 3
+    for number, path in enumerate(segments):
         content = bytearray(path.read_bytes())
         content[len(content) // 3] ^= 0x10
         path.write_bytes(content[: len(content) // 2] if number % 2 else content)
     again = evaluate(tmp_path, server, shard_rows=ROWS)
     assert again.cells == cells
-    records = list((tables / "results").iterdir())
-    assert len(records) > 3
-    for record in records:
-        record.write_bytes(record.read_bytes()[:-30])
+    indexes = list(tables.glob("rows/*/*/*.index"))
+    assert len(indexes) > len(segments)
+    for index in indexes:
+        index.write_bytes(index.read_bytes()[:-30])
     again = evaluate(tmp_path, server, shard_rows=ROWS)
     assert again.cells == cells
     assert count_questions(tmp_path) == questions  # all answers were cached

@@ -214,7 +214,7 @@ def test_a_judge_that_cannot_answer_about_the_anchor_costs_no_result(
     def refuse(*_: Any) -> Any:
         raise JudgeError("the judge is lost")
 
-    monkeypatch.setattr(anchor_evaluation, "run_shards", refuse)
+    monkeypatch.setattr(anchor_evaluation, "compute_rows", refuse)
 
     run = nights.run("first")
 

@@ -23,7 +23,7 @@ from flows.planning.planner import draft_plan
 from metric_core.stages import Stage
 from tasks.judges.openai import openai_judge
 from tasks.launcher import judge_status
-from tasks.stages.stage_task import STAGE_TASKS
+from tasks.stages.registry import STAGES
 from tests.structure.house import ROOT
 from tests.tasks.embedders.embedding_server import EmbeddingServer
 from tests.tasks.judges.openai.fake_server import FakeServer
@@ -281,11 +281,11 @@ def test_changed_embedder_or_stage_version_recomputes_what_depends_on_it(
     bench.embedder.models = ("another-embedder",)
     bench.run()
     assert (bench.asked, set(bench.embedded)) == ({}, texts)
-    task = STAGE_TASKS[Stage.VERDICTS]
-    monkeypatch.setattr(task, "definition", replace(task.definition, version=99))
-    before = set((bench.folder / "tables" / "results").iterdir())
+    monkeypatch.setitem(STAGES, Stage.VERDICTS, replace(STAGES[Stage.VERDICTS], version=99))
+    stored = bench.folder / "tables" / "rows"
+    before = set(stored.glob("*/*"))
     bench.run()
     assert (bench.asked, bench.embedded) == ({}, [])
-    # A new record, of a table computed from cached answers.
-    assert len(set((bench.folder / "tables" / "results").iterdir()) - before) == 1
+    # Results of another recipe, computed from cached answers; the scores are the same ones.
+    assert {path.parent.name for path in set(stored.glob("*/*")) - before} == {"verdicts"}
     assert bench.stages["verdicts"]["stored"] == bench.stages["verdicts"]["questions"] == 6

@@ -13,10 +13,10 @@ from flows.evaluate import run_evaluation
 from flows.planning.planner import draft_plan
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import statistics
+from tasks.engine.stage_step import fingerprint_stage
 from tasks.models.caches import open_cache
 from tasks.models.run_models import RunModels
 from tasks.stages.registry import STAGES
-from tasks.stages.stage_task import STAGE_TASKS
 from tests.tasks.builders import says, script
 
 ROW = {
@@ -34,7 +34,7 @@ METRICS = ("faithfulness", "context_recall", "answer_similarity", "context_entit
 
 
 def config_of(folder: Path, **options: Any) -> RunConfig:
-    """Return the configuration of a run over one row with a scripted judge and without stage tables."""
+    """Return the configuration of a run over one row with a scripted judge and no stored results."""
     source = folder / "rows.jsonl"
     source.write_text(json.dumps(ROW), encoding="utf-8")
     judge = script(folder, *ANSWERS).model_dump()
@@ -67,8 +67,8 @@ def test_cache_is_in_the_settings_and_in_no_fingerprint(tmp_path: Path) -> None:
         if STAGES[stage].formulas is None:
             assert getattr(settings, "cache", None) == here.cache
             other = draft_plan(there).stages[stage]
-            task, models = STAGE_TASKS[stage], RunModels()
-            assert task.fingerprint(settings, models) == task.fingerprint(other, models)
+            models = RunModels()
+            assert fingerprint_stage(stage, settings, models) == fingerprint_stage(stage, other, models)
 
 
 @pytest.mark.prefect

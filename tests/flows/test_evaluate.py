@@ -155,7 +155,7 @@ def test_report_is_written(run: Path) -> None:
 
 @pytest.mark.usefixtures("prefect_server")
 def test_stages_have_their_names_in_prefect(tmp_path: Path) -> None:
-    run = evaluate(tmp_path, tables=str(tmp_path / "tables"))  # a stage whose table is kept is no task
+    run = evaluate(tmp_path, tables=str(tmp_path / "tables"))  # a stage whose results are all stored is no task
     flow_run_id = json.loads((run / "run.json").read_text())["run_id"]
     expected = {
         "samples",

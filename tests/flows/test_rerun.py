@@ -11,21 +11,17 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from prefect.futures import PrefectConcurrentFuture
 
 from flows.config.run_config import RunConfig
 from flows.dry_run.rerun_preview import preview_rerun
 from flows.evaluate import run_evaluation
 from flows.execution.rerun_plan import parse_request, prepare
-from flows.execution.runners import max_concurrent_shards
-from flows.planning.planner import plan_storage
 from flows.rerun import run_rerun
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
 from metric_core.judge_questions import JudgeQuestion
 from metric_core.stages import Stage
 from tasks.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun
-from tasks.stages.stage_task import StageTask
 from tests.tasks.builders import fails, says, script
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -204,16 +200,21 @@ def test_aggregation_alone_asks_nothing(bench: Bench) -> None:
 def test_preview_says_what_the_rerun_does(bench: Bench) -> None:
     broken = bench.run("broken", fails("verdict", "Hall 1 repairs bikes."))
     bench.forget()
-    cases: list[tuple[Mapping[str, Any], int, Mapping[str, Any]]] = [
-        ({}, 1, {"claims": (1, 4, "missing"), "verdicts": (1, 4, "missing"), "aggregation": (5, 0, None)}),
-        ({"stage": "verdicts"}, 5, {"claims": (0, 5, None), "verdicts": (5, 0, "all"), "aggregation": (5, 0, None)}),
-        ({"stage": "aggregation"}, 5, {"verdicts": (0, 5, None), "aggregation": (5, 0, None)}),
-    ]
-    for said, recomputed, stages in cases:
+
+    def check(recomputed: int, said: Mapping[str, Any], **stages: tuple[int, int, int]) -> None:
         preview = preview_rerun(prepare(parse_request(run=str(broken), **said)))
-        found = {str(each.stage): (each.recomputed, each.reused, each.asked) for each in preview.stages}
-        assert (preview.rows, preview.recomputed) == (5, recomputed)
+        found = {
+            str(each.stage): (each.kept, each.missing + each.unknown, each.tally.asked)
+            for each in preview.dry_run.stages
+        }
+        assert (preview.dry_run.rows, preview.recomputed) == (5, recomputed)
         assert {stage: found[stage] for stage in stages} == stages
+
+    check(1, {}, claims=(5, 0, 0), verdicts=(4, 1, 1))  # the claims of the failed row are stored
+    check(5, {"stage": "verdicts"}, claims=(5, 0, 0), verdicts=(0, 5, 5))
+    check(5, {"stage": "aggregation"}, claims=(5, 0, 0), verdicts=(5, 0, 0))
+    bench.empty_stores()
+    check(1, {}, claims=(4, 1, 1), verdicts=(4, 1, 1), similarity=(4, 1, 0))
     assert bench.asked == []
 
 
@@ -252,13 +253,13 @@ def test_bad_rows_of_a_changed_source_can_be_left_out(bench: Bench) -> None:
     assert manifest(changed)["bad_row_count"] == 1
 
 
-def test_new_metric_is_computed_from_existing_tables(bench: Bench) -> None:
+def test_new_metric_is_computed_from_existing_results(bench: Bench) -> None:
     run = bench.run("run")
     bench.empty_stores()
     stores = {"cache": str(bench.folder / "other.db"), "tables": str(bench.folder / "other")}
     more = bench.rerun(run, metrics="faithfulness,string_similarity", **stores)
     assert not (bench.folder / "tables").exists()
-    assert (bench.folder / "other" / "claims").is_dir()
+    assert (bench.folder / "other" / "rows" / "claims").is_dir()
     assert bench.asked == []
     assert manifest(more)["config"]["cache"] == str(bench.folder / "other.db")
     assert {metric for _, metric in status(more)} == {"faithfulness", "string_similarity"}
@@ -271,32 +272,6 @@ def test_new_products_of_a_metric_are_computed_for_all_rows(bench: Bench) -> Non
     assert {kind: len(halls) for kind, halls in bench.halls.items()} == {"claims": 5, "verdict": 5}
     bench.empty_stores()
     assert content(more) == content(bench.run("whole", metrics=["answer_similarity", "faithfulness"]))
-
-
-def test_number_of_stages_in_flight_is_limited(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.write(*(row(number % 9, id=f"r{number}") for number in range(10)))
-    counts = {"waiting": 0, "most": 0, "all": 0}
-    submit, result = StageTask.submit, PrefectConcurrentFuture.result
-
-    def submitted(task: StageTask, *arguments: Any) -> Any:
-        counts["all"] += 1
-        counts["waiting"] += 1
-        counts["most"] = max(counts["most"], counts["waiting"])
-        return submit(task, *arguments)
-
-    def received(future: PrefectConcurrentFuture[Any]) -> Any:
-        counts["waiting"] -= 1
-        return result(future)
-
-    monkeypatch.setattr(StageTask, "submit", submitted)
-    monkeypatch.setattr(PrefectConcurrentFuture, "result", received)
-    options = {"metrics": ["faithfulness"], "shard_rows": 1, "workers": 1}
-    run = bench.run("run", **options)
-    most = 4 * max_concurrent_shards(plan_storage(RunConfig.model_validate(options)))
-    assert counts == {"waiting": 0, "most": most, "all": 40}
-    counts.update(most=0, all=0)
-    bench.rerun(run, rows="all")
-    assert counts == {"waiting": 0, "most": most, "all": 40}
 
 
 def test_run_names_the_rows_that_changed_since_its_baseline(bench: Bench) -> None:

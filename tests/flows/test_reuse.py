@@ -1,7 +1,6 @@
-"""Stage tables are reused until something changes that they depend on."""
+"""Results of rows are reused until something changes that they depend on."""
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,13 +13,13 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution import unchanged_rows
 from flows.execution.run import running_judges
 from metric_core.errors import FailedCellsError, JudgeError
 from tasks.cache.answer_cache import AnswerCache
 from tasks.models.caches import open_cache
 from tasks.options.database_address import engine_url
 from tests.tasks.builders import fails, says, script
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -77,18 +76,30 @@ class Runs:
             return Path(error.folder)
 
     def recomputed_stages(self, *arguments: Any, **options: Any) -> set[str]:
-        """Run the flow, and return the reusable stages whose tables were computed."""
+        """Run the flow, and return the reusable stages that computed something."""
+        return {name.partition("-")[0] for name in self.task_runs(*arguments, **options)} & REUSABLE
+
+    def task_runs(self, *arguments: Any, **options: Any) -> set[str]:
+        """Run the flow, and return the names of its task runs."""
         folder = self.evaluate(*arguments, **options)
-        manifest = json.loads((folder / "run.json").read_text())
-        with get_client(sync_client=True) as client:
-            for _ in range(300):  # states of task runs reach the server with a delay
-                chosen = FlowRunFilter(id=FlowRunFilterId(any_=[manifest["run_id"]]))
+        run_id = json.loads((folder / "run.json").read_text())["run_id"]
+        chosen = FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
+
+        def names() -> set[str]:  # states of task runs reach the server with a delay
+            with get_client(sync_client=True) as client:
                 task_runs = client.read_task_runs(flow_run_filter=chosen)
-                names = {run.name.split("-")[0] for run in task_runs}
-                if "reporting" in names and all(run.state and run.state.is_final() for run in task_runs):
-                    return names & REUSABLE
-                time.sleep(0.1)
-        raise AssertionError(f"the server knows {[(run.name, run.state_name) for run in task_runs]}")
+            found = {run.name for run in task_runs}
+            is_complete = "reporting" in found and all(run.state and run.state.is_final() for run in task_runs)
+            return found if is_complete else set()
+
+        return wait_until(names, "the records of the task runs")
+
+
+def count_asked(folder: Path, stage: str) -> int:
+    """Return the number of questions of a stage that were asked."""
+    entry = json.loads((folder / "run.json").read_text())["stages"][stage]
+    asked: int = entry["questions"] - entry["stored"]
+    return asked
 
 
 @pytest.fixture
@@ -120,9 +131,8 @@ def test_changed_row_asks_only_changed_questions(runs: Runs) -> None:
     runs.evaluate(shard_rows=2)
     changed = [*ROWS[:3], {**ROWS[3], "response": "At the north gate."}]
     folder = runs.evaluate(changed, shard_rows=2)
-    stages = json.loads((folder / "run.json").read_text())["stages"]
-    assert stages["claims"]["stored"] == 3
-    assert stages["claims"]["questions"] == 4
+    assert json.loads((folder / "run.json").read_text())["stages"]["claims"]["questions"] == 4
+    assert count_asked(folder, "claims") == 1
 
 
 def make_rows(count: int, **changes: str) -> list[Mapping[str, Any]]:
@@ -137,33 +147,36 @@ def make_rows(count: int, **changes: str) -> list[Mapping[str, Any]]:
     ]
 
 
-def test_unchanged_rows_are_taken_from_the_tables_of_an_earlier_run(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1)
+def test_a_night_on_which_little_changed_computes_only_that(runs: Runs, tmp_path: Path) -> None:
     runs.evaluate(make_rows(12), shard_rows=4)
     changed = make_rows(12, n1="another", n10="different")
-    rows = [{**changed[0], "id": "new"}, *changed]
-    folder = runs.evaluate(rows, shard_rows=4, cache=str(tmp_path / "empty.db"))
-    stages = json.loads((folder / "run.json").read_text())["stages"]
-    # The first row is new, two have changed, and the last one alone makes a shard of its own.
-    assert stages["claims"]["questions"] - stages["claims"]["stored"] == 3
-    assert stages["claims"]["questions"] == 13
-    monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1000)
+    rows = [{**changed[0], "id": "new"}, *changed]  # all shards are other ones
+    tasks = runs.task_runs(rows, shard_rows=4, cache=str(tmp_path / "empty.db"))
+    assert {name for name in tasks if name.startswith("claims")} == {"claims-0"}
+    folder = runs.last
+    assert count_asked(folder, "claims") == 3  # the first row is new, two have changed
+    assert json.loads((folder / "run.json").read_text())["stages"]["claims"]["questions"] == 13
     whole = runs.evaluate(rows, shard_rows=100, tables=str(tmp_path / "others"))
     for table in ("scores.parquet", "stages/claims.parquet", "stages/verdicts.parquet", "stages/similarity.parquet"):
         assert pq.read_table(folder / table).equals(pq.read_table(whole / table))
     assert runs.recomputed_stages(rows, shard_rows=4) == set()
 
 
-def test_rows_with_failed_answers_are_not_taken(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1)
+def test_rows_of_another_source_and_of_an_earlier_night_are_found(runs: Runs, tmp_path: Path) -> None:
+    monday, tuesday = make_rows(6), make_rows(6, n2="another")
+    runs.evaluate(monday)
+    runs.evaluate(tuesday)
+    half = tmp_path / "half.jsonl"
+    half.write_text("\n".join(map(json.dumps, [tuesday[2], *monday[3:]])), encoding="utf-8")
+    assert runs.recomputed_stages(monday) == set()
+    assert runs.recomputed_stages(source=str(half), cache=str(tmp_path / "empty.db")) == set()
+
+
+def test_rows_with_failed_answers_are_asked_about_again_and_no_others(runs: Runs) -> None:
     broken = (*ANSWERS[:2], fails("verdict", "context n3", reason="cut off"), *ANSWERS[2:])
     runs.evaluate(make_rows(8), broken, shard_rows=8)
-    for _ in range(2):  # and a merged table with a failed answer is not kept either
-        folder = runs.evaluate(make_rows(8), broken, shard_rows=8)
-        stages = json.loads((folder / "run.json").read_text())["stages"]
-        assert stages["verdicts"]["questions"] - stages["verdicts"]["stored"] == 1
+    for _ in range(2):  # and a row that failed again is not stored either
+        assert count_asked(runs.evaluate(make_rows(8), broken, shard_rows=8), "verdicts") == 1
     mended = runs.evaluate(make_rows(8), ANSWERS, shard_rows=8)
     assert json.loads((mended / "run.json").read_text())["stages"]["verdicts"]["failed"] == {}
 
@@ -182,9 +195,9 @@ def test_failed_questions_are_asked_again_by_the_next_run(runs: Runs) -> None:
     assert runs.recomputed_stages(answers=broken) == {"verdicts"}
 
 
-def test_damaged_table_is_recomputed(runs: Runs, tmp_path: Path) -> None:
+def test_damaged_results_are_recomputed(runs: Runs, tmp_path: Path) -> None:
     first = runs.evaluate()
-    (damaged,) = (tmp_path / "tables" / "verdicts").glob("*.parquet")
+    (damaged,) = (tmp_path / "tables" / "rows" / "verdicts").rglob("*.parquet")
     damaged.write_bytes(damaged.read_bytes()[:-30])
     assert runs.recomputed_stages() == {"verdicts"}
     assert pq.read_table(first / "scores.parquet").equals(pq.read_table(tmp_path / "run-2" / "scores.parquet"))

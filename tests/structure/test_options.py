@@ -27,7 +27,7 @@ from tasks.options.option import (
     scoring_options,
 )
 from tasks.options.settings import Settings
-from tasks.stages.stage_task import STAGE_TASKS
+from tasks.stages.registry import STAGES
 from tests.structure.house import modules, text_of
 
 OPTIONS = tuple(declarations(RunConfig))
@@ -192,7 +192,7 @@ def settings_classes(base: type[Settings] = Settings) -> Iterator[type[Settings]
 
 
 def test_settings_of_stages_inherit_their_options() -> None:
-    assert STAGE_TASKS
+    assert STAGES
     in_another_form = {"metrics", "retriever", "shard_rows"}  # complete there, optional in the configuration
     shared = RunConfig.model_fields.keys() - in_another_form
     copied = [

@@ -11,7 +11,6 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.dry_run_result import Certainty, DryRun
 from flows.evaluate import run_evaluation
-from flows.execution import unchanged_rows
 from flows.planning.planner import draft_plan
 from metric_core.stages import Stage
 from tests.tasks.judges.openai.fake_server import FakeServer
@@ -76,7 +75,7 @@ def predict_and_run(judge: FakeServer, options: RunConfig) -> tuple[DryRun, int,
 def test_dry_run_predicts_the_requests_of_the_run(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
     cold, requests, stages = predict_and_run(judge, config(judge, tmp_path, **stores))
     assert cold.tally.requests == requests > 0
-    assert (cold.certainty, cold.rows, cold.shards) == (Certainty.ESTIMATED, 4, 2)
+    assert (cold.certainty, cold.rows) == (Certainty.ESTIMATED, 4)
     for stage in cold.stages:
         if stage.judged:
             assert (stage.tally.questions, stage.kept) == (stages[stage.stage]["questions"], 0)
@@ -86,15 +85,15 @@ def test_dry_run_predicts_the_requests_of_the_run(judge: FakeServer, tmp_path: P
 
     warm, requests, _ = predict_and_run(judge, config(judge, tmp_path, **stores))
     assert (warm.tally.requests, warm.tally.questions, requests) == (0, 0, 0)
-    assert {(stage.kept, stage.missing, stage.unknown) for stage in warm.stages} == {(2, 0, 0)}
+    assert {(stage.kept, stage.missing, stage.unknown) for stage in warm.stages} == {(4, 0, 0)}
     assert warm.certainty is Certainty.EXACT
 
     changed = [{**ROWS[0], "response": "Bikes are repaired in hall 9. Nobody else repairs bike 9."}, *ROWS[1:]]
     dry_run, requests, stages = predict_and_run(judge, config(judge, tmp_path, changed, **stores))
     assert dry_run.tally.requests == requests > 0
     claims = next(stage for stage in dry_run.stages if stage.stage is Stage.CLAIMS)
-    assert (claims.kept, claims.missing) == (1, 1)
-    assert (claims.tally.questions, claims.tally.stored, claims.tally.asked) == (2, 1, 1)
+    assert (claims.kept, claims.missing) == (3, 1)
+    assert (claims.tally.questions, claims.tally.stored, claims.tally.asked) == (1, 0, 1)
 
     more = config(judge, tmp_path, changed, metrics=(*METRICS, "answer_correctness"), **stores)
     dry_run, requests, _ = predict_and_run(judge, more)
@@ -102,21 +101,22 @@ def test_dry_run_predicts_the_requests_of_the_run(judge: FakeServer, tmp_path: P
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_only_the_changed_rows_of_a_merged_shard_are_looked_up(
-    judge: FakeServer, tmp_path: Path, stores: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+def test_verdicts_on_the_same_claims_are_found_whatever_the_response_says_besides(
+    judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(unchanged_rows, "LEAST_ROWS", 1)
-    predict_and_run(judge, config(judge, tmp_path, **stores))
-    changed = [{**ROWS[0], "response": "Bikes are repaired in hall 9. Nobody else repairs bike 9."}, *ROWS[1:]]
-    dry_run, requests, _ = predict_and_run(judge, config(judge, tmp_path, changed, **stores))
-    assert dry_run.tally.requests == requests > 0
-    claims = next(stage for stage in dry_run.stages if stage.stage is Stage.CLAIMS)
-    assert (claims.kept, claims.missing) == (1, 1)
-    assert (claims.tally.questions, claims.tally.stored, claims.tally.asked) == (1, 0, 1)
+    only_claims = {"metrics": ("faithfulness",), **stores}
+    predict_and_run(judge, config(judge, tmp_path, **only_claims))
+    refreshed = config(judge, tmp_path, refresh=("claims",), **only_claims)
+    dry_run, requests, stages = predict_and_run(judge, refreshed)
+    counts = {stage.stage: (stage.kept, stage.missing, stage.unknown) for stage in dry_run.stages}
+    assert counts == {Stage.CLAIMS: (0, 4, 0), Stage.VERDICTS: (0, 0, 4)}
+    assert dry_run.tally.requests == 4 <= requests
+    assert requests == 4  # the judge gave the same claims
+    assert stages["verdicts"]["stored"] == stages["verdicts"]["questions"] == 8
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_lost_tables_are_recomputed_from_cached_answers(
+def test_lost_results_are_recomputed_from_cached_answers(
     judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
 ) -> None:
     predict_and_run(judge, config(judge, tmp_path, **stores))
@@ -149,5 +149,5 @@ def test_dry_run_works_without_a_reachable_judge(tmp_path: Path, stores: dict[st
     dry_run = make_dry_run(draft_plan(options))
     assert "cannot be used" in dry_run.problems[0]
     claims = next(stage for stage in dry_run.stages if stage.stage is Stage.CLAIMS)
-    assert (claims.kept, claims.missing, claims.unknown, claims.tally.asked) == (0, 0, 2, 4)
+    assert (claims.kept, claims.missing, claims.unknown, claims.tally.asked) == (0, 0, 4, 4)
     assert claims.certainty is Certainty.ESTIMATED

@@ -23,7 +23,7 @@ JUDGE = JudgeIdentity("server", "qwen", "r1", "", language_model=True, served="0
 TALLY = Tally(
     questions=100, asked=100, requests=100, prompt_tokens=1_000_000, output_tokens=10_000, cached_tokens=800_000
 )
-DRY_RUN = DryRun(10, 0, 1, (StageDryRun(Stage.VERDICTS, judged=True, tally=TALLY),), (), judge=JUDGE)
+DRY_RUN = DryRun(10, 0, (StageDryRun(Stage.VERDICTS, judged=True, tally=TALLY),), (), judge=JUDGE)
 SERVER = {
     "seconds_per_million_prompt_tokens": 50.0,
     "seconds_per_million_output_tokens": 1000.0,
@@ -99,7 +99,7 @@ def test_a_budget_is_compared_with_the_prediction(tmp_path: Path, budget: Any, c
 
 
 def test_a_run_that_asks_nothing_takes_no_time_and_costs_nothing(tmp_path: Path) -> None:
-    idle = DryRun(10, 0, 1, (StageDryRun(Stage.VERDICTS, judged=True),), ())
+    idle = DryRun(10, 0, (StageDryRun(Stage.VERDICTS, judged=True),), ())
     forecast = make_forecast(plan(tmp_path, prices={"gpu_hour": 3.5}, budget="1 tokens"), idle)
     assert forecast.money is not None
     assert (forecast.seconds, forecast.money.total, forecast.covered) == (0.0, 0.0, True)

@@ -1,19 +1,25 @@
 """Warnings about texts that the models of a run were not made for."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import pytest
 
 from flows.execution.text_warnings import count_languages, text_warnings
 from metric_core.stages import Stage
+from tasks.rows.row_store import RowStore
+from tasks.rows.run_tables import RunTables
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_store import StageRef
 
 MEASURED = {"model": "MiniLM", "languages": ["en"]}
 MANIFEST = {"judge": {"backend": "builtin", "languages": ["en"]}, "embedder": MEASURED}
 
 
-def ref(**noticed: object) -> StageRef:
-    usage = StageUsage.model_validate(noticed)
-    return StageRef(stage=Stage.SIMILARITY, path="t", digest="d", rows=1, schema_version=1, usage=usage)
+def tables(folder: Path, stage: Mapping[str, object], *stages: Mapping[str, object]) -> RunTables:
+    """Return the tables of a run whose stages noticed something: the stage `similarity`, and others."""
+    usages = zip((Stage.SIMILARITY, Stage.CLAIMS), (stage, *stages), strict=False)
+    noticed = {name: StageUsage.model_validate(usage) for name, usage in usages}
+    return RunTables(RowStore(str(folder)), (), dict.fromkeys(noticed, ()), noticed)
 
 
 @pytest.mark.parametrize(
@@ -24,19 +30,20 @@ def ref(**noticed: object) -> StageRef:
         ((1_000, 234), ["1,234 texts are longer than the embedder MiniLM"]),
     ],
 )
-def test_long_texts_of_all_shards_are_counted(counts: tuple[int, ...], expected: list[str]) -> None:
-    warnings = text_warnings([ref(long_texts=count) for count in counts], MANIFEST)
+def test_long_texts_of_all_stages_are_counted(counts: tuple[int, int], expected: list[str], tmp_path: Path) -> None:
+    first, second = ({"long_texts": count} for count in counts)
+    warnings = text_warnings(tables(tmp_path, first, second), MANIFEST)
     assert len(warnings) == len(expected)
     assert all(warning.startswith(start) for warning, start in zip(warnings, expected, strict=True))
 
 
-def test_rows_in_languages_that_no_model_was_measured_on_are_counted_over_shards() -> None:
-    shards = [ref(languages={"en": 2, "zh": 1}), ref(languages={"de": 1, "zh": 2, "und": 4})]
-    (warning,) = text_warnings(shards, MANIFEST)
+def test_rows_in_languages_that_no_model_was_measured_on_are_counted(tmp_path: Path) -> None:
+    found = tables(tmp_path, {"languages": {"en": 2, "zh": 3, "de": 1, "und": 4}})
+    (warning,) = text_warnings(found, MANIFEST)
     assert warning.startswith("4 of 10 rows are in languages that models of this run were not measured on (")
     assert "Chinese 3" in warning
     assert warning.endswith("Measured on: the judge and the embedder: English")
-    assert next(iter(count_languages(shards).items())) == ("und", 4)
+    assert next(iter(count_languages(found).items())) == ("und", 4)
 
 
 @pytest.mark.parametrize(
@@ -48,5 +55,7 @@ def test_rows_in_languages_that_no_model_was_measured_on_are_counted_over_shards
     ],
     ids=["measured language", "models that do not say", "old tables"],
 )
-def test_there_is_no_warning_without_a_known_difference(manifest: dict[str, object], languages: dict[str, int]) -> None:
-    assert text_warnings([ref(languages=languages)], manifest) == []
+def test_there_is_no_warning_without_a_known_difference(
+    manifest: dict[str, object], languages: dict[str, int], tmp_path: Path
+) -> None:
+    assert text_warnings(tables(tmp_path, {"languages": languages}), manifest) == []

@@ -1,7 +1,6 @@
 """Order, levels and tables of stages follow from their declarations."""
 
 import ast
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from tasks.models.protocol import Models
 from tasks.options.settings import Settings
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.stages.registry import LEVELS, STAGES
-from tasks.stages.stage_task import STAGE_TASKS
 from tests.structure.house import PACKAGES, ROOT, modules
 
 DECLARED = {Path("metric_core/stages.py"), Path("metric_core/schemas.py")}
@@ -55,11 +53,6 @@ def test_the_settings_are_those_of_the_function() -> None:
         raise NotImplementedError
 
     assert entities.settings is Settings
-
-
-@pytest.mark.parametrize("name", STAGE_TASKS)
-def test_another_process_gets_the_stage_by_its_name(name: Stage) -> None:
-    assert pickle.loads(pickle.dumps(STAGE_TASKS[name])) is STAGE_TASKS[name]
 
 
 def members(nodes: list[ast.expr]) -> set[str]:

@@ -1,0 +1,58 @@
+"""Results that lie in many segments are stored together, and found there by later runs."""
+
+from pathlib import Path
+
+from metric_core.stages import Stage
+from tasks.engine.compaction import MAX_SEGMENTS
+from tests.tasks.engine.small_runs import FAILS, SmallRun, claims_table, make_plan, run_small, verdicts_table
+
+STAGES = (Stage.CLAIMS, Stage.VERDICTS)
+
+
+def grow(folder: Path, count: int, first: str = "one") -> tuple[SmallRun, dict[str, str]]:
+    """Run as many times, each time with one row more, in one shard."""
+    rows: dict[str, str] = {}
+    for number in range(count):
+        rows[f"r{number}"] = first if not number else f"word{number}"
+        run = run_small(make_plan(str(folder), shard_rows=100), rows)
+    return run, rows
+
+
+def files(folder: Path) -> set[Path]:
+    return set((folder / "rows").rglob("*.parquet"))
+
+
+def test_few_segments_stay(tmp_path: Path) -> None:
+    run, rows = grow(tmp_path, MAX_SEGMENTS)
+    assert [run.segments(stage) for stage in STAGES] == [[MAX_SEGMENTS]] * 2
+    before = files(tmp_path)
+    assert len(before) == 2 * MAX_SEGMENTS
+    run_small(make_plan(str(tmp_path), shard_rows=100), rows)
+    assert files(tmp_path) == before
+
+
+def test_one_more_makes_them_one(tmp_path: Path) -> None:
+    run, rows = grow(tmp_path, MAX_SEGMENTS + 1)
+    assert [run.segments(stage) for stage in STAGES] == [[1], [1]]
+    before = files(tmp_path)
+    later = run_small(make_plan(str(tmp_path), shard_rows=100), rows)
+    assert [later.segments(stage) for stage in STAGES] == [[1], [1]]
+    assert later.asked == {Stage.CLAIMS: [], Stage.VERDICTS: []}
+    assert later.table(Stage.CLAIMS).equals(claims_table(rows).combine_chunks())
+    assert later.table(Stage.VERDICTS).equals(verdicts_table(rows).combine_chunks())
+    assert files(tmp_path) == before
+
+
+def test_a_row_with_a_failed_answer_stays_one_that_is_not_found(tmp_path: Path) -> None:
+    _, rows = grow(tmp_path, MAX_SEGMENTS + 1, first=f"one {FAILS}")
+    again = run_small(make_plan(str(tmp_path), shard_rows=100), rows)
+    assert again.asked == {Stage.CLAIMS: [], Stage.VERDICTS: ["r0"]}
+
+
+def test_costs_of_found_results_stay_the_same(tmp_path: Path) -> None:
+    run, rows = grow(tmp_path, MAX_SEGMENTS + 1)
+    later = run_small(make_plan(str(tmp_path), shard_rows=100), rows)
+    placed = later.tables.placed[Stage.CLAIMS][0]
+    usage = later.tables.store.usage_of(Stage.CLAIMS, placed)
+    assert (usage.questions, usage.stored) == (len(rows), len(rows))
+    assert run.tables.usage(Stage.CLAIMS).questions == 1

@@ -1,1 +1,0 @@
-"""Tests of the windows of a shard."""
