@@ -75,7 +75,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class MergedSegments:
-    """What merging did to the segments of a folder, or would do.
+    """The result of merging the segments of a folder, or of its dry run.
 
     Args:
         superseded: Locations of the segments whose rows are all in later ones.

@@ -27,7 +27,7 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class PrunedTables:
-    """What pruning removes and merges, or would, and the size of what it removes.
+    """The numbers of entries that pruning removes and merges, or would, and the size of those that it removes.
 
     Args:
         segments: Number of segments of rows that are removed.

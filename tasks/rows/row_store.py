@@ -52,11 +52,11 @@ _verified: dict[str, str] = {}
 
 @dataclass(eq=False)
 class _Recipe:
-    """What is known about the rows of a recipe.
+    """The indexed rows of a recipe.
 
     Args:
-        keys: Places of the results that can be found.
-        states: Mapping from the path of each segment to the state of its file.
+        keys: Locations of the results, by key.
+        states: Mapping from the path of each segment to the state of its file when it was listed.
         trusted: Paths of the segments that were written or verified.
         damaged: Paths of the segments that cannot be used.
     """
@@ -84,7 +84,7 @@ class RowStore:
         self._lock = Lock()
 
     def find(self, stage: Stage, recipe: str, keys: Digests) -> PlacedRows:
-        """Return where the results under some keys are.
+        """Return the locations of the results under some keys.
 
         Args:
             stage: Stage that computed them.
@@ -113,7 +113,7 @@ class RowStore:
         complete: NDArray[np.bool_],
         usage: StageUsage,
     ) -> PlacedRows:
-        """Store the results of samples as a segment, and return where they are.
+        """Store the results of samples as a segment, and return their locations.
 
         Args:
             stage: Stage that computed them.
@@ -122,7 +122,7 @@ class RowStore:
             bounds: Positions between the rows of the samples.
             keys: Keys of the samples.
             digests: Digests of the rows of the samples.
-            complete: Whether each result can be found, which one with a failed answer cannot.
+            complete: True for each sample whose result can be found later; false for one with a failed answer.
             usage: Cost of computing all of them.
 
         Raises:
@@ -159,7 +159,7 @@ class RowStore:
 
         Args:
             stage: Stage that computed them.
-            placed: Where they are; none may be missing.
+            placed: Locations of the rows; none may be missing.
             columns: Columns to read; None for all of the schema.
 
         Raises:
@@ -172,7 +172,8 @@ class RowStore:
 
         Args:
             stage: Stage that computed them.
-            placed: Where they are. Segments that this object has not looked up, as those of run folders, cost nothing.
+            placed: Locations of the rows. Segments that this object has not looked up, such as those of run folders,
+                cost nothing.
         """
         del stage  # a segment has rows of one stage
         taken = np.bincount(placed.segment[~placed.missing], minlength=len(placed.segments)).tolist()

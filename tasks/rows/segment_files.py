@@ -47,7 +47,7 @@ _COLUMNS = pa.schema(
 
 
 class SegmentNote(BaseModel):
-    """What the index of a segment says about all of its rows.
+    """Metadata of a segment, in its index.
 
     Args:
         recipe: Everything but the input tables that determined the rows.
@@ -73,7 +73,7 @@ class SegmentIndex:
     """The index of a segment.
 
     Args:
-        note: What it says about all rows.
+        note: Metadata of the segment.
         keys: Keys of the samples whose results can be found.
         digests: Digests of their rows.
         start: Position of the first row of each.
@@ -120,7 +120,7 @@ def written_time(stem: str) -> int:
 def write_segment(
     fs: fsspec.AbstractFileSystem, location: str, table: pa.Table, index: SegmentIndex, *, is_found: bool = True
 ) -> SegmentNote:
-    """Write the files of a segment, and return what its index says.
+    """Write the files of a segment, and return its metadata.
 
     Args:
         fs: File system.
@@ -147,7 +147,7 @@ class StoredSegment:
     Args:
         location: Path of its files without suffix.
         index: Its index.
-        state: What the file system says about the file with the rows, which changes when that is written.
+        state: State of the file with the rows, as `file_state` returns it.
     """
 
     location: str
@@ -187,7 +187,11 @@ def read_folder(fs: fsspec.AbstractFileSystem, folder: str) -> tuple[list[Stored
 
 
 def file_state(file: Mapping[str, Any]) -> str:
-    """Return what a file system says about a file, which changes when the file is written."""
+    """Return a text that changes whenever a file is written.
+
+    Args:
+        file: Information of the file system about the file.
+    """
     return str(sorted(file.items()))
 
 

@@ -53,7 +53,7 @@ class SegmentReader:
 
         Args:
             stage: Stage that computed the rows.
-            placed: Where they are; none may be missing.
+            placed: Locations of the rows; none may be missing.
             columns: Columns to read; None for all.
 
         Raises:
