@@ -19,6 +19,8 @@ from tests.tasks.builders import samples_table
 
 GOLDEN = [
     "acd108b6b65eacb3b30d4e5a572f2321",
+    "389c6668781ba083357693bf6a7ebe6d",
+    "ef15b0d7ac71a06d749a51e8211b4fa3",
 ]
 """If these change, every stored row is computed again."""
 
@@ -120,7 +122,12 @@ def test_cells_that_are_easily_confused_differ() -> None:
         {"relevance_judgments": []},
         {},
     ]
-    row = {"row_id": "a", "user_input": "Why?", "response": "It rains.", "retrieved_contexts": ["one", "two"]}
+    row: dict[str, Any] = {
+        "row_id": "a",
+        "user_input": "Why?",
+        "response": "It rains.",
+        "retrieved_contexts": ["one", "two"],
+    }
     row |= {"reference_contexts": [], "rubrics": [{"key": "score1", "description": "wet"}]}
     table = samples_table(*({**row, **cells} for cells in several))
     digests = {bytes(digest) for digest in digest_rows(table, np.arange(len(several) + 1), Stage.SAMPLES)}
