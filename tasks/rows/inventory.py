@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.stages import Stage
-from tasks.rows.segment_files import DATA, INDEX, ROWS, SegmentNote, decode_index, digest_file
+from tasks.rows.segment_files import DATA, INDEX, ROWS, SegmentNote, decode_index, digest_file, is_segment_file
 from tasks.runtime.atomic_files import is_temporary
 from tasks.tables.table_files import RUNNING, SOURCES, filesystem, storage_errors, translate_errors
 from tasks.tables.table_store import content_digest
@@ -21,8 +21,6 @@ RECORDS = "results"
 
 _SOURCE = re.compile(r"[0-9a-f]{16}\.(parquet|jsonl|fetched\.json)")
 """Pattern of the names of data files; a user may have other files in a folder of this name."""
-
-_SEGMENT = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(parquet|index)")
 
 Kind: TypeAlias = Literal["rows", "table", "source", "earlier", "temporary"]
 
@@ -110,7 +108,7 @@ class Inventory:
                 name = posixpath.basename(path)
                 if is_temporary(name):
                     yield Entry((path,), "temporary", folder, int(files[path]["size"] or 0), self._used(files[path]))
-                elif _SEGMENT.fullmatch(name):
+                elif is_segment_file(path):
                     segments.setdefault(name.partition(".")[0], []).append(path)
             for paths in segments.values():
                 size = sum(int(files[path]["size"] or 0) for path in paths)

@@ -70,6 +70,9 @@ class _Recipe:
 class RowStore:
     """The rows of stages in a table store. May be used from several threads.
 
+    An object is for one run: it reads the indexes of a recipe once, does not see what other objects write later, and
+    records once that it uses a segment.
+
     Args:
         root: Path or URL of the table store; created when the first rows are written.
         read_only: True to keep new rows in memory only.

@@ -6,6 +6,7 @@ whole, and has digests of itself and of the rows, so that damage is seen. Rows w
 
 import hashlib
 import posixpath
+import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -33,6 +34,8 @@ WITHOUT_RECIPE = "none"
 DATA = ".parquet"
 
 INDEX = ".index"
+
+_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(parquet|index)")
 
 _NOTE = b"assay.segment"
 
@@ -99,8 +102,13 @@ def recipe_folder(root: str, stage: Stage, recipe: str | None) -> str:
     return posixpath.join(root, ROWS, str(stage), name)
 
 
+def is_segment_file(path: str) -> bool:
+    """Return whether a file has a name that the files of segments have; a user may have put others beside them."""
+    return _NAME.fullmatch(posixpath.basename(path)) is not None
+
+
 def new_stem(written: int | None = None) -> str:
-    """Return a name for a segment: of two names, the earlier one is the less.
+    """Return a new name for the files of a segment; names sort by time.
 
     Args:
         written: Time in nanoseconds that its rows count as written at; None for now.
@@ -167,7 +175,7 @@ def read_folder(fs: fsspec.AbstractFileSystem, folder: str) -> tuple[list[Stored
         files = {str(file["name"]): file for file in fs.ls(folder, detail=True)}
     except FileNotFoundError:
         return [], []
-    paths = sorted(path for path in files if path.endswith(INDEX))
+    paths = sorted(path for path in files if path.endswith(INDEX) and is_segment_file(path))
     segments, problems = [], []
     for path, content in zip(paths, fs.cat_ranges(paths, None, None), strict=True):
         if isinstance(content, FileNotFoundError):

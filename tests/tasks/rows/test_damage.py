@@ -100,7 +100,8 @@ def test_files_of_other_writers_are_ignored(tmp_path: Path, caplog: pytest.LogCa
     append(RowStore(str(tmp_path)), {"a": ["Why?"]})
     (data,) = tmp_path.rglob("*.parquet")
     shutil.copy(data, data.with_name("thesis.parquet"))
-    data.with_name(".thesis.index.tmp").write_bytes(b"half")
+    for name in ("thesis.index", ".thesis.index.tmp"):
+        data.with_name(name).write_bytes(b"half")
     assert find(RowStore(str(tmp_path)), ["a"]) == {"a": ["Why?"]}
     assert not caplog.records
 
