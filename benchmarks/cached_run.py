@@ -9,9 +9,8 @@ embeds, so the first run is as quick as it can be, and a repetition costs nothin
 out the vectors, which come from the stub too, the entities and the ratings.
 
 With `--copies-of N`, a first run computes N rows only. Rows N to 2N, 2N to 3N and so on have the same texts under other
-ids; their tables are copies of those of the first N with these ids, and an index of rows says so. The run called
-"first" takes all rows from there, which shows that the copies are what it would compute from cached answers: it asks
-nothing, or the benchmark ends. Rows that are changed later have texts of their own. What is not as after a real first
+ids; their results are copies of those of the first N with these ids. The run called "first" finds all rows there, which
+shows that the copies are what it would compute from cached answers: it asks nothing, or the benchmark ends. Rows that are changed later have texts of their own. What is not as after a real first
 night is the store of answers: it holds those of N rows.
 """
 
@@ -27,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.client_cpu import instant_judge
@@ -34,10 +35,14 @@ from benchmarks.scale import SCORED
 from benchmarks.targets import at_most, check
 from deployments.http_guard import basic_authorization
 from deployments.local_server import ServerAddress, ensure_server, stop_server
-from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-from tasks.tables.row_index import RowIndexes
-from tasks.tables.table_store import StageRef, TableStore, read
+from tasks.engine.stage_rows import StageRows
+from tasks.rows.row_digests import row_keys
+from tasks.rows.row_store import RowStore
+from tasks.rows.segment_files import INDEX, ROWS, SegmentNote, decode_index
+from tasks.runs.run_folder import table_name
+from tasks.stages.registry import STAGES
+from tasks.tables.records import add_missing_columns
 
 ASSAY = str(Path(sys.executable).with_name("assay"))
 JUDGED = ("faithfulness", "context_precision", "context_recall", "factual_correctness")
@@ -93,10 +98,10 @@ def _print_targets(bench: "_Bench", rows: int, copied: int | None, *, changed: b
     if copied is not None:
         bench.texts = copied
         cold = bench.run("rows to copy", copied)
-        bench.copy_tables(copied, rows)
+        bench.copy_rows(copied, rows)
     first = bench.run("first", rows)
     if copied is not None and first.asked:
-        sys.exit(f"the copied tables are not those of these rows: {first.asked} questions were asked")
+        sys.exit(f"the copied results are not those of these rows: {first.asked} questions were asked")
     if copied is None:
         cold = first
     same = bench.run("again", rows)
@@ -164,31 +169,31 @@ class _Bench:
         print(f"| {' | '.join(cells)} | {asked:,} | {tasks} |", flush=True)
         return done
 
-    def copy_tables(self, copied: int, rows: int) -> None:
-        """Store the tables that rows with the texts of the first ones have, with an index of all rows.
+    def copy_rows(self, copied: int, rows: int) -> None:
+        """Store the results that rows with the texts of the first ones have.
 
         Args:
-            copied: Number of rows whose tables are stored and indexed.
-            rows: Number of rows whose tables and index are stored afterwards.
+            copied: Number of rows whose results are stored.
+            rows: Number of rows whose results are stored afterwards.
         """
         root = str(Path(self._environment["ASSAY_HOME"], "tables"))
-        indexes, store = RowIndexes(root, "copies"), TableStore(root)
-        (path,) = Path(root, "rows").glob("*.parquet")
-        earlier = indexes.open(str(path))
-        shards = [dict(shard) for shard in earlier.shards]
+        store, folder = RowStore(root), Path(self._out("rows to copy"))
+        notes = {stage: _note_of(root, stage) for stage in STAGES if Path(root, ROWS, stage).exists()}
+        tables = {stage: pq.read_table(folder / table_name(stage)) for stage in (Stage.SAMPLES, *notes)}
         for first in range(copied, rows, copied):
-            shards.extend(
-                {stage: self._copy(store, stage, ref, first) for stage, ref in shard.items()}
-                for shard in earlier.shards
-            )
-        indexes.write(earlier.recipes, shards)
-
-    @staticmethod
-    def _copy(store: TableStore, stage: Stage, ref: StageRef, first: int) -> StageRef:
-        table = read(ref)
-        ids = [_row_id(int(row_id.removeprefix("row-")) + first) for row_id in table["row_id"].to_pylist()]
-        column = table.schema.get_field_index("row_id")
-        return store.write(table.set_column(column, table.schema.field(column), [ids]), SCHEMAS[stage], ref.usage)
+            copies = {stage: _rename(table, first) for stage, table in tables.items()}
+            ids = copies[Stage.SAMPLES]["row_id"].combine_chunks()
+            digests = {}
+            for stage in sorted(copies, key=list(Stage).index):
+                found = StageRows.from_table(stage, add_missing_columns(copies[stage], stage), ids)
+                digests[stage] = found.digests
+                if stage in notes:
+                    note = notes[stage]
+                    keys = row_keys(note.recipe, [digests[each] for each in STAGES[stage].reads if each in digests])
+                    everything = np.ones(len(ids), bool)
+                    store.append(
+                        stage, note.recipe, found.table, found.bounds, keys, found.digests, everything, note.usage
+                    )
 
     def scores(self, name: str) -> bytes:
         """Return the score table of a run."""
@@ -217,6 +222,21 @@ class _Bench:
 
     def _out(self, name: str) -> str:
         return str(self._folder / name.replace(" ", "-"))
+
+
+def _note_of(root: str, stage: Stage) -> SegmentNote:
+    """Return what the index of the one segment of the copied rows says."""
+    (path,) = (
+        each for each in Path(root, ROWS, stage).rglob(f"*{INDEX}") if decode_index(each.read_bytes()).keys.size > 2
+    )
+    return decode_index(path.read_bytes()).note
+
+
+def _rename(table: pa.Table, first: int) -> pa.Table:
+    """Return the rows under the ids of rows with the same texts."""
+    ids = [_row_id(int(row_id.removeprefix("row-")) + first) for row_id in table["row_id"].to_pylist()]
+    column = table.schema.get_field_index("row_id")
+    return table.set_column(column, table.schema.field(column), [ids])
 
 
 def _row_id(number: int) -> str:

@@ -1,7 +1,7 @@
 """Evaluate a source and write a run folder: the flow `evaluate`."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,13 @@ from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, 
 from flows.execution.artifacts import publish
 from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.deployed_parameters import as_deployed
+from flows.execution.engine import compute_rows
 from flows.execution.history_record import NotRecordedError, record_surely
 from flows.execution.metrics_file import failure_in_metrics_file, write_metrics_file
 from flows.execution.run import Run, open_run
 from flows.execution.run_checks import check_run
 from flows.execution.run_record import settings_for_manifest
-from flows.execution.run_stages import read_samples, run_shards
+from flows.execution.run_stages import read_samples
 from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
 from flows.execution.spending import cost_so_far, measure_throughput
@@ -26,12 +27,12 @@ from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
+from tasks.rows.run_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tasks.sources.in_memory import save_dataset
 from tasks.stages.retrieval import retrieval
 from tasks.stages.samples import SamplesResult
-from tasks.tables.table_store import StageRef
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -126,21 +127,21 @@ def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
         config = use_fetched_contexts(config, fetched.source)
         read = fetched.add_to(read_samples(config, run.plan))
         findings |= {"config": settings_for_manifest(config), "retrieval": fetched.manifest_entry()}
-    refs = run_shards(run, read)
+    tables = compute_rows(run, read.refs)
     findings["seconds"] = round(time.monotonic() - started, 3)
     findings["throughput"] = measure_throughput(sum(ref.rows for ref in read.refs))
     if baseline is not None:
-        findings["baseline"] = compare_with_baseline(baseline, refs)
-    return finish(run, read, refs, findings)
+        findings["baseline"] = compare_with_baseline(baseline, tables)
+    return finish(run, read, tables, findings)
 
 
-def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Mapping[str, Any]) -> Evaluation:
+def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[str, Any]) -> Evaluation:
     """Evaluate the anchor, write the run folder and publish the results.
 
     Args:
         run: The run.
         read: Result of reading the source.
-        refs: Tables of all stages and shards, including the samples.
+        tables: Tables of the run.
         findings: Further content of run.json.
     """
     anchor = evaluate_anchor(run)
@@ -148,7 +149,7 @@ def finish(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Ma
         findings = {**findings, "anchor": anchor}
         read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))
     findings = {**findings, "cost": cost_so_far()}
-    write_run_folder(run, read, refs, findings)
+    write_run_folder(run, read, tables, findings)
     unpublished = publish(run.folder, run.subject, run.config.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
     unsent = (*_send_scores(run), *write_metrics_file(run.config, run.manifest["name"], run.subject, run.folder))

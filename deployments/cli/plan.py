@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.dry_run_table import print_dry_run, stage_content
 from deployments.cli._support.options import Json, with_config
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage
@@ -19,7 +20,7 @@ from tasks.reports.run.summary_rows import PROBABILITIES
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
-    from flows.dry_run.dry_run_result import DryRun, PendingContexts, StageDryRun
+    from flows.dry_run.dry_run_result import DryRun, PendingContexts
     from flows.dry_run.forecast import Forecast, Rates
     from flows.execution.plan import Plan
 
@@ -53,8 +54,6 @@ RatesOption = Annotated[
         help="Prompt and output tokens per second of the judge server. Default: as its last run measured.",
     ),
 ]
-
-_QUALIFIERS = {"exact": "", "estimated": "about ", "at least": "at least "}
 
 
 @with_config
@@ -92,7 +91,7 @@ def plan(
     if dry_run.contexts is not None:
         stdout.print(_describe(dry_run.contexts), soft_wrap=True, markup=False)
     if dry_run.contexts is None or dry_run.contexts.fetched is not None:
-        _show_dry_run(dry_run)
+        print_dry_run(dry_run)
         for line in _forecast_lines(config, dry_run, forecast):
             stdout.print(line, markup=False, soft_wrap=True)
 
@@ -213,7 +212,7 @@ def _rows(count: int | None) -> str:
 
 
 def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[str, Any]:
-    found = {stage.stage: _stage_content(stage) for stage in dry_run.stages}
+    found = {stage.stage: stage_content(stage) for stage in dry_run.stages}
     return {
         "metrics": [request.key for request in run_plan.requests],
         "verdict": config.verdict_kind,
@@ -228,7 +227,6 @@ def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[s
         "left_out": {metric: list(columns) for metric, columns in run_plan.left_out.items()},
         "rows": dry_run.rows,
         "bad_rows": dry_run.bad_rows,
-        "shards": dry_run.shards,
         "judge": {**asdict(dry_run.tally), "certainty": dry_run.certainty},
         "judges": [
             {"name": name, "kinds": list(dry_run.judges.get(name, ())), **asdict(tally)}
@@ -242,7 +240,7 @@ def _content(config: "RunConfig", run_plan: "Plan", dry_run: "DryRun") -> dict[s
 
 
 def _anchor_content(anchor: "DryRun") -> dict[str, Any]:
-    stages = [{"stage": str(stage.stage), **_stage_content(stage)} for stage in anchor.stages]
+    stages = [{"stage": str(stage.stage), **stage_content(stage)} for stage in anchor.stages]
     judge = {**asdict(anchor.tally), "certainty": anchor.certainty}
     return {"rows": anchor.rows, "stages": stages, "judge": judge, "problems": list(anchor.problems)}
 
@@ -267,11 +265,6 @@ def _describe(contexts: "PendingContexts") -> str:
     )
 
 
-def _stage_content(stage: "StageDryRun") -> dict[str, Any]:
-    tables = {"kept": stage.kept, "missing": stage.missing, "unknown": stage.unknown}
-    return {"tables": tables, "judge": {**asdict(stage.tally), "certainty": stage.certainty} if stage.judged else None}
-
-
 def _show(run_plan: "Plan") -> None:
     from tasks.stages.registry import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
 
@@ -291,64 +284,3 @@ def _show(run_plan: "Plan") -> None:
     stdout.print(tree)
     for metric, columns in run_plan.left_out.items():
         stdout.print(f"left out: {metric} (no {', '.join(columns)})", style="dim")
-
-
-def _show_dry_run(dry_run: "DryRun") -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.add_column("stage", no_wrap=True)
-    for heading in ("reused", "questions", "cached", "to ask", "tokens in", "out"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for stage in dry_run.stages:
-        shards = f"{stage.kept} of {dry_run.shards}" + ("?" if stage.unknown else "")
-        certainty = str(stage.certainty) if stage.certainty != "exact" else ""
-        table.add_row(str(stage.stage), shards, *(_counts(stage) if stage.judged else ("-",) * 5), certainty)
-    rows = f"{dry_run.rows:,} row{'s' * (dry_run.rows != 1)}"
-    shards = f"{dry_run.shards:,} shard{'s' * (dry_run.shards != 1)}"
-    stdout.print(f"{rows} in {shards}; reused tables per shard, and questions to the judge:")
-    print_table(stdout, table)
-    if any(stage.unknown for stage in dry_run.stages):
-        stdout.print("?: not known before the earlier stages have run")
-    if dry_run.anchor is not None:
-        stdout.print(_describe_anchor(dry_run.anchor), soft_wrap=True)
-    if dry_run.again is not None:
-        stdout.print(_describe_again(dry_run.again), soft_wrap=True)
-    tally = dry_run.tally
-    qualifier = _QUALIFIERS[dry_run.certainty]
-    stdout.print(
-        f"The judge would be asked {qualifier}{tally.asked} questions in {tally.requests} requests: about "
-        f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out",
-        soft_wrap=True,
-    )
-    for line in _judge_lines(dry_run):
-        stdout.print(line, soft_wrap=True, markup=False)
-
-
-def _judge_lines(dry_run: "DryRun") -> Iterator[str]:
-    """Yield a line for each judge of a run with several."""
-    by_judge = dry_run.by_judge
-    for name, tally in by_judge.items() if len(by_judge) > 1 else ():
-        kinds = ", ".join(kind.replace("_", " ") for kind in dry_run.judges.get(name, ()))
-        yield (
-            f"- {name}: {tally.asked} of {tally.questions} questions to ask in {tally.requests} requests, about "
-            f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out ({kinds})"
-        )
-
-
-def _describe_anchor(anchor: "DryRun") -> str:
-    tally, rows = anchor.tally, f"{anchor.rows:,} row{'s' * (anchor.rows != 1)}"
-    if not tally.asked and anchor.certainty == "exact":
-        return f"The anchor has {rows}; all answers about it are cached."
-    qualifier = _QUALIFIERS[anchor.certainty]
-    return f"The anchor has {rows}, about which {qualifier}{tally.asked} questions are to ask, included below."
-
-
-def _describe_again(again: "DryRun") -> str:
-    rows = f"{again.rows:,} anchor row{'s' * (again.rows != 1)}"
-    return f"About {again.tally.asked} questions about {rows} are asked again, past the cache, included below."
-
-
-def _counts(stage: "StageDryRun") -> tuple[str, ...]:
-    tally = stage.tally
-    counts = (tally.questions, tally.stored, tally.asked, tally.prompt_tokens, tally.output_tokens)
-    return tuple(str(count) for count in counts)

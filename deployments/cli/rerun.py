@@ -2,14 +2,13 @@
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from deployments.cli._support.console import print_table, stdout, use_log_format
+from deployments.cli._support.console import stderr, stdout, use_log_format
+from deployments.cli._support.dry_run_table import print_dry_run, stage_content
 from deployments.cli._support.options import Json, combine, declared_option
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
@@ -26,7 +25,6 @@ _ONCE_PER_RUN = {
     "samples": "`--rows changed` reads the source again",
     "reporting": "`assay report RUN` writes the report again",
 }
-_QUESTIONS = {"all": "all asked again", "missing": "those without a cached answer", None: "-"}
 
 
 class Rows(StrEnum):
@@ -87,7 +85,7 @@ def rerun(
     log_format: Annotated[str | None, declared_option("log_format")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder of the new run.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show which rows each stage would recompute, and compute nothing.")
+        bool, typer.Option("--dry-run", help="Show what each stage would recompute and ask, and compute nothing.")
     ] = False,
     as_json: Json = False,
     verbose: Verbose = False,
@@ -133,17 +131,13 @@ def _show_preview(ready: "Rerun", as_json: bool) -> None:
 
     preview = preview_rerun(ready)
     if as_json:
-        stdout.print_json(json.dumps(asdict(preview)))
+        stages = [{"stage": each.stage, **stage_content(each)} for each in preview.dry_run.stages]
+        content = {"rows": preview.dry_run.rows, "recomputed": preview.recomputed, "stages": stages}
+        stdout.print_json(json.dumps(content))
         return
-    stdout.print(f"{preview.recomputed:,} of {preview.rows:,} rows would be recomputed:")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("stage", no_wrap=True)
-    for heading in ("recomputed", "reused"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("questions to the judge", no_wrap=True)
-    for each in preview.stages:
-        table.add_row(str(each.stage), f"{each.recomputed:,}", f"{each.reused:,}", _QUESTIONS[each.asked])
-    print_table(stdout, table)
+    for problem in preview.dry_run.problems:
+        stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
+    print_dry_run(preview.dry_run, preview.recomputed)
 
 
 def _stage(name: str) -> "Stage":

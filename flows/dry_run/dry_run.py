@@ -1,18 +1,18 @@
-"""Count the cached tables and the judge questions of a run, without asking them.
+"""Count the stored results and the judge questions of a run, without asking them.
 
-A dry run takes the same steps as the run: it reads the samples, computes every stage's key, and runs the stages whose
-tables are not cached with a judge that only counts. So its counts are exact, except where a missing answer
-decides what is asked next; there it says so. Rows that the run would take from the tables of an earlier run are not
-looked up one by one: the run asks nothing about them.
+A dry run takes the same steps as the run: it reads the samples, looks up their rows, and computes the stages of the
+others with a judge that only counts. So its counts are exact, except where a missing answer decides what is asked next;
+there it says so.
 """
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from flows.config.run_config import RunConfig, launches, tables_root
-from flows.dry_run.changed_rows import find_changed_rows
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.anchor_plan import AnchorPlan, plan_anchor
 from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
@@ -29,24 +29,26 @@ from flows.execution.stage_settings import (
 from flows.monitoring.watched import subject_name
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
-from metric_core.schemas import SCHEMAS
 from metric_core.stages import Product, Stage
 from tasks.dry_run.counting_judge import Ledger, Tally
 from tasks.dry_run.dry_run_models import DryRunModels
-from tasks.dry_run.shard_preview import ShardPreview
+from tasks.engine.computation import StageComputation
+from tasks.engine.lookup import GivenRows, look_up, pack_shards
+from tasks.engine.stage_rows import StageRows
+from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
+from tasks.engine.stage_task import ShardOfRows
 from tasks.judges.protocol import JudgeIdentity
 from tasks.judges.routed_judge import roles_of
 from tasks.models.run_models import RunModels
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
+from tasks.options.settings import Settings
+from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.row_store import RowStore
 from tasks.stages.registry import STAGES
 from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetched_contexts
 from tasks.stages.samples import SamplesResult, read_shards
-from tasks.stages.stage_task import STAGE_TASKS, TableStorage
-from tasks.tables.kept_tables import KeptTables
-from tasks.tables.merge import sort_rows
-from tasks.tables.table_store import StageRef, TableStore
 
 
 def make_dry_run(config: RunConfig, plan: Plan, *, fetch: bool = False) -> DryRun:
@@ -86,7 +88,7 @@ def _preview_again(anchor: AnchorPlan, rows: int) -> DryRun:
     stages = [stage for stage in anchor.plan.stages if stage in LABELLED]
     changes: dict[str, Any] = {"refresh": tuple(stages), "limit": rows}
     config = anchor.config.model_copy(update=changes)
-    runner = _DryRunner(config, anchor.plan, counted=stages)
+    runner = DryRunner(config, anchor.plan, counted=stages)
     found = runner.run(read_shards(samples_settings(config, anchor.plan), tables_root(config)))
     for stage in found.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
@@ -98,30 +100,29 @@ def _preview_rows(config: RunConfig, plan: Plan, *, fetch: bool) -> DryRun:
     if config.retriever is None:
         if fetch:
             raise ConfigError("there are no contexts to fetch: the configuration has no retriever; leave --fetch out")
-        return _DryRunner(config, plan).run(read_shards(samples_settings(config, plan), tables_root(config)))
+        return DryRunner(config, plan).run(read_shards(samples_settings(config, plan), tables_root(config)))
     settings, root = retrieval_settings(config, config.retriever), tables_root(config)
     contexts = fetch_contexts(settings, root) if fetch else find_fetched_contexts(settings, root)
     if isinstance(contexts, UnfetchedContexts):
-        return _without_contexts(config, plan, contexts)
+        return _without_contexts(plan, contexts)
     config = use_fetched_contexts(config, contexts.source)
     read = contexts.add_to(read_shards(samples_settings(config, plan), root))
-    dry_run = _DryRunner(config, plan).run(read)
+    dry_run = DryRunner(config, plan).run(read)
     for stage in dry_run.stages:
         stage.certainty = least_certain((stage.certainty, Certainty.ESTIMATED))
     return replace(dry_run, contexts=PendingContexts(contexts.index, dry_run.rows, contexts.fetched))
 
 
-def _without_contexts(config: RunConfig, plan: Plan, unfetched: UnfetchedContexts) -> DryRun:
-    shards = -(-unfetched.rows // config.rows_a_shard())
+def _without_contexts(plan: Plan, unfetched: UnfetchedContexts) -> DryRun:
     stages = tuple(
-        StageDryRun(stage, bool(STAGES[stage].asks), unknown=shards, certainty=Certainty.AT_LEAST)
+        StageDryRun(stage, bool(STAGES[stage].asks), unknown=unfetched.rows, certainty=Certainty.AT_LEAST)
         for stage in plan.cached_stages
     )
     contexts = PendingContexts(unfetched.index, unfetched.rows, None)
-    return DryRun(unfetched.rows, unfetched.bad_row_count, shards, stages, (), contexts)
+    return DryRun(unfetched.rows, unfetched.bad_row_count, stages, (), contexts)
 
 
-class _DryRunner:
+class DryRunner:
     """Counts what a run would do.
 
     Args:
@@ -134,41 +135,36 @@ class _DryRunner:
         self._config = config
         self._counted = counted
         self._plan = plan
-        self._root = tables_root(config)
-        self._kept = KeptTables(self._root)
-        self._settings = stage_settings(config, plan)
         self._problems: list[str] = []
         self._ledger = Ledger()
         self._models = RunModels()
         self._counting = DryRunModels(self._ledger, self._models)
-        self._identities = {stage: self._identity(stage) for stage in plan.cached_stages}
+        settings = stage_settings(config, plan)
+        steps = {stage: self._step(stage, settings[stage]) for stage in plan.cached_stages}
+        self._engine = EnginePlan(steps, tables_root(config), config.rows_a_window(), config.rows_a_shard())
+        self.store = RowStore(self._engine.tables, read_only=True)
 
-    def run(self, samples: SamplesResult) -> DryRun:
-        stages = {stage: StageDryRun(stage, bool(STAGES[stage].asks)) for stage in self._identities}
-        kept = [self._find_all(ref) for ref in samples.refs]
-        changed = find_changed_rows(self._config, self._plan, self._recipes(), kept)
-        for number, refs in enumerate(kept):
-            if number in changed.merged:
-                for stage, counts in stages.items():
-                    counts.kept += stage in refs
-                    counts.missing += stage not in refs
-            else:
-                self._preview_shard(refs, stages)
-        packed = {stage: StageDryRun(stage, counts.judged) for stage, counts in stages.items()}
-        for ref in changed.packed:
-            self._preview_shard({Stage.SAMPLES: ref}, packed)
-        for stage, counts in packed.items():
-            stages[stage].add_questions(counts)
+    def run(self, samples: SamplesResult, given: GivenRows | None = None) -> DryRun:
+        """Return what a run over samples would reuse and ask.
+
+        Args:
+            samples: Result of reading the source.
+            given: Results that the run takes as they are.
+        """
+        stages = {stage: StageDryRun(stage, step.is_judged) for stage, step in self._engine.steps.items()}
+        shards = [look_up(self._engine, self.store, ref, given) for ref in samples.refs]
+        for shard in shards:
+            for stage, placed in shard.placed.items():
+                stages[stage].kept += int(np.count_nonzero(~placed.missing))
+        for packed in pack_shards(shards, self._engine.shard_rows):
+            self._preview_shard(packed.open(shards), stages)
         rows = sum(ref.rows for ref in samples.refs)
         problems = (*samples.warnings, *Counter(self._problems))
         judges = self._judges({kind for stage in stages.values() for kind in stage.kinds})
         counted = tuple(stages.values())
         judge = self._judge(counted)
-        shards = len(samples.refs)
         accounts = dict(self._ledger.accounts)
-        return DryRun(
-            rows, samples.bad_row_count, shards, counted, problems, judges=judges, judge=judge, accounts=accounts
-        )
+        return DryRun(rows, samples.bad_row_count, counted, problems, judges=judges, judge=judge, accounts=accounts)
 
     def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the name of each judge with the kinds of counted questions that would go to it."""
@@ -186,8 +182,12 @@ class _DryRunner:
         except AssayError:
             return None
 
-    def _identity(self, stage: Stage) -> str | None:
-        settings = self._settings[stage]
+    def _step(self, stage: Stage, settings: Settings) -> StageStep:
+        reads = self._plan.inputs_of(stage)
+        return StageStep(stage, settings, reads, self._recipe(stage, settings, reads), stage in self._config.refresh)
+
+    def _recipe(self, stage: Stage, settings: Settings, reads: Sequence[Stage]) -> str | None:
+        """Return the recipe of a stage; None if a judge is unknown, so that none of its results can be found."""
         if isinstance(settings, JudgedSettings) and launches(self._config):
             launched = " and ".join(f"judge of {group}" if group else "judge" for group in launches(self._config))
             self._problems.append(
@@ -199,7 +199,7 @@ class _DryRunner:
         if isinstance(settings, JudgedSettings) and self._ledger.offline:
             return None
         try:
-            return STAGE_TASKS[stage].fingerprint(settings, self._models)
+            return make_recipe(stage, settings, self._models, reads)
         except AssayError as error:
             self._problems.append(str(error))
             if isinstance(settings, JudgedSettings):
@@ -208,71 +208,62 @@ class _DryRunner:
                     self._ledger.unreachable.add(narrow(settings.judge, SingleJudgeSettings).model_dump_json())
             return None
 
-    def _recipes(self) -> dict[Stage, str]:
-        """Return what determines the tables of each stage, beside its input tables, as far as it is known."""
-        identities = ((stage, identity) for stage, identity in self._identities.items() if identity is not None)
-        recipes = {
-            stage: STAGE_TASKS[stage].recipe(self._plan.inputs_of(stage), TableStorage(self._root, identity))
-            for stage, identity in identities
+    def _preview_shard(self, shard: ShardOfRows, stages: Mapping[Stage, StageDryRun]) -> None:
+        """Compute the judged stages of some rows window by window, as the run does; of other stages, count the rows."""
+        samples = shard.read_samples()
+        row_ids = samples.table["row_id"].combine_chunks()
+        missing = shard.missing(self._engine)
+        judged = {
+            stage: StageComputation(step, self.store, shard.known[stage], row_ids)
+            for stage, step in self._engine.steps.items()
+            if step.is_judged
         }
-        return {stage: recipe for stage, recipe in recipes.items() if recipe is not None}
+        for stage in missing:
+            if stage not in judged:
+                self._count_rows(stages[stage], shard.known)
+        for start in range(0, len(samples), self._engine.window_rows):
+            window = _Window(start, samples.cut(start, min(start + self._engine.window_rows, len(samples))))
+            for stage, computation in judged.items():
+                self._preview(stages[stage], computation, window)
 
-    def _find_all(self, samples: StageRef) -> dict[Stage, StageRef]:
-        """Return the tables of a shard that are kept, including its samples."""
-        tables = {Stage.SAMPLES: samples}
-        for stage in self._identities:
-            if (ref := self._find(stage, [tables.get(earlier) for earlier in self._plan.inputs_of(stage)])) is not None:
-                tables[stage] = ref
-        return tables
+    def _count_rows(self, counts: StageDryRun, known: Mapping[Stage, PlacedRows]) -> None:
+        """Count the rows that a stage without a judge computes, and those for which only the run itself decides."""
+        step = self._engine.steps[counts.stage]
+        is_missing = known[counts.stage].missing
+        is_open = np.logical_or.reduce(
+            [np.zeros_like(is_missing), *(known[each].missing for each in step.reads if each is not Stage.SAMPLES)]
+        )
+        is_open |= step.recipe is None
+        counts.unknown += int(np.count_nonzero(is_missing & is_open))
+        counts.missing += int(np.count_nonzero(is_missing & ~is_open))
 
-    def _find(self, stage: Stage, inputs: Sequence[StageRef | None]) -> StageRef | None:
-        known = [ref for ref in inputs if ref is not None]
-        identity = self._identities[stage]
-        if len(known) < len(inputs) or identity is None or stage in self._config.refresh:
-            return None
-        return self._kept.find(STAGE_TASKS[stage].key(known, identity))
-
-    def _preview_shard(self, tables: Mapping[Stage, StageRef], stages: Mapping[Stage, StageDryRun]) -> None:
-        shard = ShardPreview(dict(tables))
-        for stage, counts in stages.items():
-            self._preview(stage, shard, counts)
-
-    def _preview(self, stage: Stage, shard: ShardPreview, counts: StageDryRun) -> None:
-        identity = self._identities[stage]
-        inputs = shard.refs_of(self._plan.inputs_of(stage))
-        cached = shard.refs.get(stage) or (None if inputs is None else self._find(stage, inputs))
-        if cached is not None:
-            counts.kept += 1
-            shard.refs[stage] = cached
-            return
-        if stage not in self._config.refresh and (inputs is None or identity is None):
-            counts.unknown += 1
-        else:
-            counts.missing += 1
-        if counts.judged:
-            self._count(shard, counts)
-
-    def _count(self, shard: ShardPreview, counts: StageDryRun) -> None:
-        """Run the stage with a judge that counts; its output is the table itself if nothing had to be asked."""
-        stage, inputs = counts.stage, self._plan.inputs_of(counts.stage)
-        settings = self._settings[stage]
-        accounts = dict(self._ledger.accounts)
-        output = STAGES[stage].compute(shard.tables_of(inputs), settings, self._counting.select(settings))
+    def _preview(self, counts: StageDryRun, computation: StageComputation, window: "_Window") -> None:
+        """Compute a stage for a window with a judge that counts."""
+        step = self._engine.steps[counts.stage]
+        is_certain = step.recipe is not None and window.certain.issuperset(step.reads)
+        accounts, before = dict(self._ledger.accounts), (computation.found, computation.computed)
+        models = self._counting.select(step.settings)
+        inputs = {earlier: window.rows[earlier] for earlier in step.reads}
+        window.rows[step.stage] = computation.rows(
+            window.start, inputs, lambda tables: step.definition.compute(tables, step.settings, models)
+        )
         tallies = self._ledger.take()
-        if self._counted is not None and stage not in self._counted:
+        if self._counted is not None and step.stage not in self._counted:
             self._ledger.accounts = accounts
         tally = sum(tallies.values(), Tally())
         counts.tally += tally
         for kind, of_kind in tallies.items():
             counts.kinds[kind] = counts.kinds.get(kind, Tally()) + of_kind
-        is_certain = shard.refs_of(inputs) is not None and self._identities[stage] is not None
-        counts.certainty = least_certain((counts.certainty, self._certainty(stage, is_certain, tally)))
+        found, computed = computation.found - before[0], computation.computed - before[1]
+        counts.kept += found
+        if computed:
+            counts.certainty = least_certain((counts.certainty, self._certainty(step.stage, is_certain, tally)))
+            if is_certain or step.refresh:
+                counts.missing += computed
+            else:
+                counts.unknown += computed
         if is_certain and not tally.asked and not tally.waiting:
-            samples = shard.tables_of((Stage.SAMPLES,))[Stage.SAMPLES]
-            table = sort_rows(output.table, samples["row_id"].combine_chunks())
-            shard.refs[stage] = TableStore(self._root).write(table, SCHEMAS[stage])
-        else:
-            shard.previews[stage] = output.table
+            window.certain.add(step.stage)
 
     def _certainty(self, stage: Stage, is_certain: bool, tally: Tally) -> Certainty:
         if stage is Stage.EXPLANATIONS and not is_certain:
@@ -283,3 +274,21 @@ class _DryRunner:
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST
         return Certainty.EXACT if is_certain else Certainty.ESTIMATED
+
+
+@dataclass(slots=True)
+class _Window:
+    """The results for the rows of a window, with stand-ins for missing answers.
+
+    Args:
+        start: Position of its first row in the shard.
+        samples: Samples of the shard.
+    """
+
+    start: int
+    samples: InitVar[StageRows]
+    rows: dict[Stage, StageRows] = field(init=False)
+    certain: set[Stage] = field(init=False)
+
+    def __post_init__(self, samples: StageRows) -> None:
+        self.rows, self.certain = {Stage.SAMPLES: samples}, {Stage.SAMPLES}

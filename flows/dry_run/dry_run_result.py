@@ -35,11 +35,11 @@ class StageDryRun:
     Args:
         stage: Name of the stage.
         judged: True for a stage that asks the judge.
-        kept: Number of shards whose tables are cached.
-        missing: Number of shards that are certain to be computed.
-        unknown: Number of shards that only the run itself can decide on, because their inputs do not exist yet or a
+        kept: Number of rows whose results are stored.
+        missing: Number of rows that are certain to be computed.
+        unknown: Number of rows that only the run itself can decide on, because their inputs do not exist yet or a
             model cannot be reached.
-        tally: Questions for the shards whose tables are not cached, without rows that are taken from other tables.
+        tally: Questions about the rows that are computed.
         certainty: Certainty of the tally.
         kinds: Tally of each kind of question.
     """
@@ -52,17 +52,6 @@ class StageDryRun:
     tally: Tally = field(default_factory=Tally)
     certainty: Certainty = Certainty.EXACT
     kinds: dict[str, Tally] = field(default_factory=dict)
-
-    def add_questions(self, other: "StageDryRun") -> None:
-        """Add the questions of further shards.
-
-        Args:
-            other: Counts of this stage for them.
-        """
-        self.tally += other.tally
-        self.certainty = least_certain((self.certainty, other.certainty))
-        for kind, tally in other.kinds.items():
-            self.kinds[kind] = self.kinds.get(kind, Tally()) + tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +76,7 @@ class DryRun:
     Args:
         rows: Number of rows that the run would evaluate.
         bad_rows: Number of rows that the run would leave out.
-        shards: Number of shards.
-        stages: Stages whose tables are cached, in the order of the plan.
+        stages: Stages whose results are stored, in the order of the plan.
         problems: Sentences that say what could not be determined, and why.
         contexts: Contexts that the run would fetch; None if the data has them.
         anchor: The evaluation of the anchor; None if the run has none.
@@ -101,7 +89,6 @@ class DryRun:
 
     rows: int
     bad_rows: int
-    shards: int
     stages: tuple[StageDryRun, ...]
     problems: tuple[str, ...]
     contexts: PendingContexts | None = None

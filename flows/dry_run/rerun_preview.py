@@ -1,33 +1,15 @@
-"""Count the rows that a rerun would recompute in each stage, without computing any."""
+"""Count what a rerun would recompute and ask, without computing or asking anything."""
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
 
 from flows.config.run_config import tables_root
+from flows.dry_run.dry_run import DryRunner
+from flows.dry_run.dry_run_result import DryRun
 from flows.execution.rerun_plan import Rerun
 from flows.execution.stage_settings import samples_settings
-from metric_core.stages import Stage
-from tasks.runs.row_reuse import RowReuse
-from tasks.stages.registry import STAGES
+from tasks.engine.earlier_rows import EarlierRows
 from tasks.stages.samples import read_shards
-
-
-@dataclass(frozen=True, slots=True)
-class StagePreview:
-    """The work of a rerun in one stage.
-
-    Args:
-        stage: The stage.
-        recomputed: Number of rows that it computes.
-        reused: Number of rows that it takes from the earlier run.
-        asked: Questions about the recomputed rows that the judge is asked: "all", or "missing" for those without a
-            cached answer; None for a stage that asks no judge, or computes no row.
-    """
-
-    stage: Stage
-    recomputed: int
-    reused: int
-    asked: Literal["all", "missing"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +17,12 @@ class RerunPreview:
     """The work of a rerun.
 
     Args:
-        rows: Number of rows of the new run.
         recomputed: Number of rows that the request names.
-        stages: Stages in the order of the plan.
+        dry_run: Dry run of the stages.
     """
 
-    rows: int
     recomputed: int
-    stages: tuple[StagePreview, ...]
+    dry_run: DryRun
 
 
 def preview_rerun(ready: Rerun) -> RerunPreview:
@@ -52,18 +32,13 @@ def preview_rerun(ready: Rerun) -> RerunPreview:
         ready: Prepared rerun.
 
     Raises:
+        RunFolderError: A table of the earlier run cannot be read.
         SourceError: The rerun is about changed rows, and the source cannot be read.
     """
     root = tables_root(ready.config)
-    read = ready.read_samples(
-        RowReuse(ready.earlier, root), lambda config, plan: read_shards(samples_settings(config, plan), root)
-    )
-    total, chosen = sum(ref.rows for ref in read.refs), ready.rows(read)
-    some = total if chosen is None else len(chosen)
-    stages = []
-    for stage in ready.plan.sharded_stages:
-        count = (total if ready.is_whole(stage) else some) if ready.is_computed(stage) else 0
-        asks = bool(STAGES[stage].asks) and count > 0
-        asked: Literal["all", "missing"] = "all" if stage in ready.config.refresh else "missing"
-        stages.append(StagePreview(stage, count, total - count, asked if asks else None))
-    return RerunPreview(total, some, tuple(stages))
+    read = ready.read_samples(lambda config, plan: read_shards(samples_settings(config, plan), root))
+    chosen = ready.rows(read)
+    runner = DryRunner(ready.config, ready.plan)
+    given = EarlierRows(ready.earlier, partial(ready.is_row_computed, chosen), runner.store)
+    dry_run = runner.run(read, given)
+    return RerunPreview(dry_run.rows if chosen is None else len(chosen), dry_run)

@@ -13,9 +13,10 @@ from typing import Any
 
 from flows.execution.anchor_plan import AnchorPlan, plan_anchor
 from flows.execution.anchor_repeats import EarlierNights, ask_again, keep_findings
+from flows.execution.engine import compute_rows
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
-from flows.execution.run_stages import read_samples, run_shards
+from flows.execution.run_stages import read_samples
 from flows.execution.run_writing import write_run_folder
 from metric_core.calibration.calibrate import measure_agreement
 from metric_core.errors import AssayError
@@ -92,11 +93,11 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
     own = replace(run, config=anchor.config, plan=anchor.plan, folder=folder, manifest=manifest)
     with folder.lock():
         read = read_samples(anchor.config, anchor.plan)
-        refs = run_shards(own, read)
-        write_run_folder(own, read, refs, {"seconds": round(time.monotonic() - started, 3)})
+        tables = compute_rows(own, read.refs)
+        write_run_folder(own, read, tables, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)
     usage = _usage(finished.manifest["usage"])
-    again = ask_again(own, anchor, refs, EarlierNights.of_run(run), is_new=usage["asked"] > usage["stored"])
+    again = ask_again(own, anchor, tables, EarlierNights.of_run(run), is_new=usage["asked"] > usage["stored"])
     return {
         "source": anchor.settings.source,
         "folder": ANCHOR,

@@ -22,10 +22,10 @@ from tasks.judges.protocol import IN_PROCESS
 from tasks.models.run_models import RunModels
 from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, read_findings, standing_changes
 from tasks.monitoring.repeated_questions import RepeatedQuestions
+from tasks.rows.run_tables import RunTables
 from tasks.stages.definition import Tables
 from tasks.stages.registry import STAGES
 from tasks.tables.merge import select_rows
-from tasks.tables.table_store import StageRef, read
 
 LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
 """Stages that ask a judge for labels; the texts that it writes are not asked for again."""
@@ -109,7 +109,7 @@ def keep_findings(nights: EarlierNights, reason: str) -> dict[str, Any]:
 
 
 def ask_again(
-    run: Run, anchor: AnchorPlan, refs: Sequence[StageRef], nights: EarlierNights, *, is_new: bool
+    run: Run, anchor: AnchorPlan, tables: RunTables, nights: EarlierNights, *, is_new: bool
 ) -> dict[str, Any] | None:
     """Ask about some anchor rows again, and return the entry `asked_again` of the anchor in run.json.
 
@@ -118,14 +118,14 @@ def ask_again(
     Args:
         run: The evaluation of the anchor.
         anchor: Plan of the anchor.
-        refs: Tables of its stages and shards.
+        tables: Its tables.
         nights: The nights before it.
         is_new: True if the run has judged the anchor itself, whose kept answers are then new.
     """
     if not is_asked_again(anchor):
         return None
     try:
-        return _ask(_Rows(run, refs), anchor, nights.read(), is_new=is_new)
+        return _ask(_Rows(run, tables), anchor, nights.read(), is_new=is_new)
     except AssayError as error:
         return keep_findings(nights, str(error))
 
@@ -135,17 +135,14 @@ class _Rows:
 
     Args:
         run: The evaluation of the anchor.
-        refs: Tables of its stages and shards.
+        tables: Its tables.
     """
 
-    def __init__(self, run: Run, refs: Sequence[StageRef]) -> None:
+    def __init__(self, run: Run, tables: RunTables) -> None:
         self.run = run
-        stages = dict.fromkeys(ref.stage for ref in refs)
-        by_stage = {stage: [ref for ref in refs if ref.stage is stage] for stage in stages}
-        self._shards = [
-            {stage: read(by_stage[stage][shard]) for stage in stages} for shard in range(len(by_stage[Stage.SAMPLES]))
-        ]
-        self._digests = [ref.digest for ref in by_stage[Stage.SAMPLES]]
+        by_stage = {stage: list(tables.shards(stage)) for stage in tables.stages}
+        self._shards = [dict(zip(by_stage, shard, strict=True)) for shard in zip(*by_stage.values(), strict=True)]
+        self._digests = tables.digests(Stage.SAMPLES)
         self._settings = with_maps(stage_settings(run.config, run.plan), run.config, run.plan, run.models)
 
     @property

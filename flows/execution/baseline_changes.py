@@ -1,30 +1,32 @@
 """Compare a run with an earlier run of the same data: rows that differ, and judge questions asked."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from metric_core.stages import Stage
+from tasks.rows.run_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.row_reuse import find_changes
 from tasks.runtime.usage import StageUsage
-from tasks.tables.row_changes import RowChanges
-from tasks.tables.table_store import StageRef
+from tasks.tables.row_changes import RowChanges, find_row_changes
 
 _MAX_ROWS = 1000
 """Maximum number of changed rows to list; all are counted."""
 
 
-def compare_with_baseline(earlier: FinishedRun, refs: Sequence[StageRef]) -> dict[str, Any]:
+def compare_with_baseline(earlier: FinishedRun, tables: RunTables) -> dict[str, Any]:
     """Return the baseline's entry in run.json.
 
     Args:
         earlier: Baseline run.
-        refs: Tables of all stages of this run.
+        tables: Tables of this run.
     """
-    changes = find_changes(earlier, [ref for ref in refs if ref.stage is Stage.SAMPLES])
-    usage = sum((ref.usage for ref in refs), StageUsage())
-    return {"folder": str(earlier.folder), "run_id": earlier.run_id, **rows_entry(changes), **questions_entry(usage)}
+    changes = find_row_changes(earlier.samples(), tables.shards(Stage.SAMPLES))
+    return {
+        "folder": str(earlier.folder),
+        "run_id": earlier.run_id,
+        **rows_entry(changes),
+        **questions_entry(tables.total),
+    }
 
 
 def rows_entry(changes: RowChanges) -> dict[str, Any]:

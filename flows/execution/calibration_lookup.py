@@ -21,13 +21,14 @@ from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, any_judged, closure
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
+from tasks.engine.stage_step import fingerprint_stage
 from tasks.judges.routed_judge import roles_of
 from tasks.models.run_models import RunModels
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.runs.judge_roles import IDENTITY, judge_of_kind
 from tasks.stages.aggregation import AggregationSettings
-from tasks.stages.stage_task import STAGE_TASKS
+from tasks.stages.registry import STAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def metric_fingerprint(config: RunConfig, request: MetricRequest, models: RunMod
     plan = Plan((alone,), closure(alone.products), {}, "none")
     settings = stage_settings(config.model_copy(update={"verdict": "binary", "refresh": ()}), plan)
     stages = {
-        stage: [STAGE_TASKS[stage].definition.version, STAGE_TASKS[stage].fingerprint(settings[stage], models)]
+        stage: [STAGES[stage].version, fingerprint_stage(stage, settings[stage], models)]
         for stage in plan.cached_stages
     }
     content = [MetricSettings.from_request(alone).model_dump(mode="json"), stages]

@@ -1,29 +1,28 @@
 """Warn about metrics that could have judged whole conversations, and about follow-up questions judged as they are."""
 
 from collections import Counter
-from collections.abc import Iterable
 
 from flows.config.run_config import RunConfig
 from flows.execution.plan import Plan
 from flows.execution.source_reading import judges_conversations
 from metric_core.columns import EARLIER_TURNS
 from metric_core.stages import Stage
-from tasks.tables.table_store import StageRef, read
+from tasks.rows.run_tables import RunTables
 
 
-def warn_about_turns(config: RunConfig, plan: Plan, refs: Iterable[StageRef]) -> list[str]:
+def warn_about_turns(config: RunConfig, plan: Plan, tables: RunTables) -> list[str]:
     """Return a sentence about metrics that judge answers, and would judge conversations without the others of the run.
 
     Args:
         config: Configuration of the run.
         plan: Plan of the run.
-        refs: Tables of all stages and shards.
+        tables: Tables of the run.
     """
     able = [request.key for request in plan.requests if judges_conversations(request)]
     if config.conversations is not None or not able or len(able) == len(plan.requests):
         return []
-    tables = (read(ref, [EARLIER_TURNS]) for ref in refs if ref.stage is Stage.SAMPLES)
-    if not any(table[EARLIER_TURNS].null_count < table.num_rows for table in tables):
+    shards = tables.shards(Stage.SAMPLES, [EARLIER_TURNS])
+    if not any(shard[EARLIER_TURNS].null_count < shard.num_rows for shard in shards):
         return []
     sentence = (
         f"the rows are answers of conversations, because other metrics need them: {', '.join(able)} would judge whole "
@@ -32,18 +31,19 @@ def warn_about_turns(config: RunConfig, plan: Plan, refs: Iterable[StageRef]) ->
     return [sentence]
 
 
-def follow_up_warnings(refs: Iterable[StageRef]) -> list[str]:
+def follow_up_warnings(tables: RunTables) -> list[str]:
     """Return a sentence about the follow-up questions of a run that are judged as they are, if there are any.
 
     Args:
-        refs: Tables of all stages and shards.
+        tables: Tables of the run.
     """
     rows, reasons = 0, Counter[str]()
-    for ref in refs:
-        if ref.stage is Stage.FOLLOW_UPS and ref.rows:
-            found = read(ref, ["question", "reason"]).to_pylist()
-            rows += len(found)
-            reasons.update(row["reason"] or "no reason given" for row in found if row["question"] is None)
+    if Stage.FOLLOW_UPS not in tables.stages:
+        return []
+    for shard in tables.shards(Stage.FOLLOW_UPS, ["question", "reason"]):
+        rows += shard.num_rows
+        unasked = (row["reason"] for row in shard.to_pylist() if row["question"] is None)
+        reasons.update(reason or "no reason given" for reason in unasked)
     kept = reasons.total()
     if not kept:
         return []

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from flows.config.run_config import RunConfig
+from flows.config.run_config import RunConfig, tables_root
 from flows.execution.plan import Plan, products_of
 from flows.execution.run_checks import run_checks
 from flows.execution.stage_settings import metrics_of, stage_settings
@@ -15,6 +15,7 @@ from metric_core.columns import EARLIER_TURNS
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.judge_questions import KindGroup
 from metric_core.metric import MetricRequest
+from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.options.cost_options import Budget, parse_budget
 from tasks.options.database_address import normalize_address
@@ -24,12 +25,14 @@ from tasks.options.model_words import parse_judge
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.row_reuse import RowReuse, find_changes
 from tasks.runtime.credentials import refuse_secrets
 from tasks.stages.ratings import RatingsSettings
 from tasks.stages.registry import STAGES
 from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.stages.verdicts import VerdictsSettings
+from tasks.tables.row_changes import find_row_changes
+from tasks.tables.table_store import TableStore
+from tasks.tables.table_store import read as read_table
 
 Rows: TypeAlias = Literal["failed", "changed", "all"]
 """The rows to recompute."""
@@ -115,22 +118,27 @@ class Rerun:
         """Return whether a stage is computed for all rows, whatever the request names."""
         return not STAGES[stage].cached or stage in self.whole
 
-    def is_computed(self, stage: Stage) -> bool:
-        """Return whether a stage is computed for any row."""
-        return self.is_whole(stage) or stage in self.recomputed
+    def is_row_computed(self, chosen: Collection[str] | None, stage: Stage, row: str) -> bool:
+        """Return whether a stage is computed for a row.
 
-    def read_samples(self, reuse: RowReuse, read_source: Callable[[RunConfig, Plan], SamplesResult]) -> SamplesResult:
+        Args:
+            chosen: Ids of the rows that are recomputed; None for all.
+            stage: The stage.
+            row: Id of the row.
+        """
+        return self.is_whole(stage) or (stage in self.recomputed and (chosen is None or row in chosen))
+
+    def read_samples(self, read_source: Callable[[RunConfig, Plan], SamplesResult]) -> SamplesResult:
         """Return the rows: read from the source if the request is about changes, else those of the earlier run.
 
         Args:
-            reuse: Rows of the earlier run.
             read_source: Reads the source of a configuration.
         """
         if self.request.chosen_rows == "changed":
             return read_source(self.config, self.plan)
-        manifest = self.earlier.manifest
+        manifest, store = self.earlier.manifest, TableStore(tables_root(self.config))
         return SamplesResult(
-            refs=tuple(reuse.samples()),
+            refs=tuple(store.write(shard, SAMPLES) for shard in self.earlier.samples()),
             rows_read=manifest.get("rows_read", manifest["rows"]),
             bad_rows=tuple(BadRowNote(**bad_row) for bad_row in manifest.get("bad_rows", ())),
             bad_row_count=manifest.get("bad_row_count", 0),
@@ -145,7 +153,7 @@ class Rerun:
             return None
         if self.request.chosen_rows == "failed":
             return self.failed
-        changes = find_changes(self.earlier, read.refs)
+        changes = find_row_changes(self.earlier.samples(), map(read_table, read.refs))
         changed = (row_id for row_id, columns in changes.changed.items() if not _NOT_CONTENT.issuperset(columns))
         return frozenset((*changes.added, *changed))
 

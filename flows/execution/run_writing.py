@@ -1,6 +1,6 @@
 """Write the folder of a run whose stages are computed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,28 +12,29 @@ from flows.execution.server_warnings import warn_about_servers
 from flows.execution.stage_settings import metrics_of
 from flows.execution.text_warnings import count_languages, text_warnings
 from metric_core.stages import Stage
+from tasks.rows.run_tables import RunTables
 from tasks.runtime import progress
 from tasks.stages.prefect_task import run_here
 from tasks.stages.reporting import ReportingSettings, reporting
 from tasks.stages.samples import SamplesResult
-from tasks.tables.table_store import StageRef
 
 
-def write_run_folder(run: Run, read: SamplesResult, refs: Sequence[StageRef], findings: Mapping[str, Any]) -> None:
+def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[str, Any]) -> None:
     """Write tables, summary, manifest and report of a run into its folder.
 
     Args:
         run: The run.
         read: Result of reading the source.
-        refs: Tables of all stages and shards, including the samples.
+        tables: Tables of the run.
         findings: Further content of run.json.
     """
-    server_warnings = (*run.manifest["server_warnings"], *warn_about_servers(refs, run.manifest["foreign_answers"]))
+    of_servers = warn_about_servers(tables.total, run.manifest["foreign_answers"])
+    server_warnings = (*run.manifest["server_warnings"], *of_servers)
     unable = warn_of_unanswerable(run.manifest["unanswerable"]) if run.config.metrics is not None else ()
     texts = (
-        *text_warnings(refs, run.manifest),
-        *warn_about_turns(run.config, run.plan, refs),
-        *follow_up_warnings(refs),
+        *text_warnings(tables, run.manifest),
+        *warn_about_turns(run.config, run.plan, tables),
+        *follow_up_warnings(tables),
     )
     warnings = (*read.warnings, *texts, *unable, *server_warnings)
     manifest = {
@@ -44,7 +45,7 @@ def write_run_folder(run: Run, read: SamplesResult, refs: Sequence[StageRef], fi
         "rows_read": read.rows_read,
         "bad_row_count": read.bad_row_count,
         "bad_rows": [asdict(bad_row) for bad_row in read.bad_rows],
-        "languages": count_languages(refs),
+        "languages": count_languages(tables),
         "warnings": warnings,
     }
     settings = ReportingSettings(
@@ -56,4 +57,4 @@ def write_run_folder(run: Run, read: SamplesResult, refs: Sequence[StageRef], fi
         max_slices=run.config.max_slices,
         failed_share=run.config.fail_on_failed,
     )
-    run_here(reporting, list(refs), settings, partial(progress.advance, Stage.REPORTING))
+    run_here(reporting, tables, settings, partial(progress.advance, Stage.REPORTING))

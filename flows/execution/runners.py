@@ -12,10 +12,10 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
+from tasks.engine.schedule import AHEAD
 from tasks.runtime.cancellation import cancellable
 from tasks.runtime.telemetry import RAY, disable_telemetry
 from tasks.stages.registry import STAGES
-from tasks.windows.schedule import AHEAD
 
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 

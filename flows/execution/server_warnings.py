@@ -1,20 +1,18 @@
 """Collect what the servers of judge and embedder did that users should know."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tasks.runtime.activity import describe_cut_off
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_store import StageRef
 
 
-def warn_about_servers(refs: Iterable[StageRef], foreign: Sequence[str] = ()) -> Iterator[str]:
-    """Yield warnings about the servers that answered for these tables.
+def warn_about_servers(usage: StageUsage, foreign: Sequence[str] = ()) -> Iterator[str]:
+    """Yield warnings about the servers that answered for a run.
 
     Args:
-        refs: Tables of all stages and shards.
+        usage: Cost of all stages.
         foreign: Warnings that cached answers may come from other servers, given if the run used cached answers.
     """
-    usage = sum((ref.usage for ref in refs), StageUsage())
     yield from usage.warnings
     if usage.stored:
         yield from foreign

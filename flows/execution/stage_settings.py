@@ -3,12 +3,11 @@
 from collections.abc import Collection
 from typing import Any
 
-from flows.config.run_config import RunConfig, tables_root
+from flows.config.run_config import RunConfig
 from flows.execution.plan import Plan
 from flows.execution.source_reading import rows_of_conversations
 from metric_core.records import Side
 from metric_core.stages import PRODUCTS, Product, Stage
-from tasks.models.run_models import RunModels
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
@@ -17,7 +16,6 @@ from tasks.options.settings import Settings
 from tasks.stages.registry import STAGES
 from tasks.stages.retrieval import RetrievalSettings
 from tasks.stages.samples import SamplesSettings
-from tasks.stages.stage_task import STAGE_TASKS, TableStorage
 
 
 def samples_settings(config: RunConfig, plan: Plan) -> SamplesSettings:
@@ -90,20 +88,6 @@ def sides_by_every_context(config: RunConfig, plan: Plan) -> tuple[Side, ...]:
 def judged_settings(config: RunConfig) -> JudgedSettings:
     """Return the settings with which a stage asks the judge of the configuration."""
     return narrow(config, JudgedSettings, refresh=False)
-
-
-def storage_of(stage: Stage, settings: Settings, config: RunConfig, models: RunModels) -> TableStorage:
-    """Return the place of a stage's tables in the table store.
-
-    Args:
-        stage: The stage.
-        settings: Settings of the stage.
-        config: Configuration of the run.
-        models: Models of the run.
-    """
-    return TableStorage(
-        tables_root(config), STAGE_TASKS[stage].identity(settings, models), refresh=stage in config.refresh
-    )
 
 
 def metrics_of(plan: Plan) -> tuple[MetricSettings, ...]:

@@ -1,34 +1,31 @@
 """Warn about texts of a run that its models were not made for: too long to be read at once, or in other languages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.stages import Stage
 from tasks.languages.detection import UNKNOWN, language_name
-from tasks.runtime.usage import StageUsage
-from tasks.tables.table_store import StageRef
+from tasks.rows.run_tables import RunTables
 
 
-def text_warnings(refs: Iterable[StageRef], manifest: Mapping[str, Any]) -> list[str]:
+def text_warnings(tables: RunTables, manifest: Mapping[str, Any]) -> list[str]:
     """Return sentences about the texts of a run that its models were not made for.
 
     Args:
-        refs: Tables of all stages and shards.
+        tables: Tables of the run.
         manifest: Content of run.json.
     """
-    tables = list(refs)
-    noticed = sum((ref.usage for ref in tables), StageUsage())
+    noticed = tables.total
     warnings = [_describe_long_texts(noticed.long_texts, manifest)] if noticed.long_texts else []
-    models = _measured_models(manifest, {ref.stage for ref in tables})
+    models = _measured_models(manifest, set(tables.stages))
     known = set.intersection(*map(set, models.values())) if models else set[str]()
     others = {code: rows for code, rows in noticed.languages.items() if code not in {*known, UNKNOWN}}
     return [*warnings, _describe_languages(noticed.languages, others, models)] if models and others else warnings
 
 
-def count_languages(refs: Iterable[StageRef]) -> dict[str, int]:
+def count_languages(tables: RunTables) -> dict[str, int]:
     """Return the number of rows of a run by ISO 639 code of their language, the most frequent first."""
-    counts = sum((ref.usage for ref in refs), StageUsage()).languages
-    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+    return dict(sorted(tables.total.languages.items(), key=lambda item: -item[1]))
 
 
 def _describe_long_texts(count: int, manifest: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ from tasks.rows.segment_files import (
     write_segment,
     written_time,
 )
-from tasks.rows.segment_reader import row_ranges
+from tasks.rows.segment_reader import number_ranges
 from tasks.runtime.usage import StageUsage
 from tasks.tables.merge import take_rows
 from tasks.tables.records import add_missing_columns
@@ -199,6 +199,6 @@ def _read(inventory: Inventory, stage: Stage, part: _Part) -> pa.Table | None:
         table = pq.read_table(pa.BufferReader(content))
     except storage_errors(pa.ArrowException):
         return None
-    rows = row_ranges(index.start[part.samples].astype(np.int64), index.count[part.samples])
+    rows = number_ranges(index.start[part.samples].astype(np.int64), index.count[part.samples])
     complete = add_missing_columns(table, stage)
     return take_rows(complete.replace_schema_metadata(SCHEMAS[stage].arrow.metadata), rows)

@@ -65,7 +65,7 @@ class SegmentReader:
         if not tables:
             return add_missing_columns(SCHEMAS[stage].arrow.empty_table(), stage, columns)
         offsets = np.cumsum([0, *(table.num_rows for table in tables)], dtype=np.int64)[:-1]
-        rows = row_ranges(offsets[placed.segment] + placed.start, placed.count)
+        rows = number_ranges(offsets[placed.segment] + placed.start, placed.count)
         whole = pa.concat_tables(tables)
         return whole if np.array_equal(rows, np.arange(whole.num_rows)) else take_rows(whole, rows)
 
@@ -110,14 +110,14 @@ class SegmentReader:
                 self._size -= oldest.nbytes
 
 
-def row_ranges(start: NDArray[np.int64], count: NDArray[np.int32]) -> NDArray[np.int64]:
+def number_ranges(start: NDArray[np.int64], count: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the numbers from each start on, as many as its count.
 
     Args:
         start: The first number of each range.
         count: The length of each range.
 
-    >>> row_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    >>> number_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """
     before = np.cumsum(count) - count

@@ -23,6 +23,7 @@ from metric_core.parsing.regular_files import check_folder, regular
 from metric_core.records import Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.summary import CellCounts, MetricSummary
+from tasks.rows.run_tables import RunTables
 from tasks.runs.file_checks import MANIFEST_SCHEMA, SUMMARY_SCHEMA, check_json
 from tasks.runs.row_grouping import group_names
 from tasks.runs.row_groups import read_shards
@@ -30,7 +31,6 @@ from tasks.runtime import atomic_files
 from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
 from tasks.runtime.threads import map_threads
 from tasks.runtime.writable import probe_folder
-from tasks.tables.table_store import StageRef, concatenate
 
 FORMAT = 1
 MANIFEST, SUMMARY, SCORES, STAGES, REPORT = "run.json", "summary.json", "scores.parquet", "stages", "report.html"
@@ -163,20 +163,20 @@ class RunFolder:
             message = f"another run is writing into {self.path}. Wait for it, or name another folder."
             raise RunFolderError(message) from error
 
-    def write_tables(self, refs: Mapping[Stage, Sequence[StageRef]]) -> None:
-        """Write the tables of all stages and remove an earlier run's tables of other stages.
+    def write_tables(self, tables: RunTables) -> None:
+        """Write the tables of a run, and remove an earlier run's tables of other stages.
 
         Args:
-            refs: References to the tables of the shards, by stage.
+            tables: Tables of the run.
         """
 
         def write(stage: Stage) -> None:
             with atomic_file(self.path / table_name(stage)) as temporary:
-                concatenate(refs[stage], str(temporary))
+                tables.write(stage, str(temporary))
 
-        map_threads(write, refs, _AT_ONCE)
+        map_threads(write, tables.stages, _AT_ONCE)
         for path in (self.path / STAGES).glob("*.parquet"):
-            if path.stem not in refs:
+            if path.stem not in tables.stages:
                 path.unlink()
 
     def summarize_scores(

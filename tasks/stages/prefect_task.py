@@ -7,13 +7,11 @@ from prefect import Task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 
-from metric_core.stages import Stage
-
 RETRIES = 2
 RETRY_SECONDS = [1.0, 10.0]
 
 
-def make_prefect_task(name: Stage, version: int, function: Callable[..., Any], run_name: str) -> Task[..., Any]:
+def make_prefect_task(name: str, version: int, function: Callable[..., Any], run_name: str) -> Task[..., Any]:
     """Return a task that is retried after transient faults and whose result Prefect does not store.
 
     Args:

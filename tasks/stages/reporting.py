@@ -1,6 +1,6 @@
 """Write the run folder from the tables of all stages: the stage `reporting`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,15 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.options.slicing_options import SlicingOptions
 from tasks.reports.run.report_page import write_report
+from tasks.rows.run_tables import RunTables
 from tasks.runs.judge_roles import judge_of_kind, with_usage
 from tasks.runs.panel_agreement import measure_panel_agreement
 from tasks.runs.row_grouping import REPEATED_TEXTS, columns_with, find_repetition, find_session_column, read_groups
 from tasks.runs.row_slicing import read_slices
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runs.slice_summaries import SLICES, summarize_slices_of_run
-from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, ignore_progress
 from tasks.stages.prefect_task import make_prefect_task
-from tasks.tables.table_store import StageRef
 
 
 class ReportingSettings(SlicingOptions, GroupingOptions, Settings):
@@ -46,29 +45,26 @@ class ReportingSettings(SlicingOptions, GroupingOptions, Settings):
     failed_share: float = ALL
 
 
-def write_run(refs: list[StageRef], settings: ReportingSettings, progress: Progress = ignore_progress) -> str:
+def write_run(tables: RunTables, settings: ReportingSettings, progress: Progress = ignore_progress) -> str:
     """Write tables, summary, manifest and report into the run folder, and return the folder.
 
     Args:
-        refs: Tables of all stages and shards.
+        tables: Tables of the run.
         settings: Settings of the stage.
         progress: Called when the folder is written.
     """
     progress(0, 1)
     folder = RunFolder(Path(settings.folder))
     with folder.translate_write_errors():
-        _write(folder, refs, settings)
+        _write(folder, tables, settings)
     progress(1, 0)
     return settings.folder
 
 
-def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSettings) -> None:
-    by_stage: dict[Stage, list[StageRef]] = {}
-    for ref in refs:
-        by_stage.setdefault(ref.stage, []).append(ref)
-    rows = sum(ref.rows for ref in by_stage[Stage.SAMPLES])
+def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) -> None:
+    rows = tables.rows(Stage.SAMPLES)
     requests = [metric.request() for metric in settings.metrics]
-    folder.write_tables(by_stage)
+    folder.write_tables(tables)
     by = settings.by or find_session_column(folder.read_samples([SESSION_ID]))
     groups = None if by is None else read_groups(folder.read_samples(columns_with(by)), by)
     repetition = find_repetition(folder.read_samples(REPEATED_TEXTS)) if groups is None else None
@@ -79,7 +75,7 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
         "agreement": measure_panel_agreement(folder.path),
         BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
         DIAGNOSIS_ENTRY: count_diagnoses(folder, groups, is_served=_is_served(settings.manifest)),
-        "verdict": settings.manifest["config"].get("verdict") if Stage.VERDICTS in by_stage else None,
+        "verdict": settings.manifest["config"].get("verdict") if Stage.VERDICTS in tables.stages else None,
     }
     folder.write_summary(rows, summaries, more)
     manifest = {
@@ -103,9 +99,9 @@ def _write(folder: RunFolder, refs: Sequence[StageRef], settings: ReportingSetti
             }
             for request in requests
         ],
-        "stages": {stage: _stage_entry(shards) for stage, shards in by_stage.items()},
-        "usage": _total(refs).model_dump(),
-        "judges": with_usage(settings.manifest.get("judges") or (), _total(refs).kinds),
+        "stages": {stage: _stage_entry(stage, tables) for stage in tables.stages},
+        "usage": tables.total.model_dump(),
+        "judges": with_usage(settings.manifest.get("judges") or (), tables.total.kinds),
         "failures": find_failures(summaries, settings.failed_share),
     }
     folder.write_json(MANIFEST, manifest)
@@ -117,17 +113,13 @@ def _is_served(manifest: Mapping[str, Any]) -> bool:
     return bool(judge_of_kind(manifest, [QuestionKind.REFUSAL]).get("language_model"))
 
 
-def _stage_entry(shards: Sequence[StageRef]) -> Mapping[str, Any]:
+def _stage_entry(stage: Stage, tables: RunTables) -> Mapping[str, Any]:
     return {
-        "rows": sum(ref.rows for ref in shards),
-        "schema_version": max(ref.schema_version for ref in shards),
-        "digests": [ref.digest for ref in shards],
-        **_total(shards).model_dump(),
+        "rows": tables.rows(stage),
+        "schema_version": int(tables.schema(stage).metadata[b"assay.version"]),
+        "digests": tables.digests(stage),
+        **tables.usage(stage).model_dump(),
     }
-
-
-def _total(refs: Sequence[StageRef]) -> StageUsage:
-    return sum((ref.usage for ref in refs), StageUsage())
 
 
 reporting = make_prefect_task(Stage.REPORTING, 1, write_run, str(Stage.REPORTING))

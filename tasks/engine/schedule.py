@@ -10,19 +10,19 @@ from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context, copy_context
+from dataclasses import replace
 from threading import Condition, Thread
 from time import monotonic
-from typing import Any, TypeAlias
-
-import pyarrow as pa
 
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
+from tasks.engine.computation import Compute, StageComputation, StageResult, read_rows
+from tasks.engine.stage_rows import StageRows
+from tasks.engine.stage_step import StageStep
+from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.row_store import RowStore
 from tasks.runtime.cancellation import current_cancellation
 from tasks.runtime.usage import StageUsage
-from tasks.stages.definition import StageOutput, Tables
-from tasks.tables.table_store import StageRef, read
-from tasks.windows.sample_order import SampleOrder
 
 AHEAD = 4
 """Windows by which a judged stage may be ahead of the slowest: with 25 rows of 4,000 prompt tokens each, as many tokens
@@ -31,9 +31,6 @@ as the prefix cache of a small server holds."""
 ROWS_OF_A_BLOCK = 50
 """Rows that a stage without questions computes at once: enough for a local model to form batches of like length, few
 enough that little is left to compute when the last question is answered."""
-
-Compute: TypeAlias = Callable[[Tables], StageOutput]
-"""Computes the rows of a stage's table from the rows of the tables that it reads."""
 
 
 class StoppedError(AssayError):
@@ -60,23 +57,21 @@ class Schedule:
         self._is_closed = False
 
     def open_shard(
-        self, samples: StageRef, tables: Mapping[Stage, StageRef], judged: Sequence[Stage], rows: int
+        self, samples: StageRows, known: Mapping[Stage, PlacedRows], store: RowStore, judged: Sequence[Stage], rows: int
     ) -> "ShardWindows":
         """Return the windows of a shard, whose judged stages count from now on.
 
         Args:
             samples: Samples of the shard.
-            tables: Further tables that exist.
+            known: Places of the results that are known before, by stage; -1 for the others.
+            store: Row store.
             judged: Judged stages that are going to be computed.
             rows: Number of rows per window.
-
-        Raises:
-            AssayError: The samples cannot be read.
         """
-        shard = ShardWindows(self, samples, tables, judged, rows)
+        shard = ShardWindows(self, samples, known, store, judged, rows)
         with self._changed:
             shard.first = self._next_window
-            self._next_window += shard.order.windows
+            self._next_window += shard.windows
             self._shards.append(shard)
         return shard
 
@@ -150,16 +145,15 @@ class Schedule:
         return min((shard.first + shard.slowest for shard in self._shards if shard.judged), default=self._next_window)
 
     def _run(self, work: "StageWork", block: int) -> None:
-        output: StageOutput | BaseException
+        output: StageRows | BaseException
         try:
-            output = work.context.copy().run(work.compute, work.inputs_of(block))
-            parts = work.shard.order.cut(work.shard.order.sort(output.table), work.windows_of(block))
+            output = work.context.copy().run(work.rows_of, block)
         except BaseException as error:  # noqa: BLE001 the stage raises it
-            output, parts = error, []
+            output = error
         with self.change():
             self._running -= 1
             self._running_unjudged -= not work.is_judged
-            work.end(block, output, parts)
+            work.end(block, output)
 
 
 @contextmanager
@@ -183,63 +177,67 @@ def open_schedule(at_once: int) -> Iterator[Schedule]:
 
 
 class ShardWindows:
-    """The tables of a shard, window by window as they are computed.
+    """The results of a shard, window by window as they are computed.
 
     Args:
         schedule: Schedule of the windows.
         samples: Samples of the shard.
-        tables: Further tables that exist.
+        known: Places of the results that are known before, by stage; -1 for the others.
+        store: Row store.
         judged: Judged stages that are going to be computed.
         rows: Number of rows per window.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 made by the schedule alone
         self,
         schedule: Schedule,
-        samples: StageRef,
-        tables: Mapping[Stage, StageRef],
+        samples: StageRows,
+        known: Mapping[Stage, PlacedRows],
+        store: RowStore,
         judged: Sequence[Stage],
         rows: int,
     ) -> None:
-        table = read(samples)
         self.schedule = schedule
-        self.order = SampleOrder(table, rows)
         self.first = 0
         self.rows = rows
-        self.refs: dict[Stage, StageRef] = {**tables, Stage.SAMPLES: samples}
-        self.works: dict[Stage, StageWork] = {}
-        self.parts: dict[Stage, list[pa.Table | None]] = {Stage.SAMPLES: [*self._cut(table)]}
+        self.count = len(samples)
+        self.windows = max(1, -(-self.count // rows))
         self.judged = dict.fromkeys(judged, 0)
+        self.works: dict[Stage, StageWork] = {}
+        self.parts: dict[Stage, list[StageRows | None]] = {Stage.SAMPLES: [*self.cut(samples, range(self.windows))]}
+        self._row_ids = samples.table["row_id"].combine_chunks()
+        self._known = known
+        self._store = store
 
     @property
     def slowest(self) -> int:
         """The first window that a judged stage has yet to compute."""
         return min(self.judged.values())
 
-    def compute(self, stage: Stage, reads: Sequence[Stage], compute: Compute, *, is_judged: bool) -> StageOutput:
-        """Compute a stage, window by window as the tables that it reads are computed, and return its table.
+    def compute(self, step: StageStep, compute: Compute) -> StageResult:
+        """Compute a stage, window by window as the results that it reads are computed, and store its results.
 
         Windows that an earlier call has computed, before it failed, are not computed again.
 
         Args:
-            stage: The stage.
-            reads: Stages whose tables it reads.
+            step: The stage.
             compute: Computes the rows of its table, in other threads, with the context of this one.
-            is_judged: True if it asks a judge.
 
         Raises:
             CancelledError: The run is cancelled.
             StoppedError: Another stage has failed, or the run has ended.
             BaseException: Whatever `compute` raises first.
         """
-        for earlier in reads:
+        for earlier in step.reads:
             self._load(earlier)
         with self.schedule.change():
-            work = self.works.get(stage)
+            work = self.works.get(step.stage)
             if work is None:
-                work = self.works[stage] = StageWork(self, stage, reads, is_judged=is_judged)
+                known = self._known.get(step.stage) or PlacedRows.nothing(self.count)
+                rows = StageComputation(step, self._store, known, self._row_ids)
+                work = self.works[step.stage] = StageWork(self, step, rows)
             work.restart(compute, copy_context())
-            self.parts.setdefault(stage, [None] * self.order.windows)
+            self.parts.setdefault(step.stage, [None] * self.windows)
         try:
             self.schedule.wait(lambda: work.is_done)
         except (StoppedError, CancelledError):
@@ -247,33 +245,27 @@ class ShardWindows:
             raise
         if work.error is not None:
             raise work.error
-        return work.output()
-
-    def finish(self, stage: Stage, ref: StageRef) -> None:
-        """Announce the stored table of a stage."""
-        with self.schedule.change():
-            self.refs[stage] = ref
+        return work.result()
 
     def leave(self, stage: Stage) -> None:
         """No longer wait for a stage, which has ended or failed, before others go on."""
         with self.schedule.change():
             self.judged.pop(stage, None)
 
-    def refs_of(self, stages: Sequence[Stage]) -> list[StageRef]:
-        """Wait for the stored tables of stages, and return them."""
-        self.schedule.wait(lambda: all(stage in self.refs for stage in stages))
-        return [self.refs[stage] for stage in stages]
+    def cut(self, rows: StageRows, windows: range) -> list[StageRows]:
+        """Return the parts of results that belong to windows, which all their samples belong to."""
+        first = windows.start * self.rows
+        ends = [min(self.count, (window + 1) * self.rows) - first for window in windows]
+        return [rows.cut(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
     def _load(self, stage: Stage) -> None:
-        """Read the table of a stage, unless it is being computed."""
-        if stage in self.parts or stage not in self.refs:
+        """Read the results of a stage that are all known, unless they are being computed."""
+        known = self._known.get(stage)
+        if stage in self.parts or known is None or known.missing.any():
             return
-        parts = self._cut(self.order.sort(read(self.refs[stage])))
+        parts = self.cut(read_rows(self._store, stage, known), range(self.windows))
         with self.schedule.change():
             self.parts.setdefault(stage, [*parts])
-
-    def _cut(self, table: pa.Table) -> list[pa.Table]:
-        return self.order.cut(table, range(self.order.windows))
 
 
 class StageWork:
@@ -281,24 +273,24 @@ class StageWork:
 
     Args:
         shard: Windows of the shard.
-        stage: The stage.
-        reads: Stages whose tables it reads.
-        is_judged: True if it asks a judge.
+        step: The stage.
+        rows: Results of the stage for the rows of the shard.
     """
 
-    def __init__(self, shard: ShardWindows, stage: Stage, reads: Sequence[Stage], *, is_judged: bool) -> None:
+    def __init__(self, shard: ShardWindows, step: StageStep, rows: StageComputation) -> None:
         self.shard = shard
-        self.stage = stage
-        self.rank = list(Stage).index(stage)
-        self.is_judged = is_judged
+        self.stage = step.stage
+        self.rank = list(Stage).index(step.stage)
+        self.is_judged = step.is_judged
         self.error: BaseException | None = None
         self.context: Context = copy_context()
         self.compute: Compute
-        self._reads = reads
-        self._windows = shard.order.windows
-        self._width = 1 if is_judged else max(1, ROWS_OF_A_BLOCK // shard.rows)
-        self._outputs: list[StageOutput | None] = [None] * -(-self._windows // self._width)
-        self._waiting = list(range(len(self._outputs)))
+        self._rows = rows
+        self._reads = step.reads
+        self._windows = shard.windows
+        self._width = 1 if step.is_judged else max(1, ROWS_OF_A_BLOCK // shard.rows)
+        self._waiting = list(range(-(-self._windows // self._width)))
+        self._done: set[int] = set()
         self._running = 0
         self._started = 0.0
         self._seconds = 0.0
@@ -311,7 +303,7 @@ class StageWork:
     def restart(self, compute: Compute, context: Context) -> None:
         """Compute the windows that are missing."""
         self.compute, self.context, self.error = compute, context, None
-        self._waiting = [number for number, output in enumerate(self._outputs) if output is None]
+        self._waiting = [block for block in range(-(-self._windows // self._width)) if block not in self._done]
 
     def stop(self) -> None:
         """Start no more windows."""
@@ -337,10 +329,12 @@ class StageWork:
         is_ready = all(stage in parts and all(parts[stage][w] is not None for w in windows) for stage in self._reads)
         return block if is_ready else None
 
-    def inputs_of(self, block: int) -> dict[Stage, pa.Table]:
-        """Return the rows that a block reads."""
-        windows = self.windows_of(block)
-        return {stage: _concatenate([self.shard.parts[stage][w] for w in windows]) for stage in self._reads}
+    def rows_of(self, block: int) -> StageRows:
+        """Return the results of a block. Called without the lock."""
+        windows, parts = self.windows_of(block), self.shard.parts
+        read = {stage: [part for w in windows if (part := parts[stage][w]) is not None] for stage in self._reads}
+        inputs = {stage: StageRows.concat(found) for stage, found in read.items()}
+        return self._rows.rows(windows.start * self.shard.rows, inputs, self.compute)
 
     def begin(self, block: int) -> None:
         """Note that a block is being computed."""
@@ -349,29 +343,24 @@ class StageWork:
             self._started = monotonic()
         self._running += 1
 
-    def end(self, block: int, output: StageOutput | BaseException, parts: Sequence[pa.Table]) -> None:
-        """Note the output of a block, or its error."""
+    def end(self, block: int, output: StageRows | BaseException) -> None:
+        """Note the results of a block, or its error."""
         self._running -= 1
         if not self._running:
             self._seconds += monotonic() - self._started
         if isinstance(output, BaseException):
             self.error = self.error or output
             return
-        self._outputs[block] = output
-        self.shard.parts[self.stage][slice(self.windows_of(block).start, self.windows_of(block).stop)] = parts
-        missing = next((number for number, each in enumerate(self._outputs) if each is None), None)
-        if missing is None:
+        windows = self.windows_of(block)
+        self._done.add(block)
+        self.shard.parts[self.stage][slice(windows.start, windows.stop)] = self.shard.cut(output, windows)
+        if self.stage in self.shard.judged:
+            missing = (number for number, part in enumerate(self.shard.parts[self.stage]) if part is None)
+            self.shard.judged[self.stage] = next(missing, self._windows)
+        if len(self._done) * self._width >= self._windows:
             self.shard.judged.pop(self.stage, None)
-        elif self.stage in self.shard.judged:
-            self.shard.judged[self.stage] = missing
 
-    def output(self) -> StageOutput:
-        """Return the whole table, sorted by sample, and its cost."""
-        usage = StageUsage(seconds=self._seconds)
-        for output in self._outputs:
-            usage += StageUsage() if output is None else output.usage
-        return StageOutput(_concatenate(self.shard.parts[self.stage]), usage)
-
-
-def _concatenate(parts: Sequence[Any]) -> pa.Table:
-    return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+    def result(self) -> StageResult:
+        """Store the results that were computed, and return the places of all. Called without the lock."""
+        result = self._rows.store()
+        return replace(result, usage=result.usage + StageUsage(seconds=self._seconds))

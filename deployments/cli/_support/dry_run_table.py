@@ -1,0 +1,87 @@
+"""Show what a dry run found: per stage the rows that are reused and the questions to the judge."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from deployments.cli._support.console import print_table, stdout
+
+if TYPE_CHECKING:
+    from flows.dry_run.dry_run_result import DryRun, StageDryRun
+
+_QUALIFIERS = {"exact": "", "estimated": "about ", "at least": "at least "}
+
+
+def stage_content(stage: "StageDryRun") -> dict[str, Any]:
+    """Return the counts of a stage for JSON."""
+    rows = {"kept": stage.kept, "missing": stage.missing, "unknown": stage.unknown}
+    return {"rows": rows, "judge": {**asdict(stage.tally), "certainty": stage.certainty} if stage.judged else None}
+
+
+def print_dry_run(dry_run: "DryRun", recomputed: int | None = None) -> None:
+    """Print the counts of each stage, and the questions to each judge.
+
+    Args:
+        dry_run: The dry run.
+        recomputed: Number of rows that a rerun recomputes; None for a run.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    table.add_column("stage", no_wrap=True)
+    for heading in ("reused", "questions", "cached", "to ask", "tokens in", "out"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for stage in dry_run.stages:
+        reused = f"{stage.kept:,} of {dry_run.rows:,}" + ("?" if stage.unknown else "")
+        certainty = str(stage.certainty) if stage.certainty != "exact" else ""
+        table.add_row(str(stage.stage), reused, *(_counts(stage) if stage.judged else ("-",) * 5), certainty)
+    rows = f"{dry_run.rows:,} row{'s' * (dry_run.rows != 1)}"
+    chosen = "" if recomputed is None else f", of which {recomputed:,} would be recomputed"
+    stdout.print(f"{rows}{chosen}; reused rows per stage, and questions to the judge:")
+    print_table(stdout, table)
+    if any(stage.unknown for stage in dry_run.stages):
+        stdout.print("?: not known before the earlier stages have run")
+    if dry_run.anchor is not None:
+        stdout.print(_describe_anchor(dry_run.anchor), soft_wrap=True)
+    if dry_run.again is not None:
+        stdout.print(_describe_again(dry_run.again), soft_wrap=True)
+    tally = dry_run.tally
+    qualifier = _QUALIFIERS[dry_run.certainty]
+    stdout.print(
+        f"The judge would be asked {qualifier}{tally.asked} questions in {tally.requests} requests: about "
+        f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out",
+        soft_wrap=True,
+    )
+    for line in _judge_lines(dry_run):
+        stdout.print(line, soft_wrap=True, markup=False)
+
+
+def _judge_lines(dry_run: "DryRun") -> Iterator[str]:
+    """Yield a line for each judge of a run with several."""
+    by_judge = dry_run.by_judge
+    for name, tally in by_judge.items() if len(by_judge) > 1 else ():
+        kinds = ", ".join(kind.replace("_", " ") for kind in dry_run.judges.get(name, ()))
+        yield (
+            f"- {name}: {tally.asked} of {tally.questions} questions to ask in {tally.requests} requests, about "
+            f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out ({kinds})"
+        )
+
+
+def _describe_anchor(anchor: "DryRun") -> str:
+    tally, rows = anchor.tally, f"{anchor.rows:,} row{'s' * (anchor.rows != 1)}"
+    if not tally.asked and anchor.certainty == "exact":
+        return f"The anchor has {rows}; all answers about it are cached."
+    qualifier = _QUALIFIERS[anchor.certainty]
+    return f"The anchor has {rows}, about which {qualifier}{tally.asked} questions are to ask, included below."
+
+
+def _describe_again(again: "DryRun") -> str:
+    rows = f"{again.rows:,} anchor row{'s' * (again.rows != 1)}"
+    return f"About {again.tally.asked} questions about {rows} are asked again, past the cache, included below."
+
+
+def _counts(stage: "StageDryRun") -> tuple[str, ...]:
+    tally = stage.tally
+    counts = (tally.questions, tally.stored, tally.asked, tally.prompt_tokens, tally.output_tokens)
+    return tuple(str(count) for count in counts)

@@ -1,0 +1,165 @@
+"""Compute the stages of a run for the rows whose results the row store does not have, a few shards at a time."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+from prefect.futures import PrefectFuture
+
+from flows.config.run_config import RunConfig, tables_root
+from flows.execution.calibration_lookup import with_maps
+from flows.execution.run import Run
+from flows.execution.runners import max_concurrent_shards
+from flows.execution.spending import count_elsewhere
+from flows.execution.stage_settings import stage_settings
+from metric_core.stages import Stage
+from tasks.engine.compaction import compact
+from tasks.engine.lookup import GivenRows, LookedUpShard, PackedShard, look_up, pack_shards
+from tasks.engine.schedule import Schedule, open_schedule
+from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
+from tasks.engine.stage_task import SHARD_TASK, RunningShard, ShardResult
+from tasks.reports.run.report_page import load_templates
+from tasks.rows.placed_rows import PlacedRows
+from tasks.rows.row_store import RowStore
+from tasks.rows.run_tables import RunTables
+from tasks.runtime import progress
+from tasks.runtime.start_up import working_meanwhile
+from tasks.runtime.threads import map_threads
+from tasks.tables.table_store import StageRef
+
+LOOKUPS_AT_ONCE = 16
+"""Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
+
+_FOR_THE_REPORT = (partial(import_module, "pyarrow.dataset"), partial(import_module, "scipy.special"), load_templates)
+"""Work for the report of a run with new answers: more than half a second of CPU time."""
+
+
+def engine_plan(run: Run) -> EnginePlan:
+    """Return the stages of a run as the engine computes them.
+
+    Raises:
+        AssayError: A model of a stage cannot be opened.
+    """
+    config, plan, models = run.config, run.plan, run.models
+    settings = with_maps(stage_settings(config, plan), config, plan, models)
+    steps = {
+        stage: StageStep(
+            stage,
+            settings[stage],
+            plan.inputs_of(stage),
+            make_recipe(stage, settings[stage], models, plan.inputs_of(stage)),
+            refresh=stage in config.refresh,
+        )
+        for stage in plan.sharded_stages
+    }
+    return EnginePlan(steps, tables_root(config), config.rows_a_window(), config.rows_a_shard())
+
+
+def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None = None) -> RunTables:
+    """Compute the stages of a run, and return its tables.
+
+    What is known of the rows is looked up before anything is submitted; a run of which all is known submits nothing.
+
+    Args:
+        run: The run.
+        samples: Samples of each shard.
+        given: Results that are taken as they are, whatever the row store has.
+
+    Raises:
+        AssayError: A stage cannot be computed; the message says why.
+    """
+    plan = engine_plan(run)
+    store = RowStore(plan.tables) if given is None else given.store
+    shards = map_threads(lambda ref: look_up(plan, store, ref, given), samples, LOOKUPS_AT_ONCE)
+    usages = {stage: store.usage_of(stage, _found(shards, stage)) for stage in plan.steps}
+    packed = list(pack_shards(shards, plan.shard_rows))
+    with (
+        working_meanwhile(*_FOR_THE_REPORT) if packed else nullcontext(),
+        _open_queue(run.config, plan, store) as queue,
+    ):
+        for shard, results in queue.run(packed, shards):
+            for stage, result in results.items():
+                shard.fill(shards, stage, result.placed)
+                usages[stage] += result.usage
+    if given is None:
+        compact(plan, store, shards)
+    placed = {stage: [shard.placed[stage] for shard in shards] for stage in plan.steps}
+    return RunTables(store, samples, placed, usages)
+
+
+def _found(shards: Sequence[LookedUpShard], stage: Stage) -> PlacedRows:
+    return PlacedRows.concat(
+        [placed.select(np.flatnonzero(~placed.missing)) for placed in (shard.placed[stage] for shard in shards)]
+    )
+
+
+class _ShardQueue:
+    """A queue of shards that are being computed: results are awaited for the one at the head.
+
+    Stages that run in another process cannot report their progress or what they asked; the queue does so, shard by
+    shard.
+
+    Args:
+        config: Configuration of the run, which limits the shards in the queue.
+        plan: Stages of the run.
+        store: Row store.
+        schedule: Schedule of the windows of this process; None if others compute the shards.
+    """
+
+    def __init__(self, config: RunConfig, plan: EnginePlan, store: RowStore, schedule: Schedule | None) -> None:
+        self._config = config
+        self._plan = plan
+        self._store = store
+        self._schedule = schedule
+
+    def run(
+        self, packed: Sequence[PackedShard], shards: Sequence[LookedUpShard]
+    ) -> Iterator[tuple[PackedShard, ShardResult]]:
+        """Compute shards and yield the results of each, in their order.
+
+        Args:
+            packed: The shards.
+            shards: Shards of the source, as they were looked up.
+        """
+        limit = max_concurrent_shards(self._config)
+        queue: deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]] = deque()
+        if self._schedule is None:
+            for stage in self._plan.steps:
+                progress.advance(stage, 0, sum(map(len, packed)))
+        for shard in packed:
+            if len(queue) >= limit:
+                yield self._next(queue)
+            queue.append((shard, self._start(shard, shards)))
+        while queue:
+            yield self._next(queue)
+
+    def _start(
+        self, shard: PackedShard, shards: Sequence[LookedUpShard]
+    ) -> "RunningShard | PrefectFuture[ShardResult]":
+        rows = shard.open(shards)
+        if self._schedule is None:
+            return SHARD_TASK.submit(rows, shard.number, self._plan)
+        return RunningShard(rows, self._plan, self._store, self._schedule)
+
+    def _next(
+        self, queue: "deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]]"
+    ) -> tuple[PackedShard, ShardResult]:
+        shard, running = queue.popleft()
+        results = running.result()
+        if self._schedule is None:
+            for stage, result in results.items():
+                count_elsewhere(self._config, result.usage)
+                progress.advance(stage, len(shard))
+        return shard, results
+
+
+@contextmanager
+def _open_queue(config: RunConfig, plan: EnginePlan, store: RowStore) -> Iterator[_ShardQueue]:
+    if config.runner.engine != "threads":
+        yield _ShardQueue(config, plan, store, None)
+        return
+    with open_schedule(config.stages_at_once()) as schedule:
+        yield _ShardQueue(config, plan, store, schedule)
