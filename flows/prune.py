@@ -1,4 +1,4 @@
-"""The flow `prune`: delete stage tables and cached answers that have not been used recently."""
+"""The flow `prune`: delete stored rows and cached answers that have not been used recently."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,9 +12,9 @@ from tasks.cache.maintenance import prune as prune_answers
 from tasks.history.catalogue import Catalogue
 from tasks.models.caches import open_cache
 from tasks.options.settings import Settings
+from tasks.rows.prune_tables import prune_tables
 from tasks.runs.run_retention import RetentionPolicy, accepted_folders, find_expired, remove_runs
 from tasks.runtime.home import assay_home
-from tasks.tables.prune_tables import prune_tables
 
 DAYS = 30.0
 """Default age in days."""
@@ -25,7 +25,7 @@ class PruneSettings(Settings):
 
     Args:
         older_than_days: Delete what has not been used for this many days.
-        max_bytes: Delete the least recently used tables and cached answers until each of the two stores takes at most
+        max_bytes: Delete the least recently used rows and cached answers until each of the two stores takes at most
             this many bytes.
         tables: Root of the table store; default ASSAY_HOME/tables.
         cache: Address of the cache; default a file in ASSAY_HOME.
@@ -62,9 +62,11 @@ class PruneReport:
     """Counts and bytes of what was deleted, or would be, and the number of active runs."""
 
     dry_run: bool
-    records: int
+    segments: int
+    merged: int
     tables: int
     sources: int
+    earlier: int
     temporary: int
     runs: int
     tables_bytes: int
@@ -76,7 +78,7 @@ class PruneReport:
 
 
 def run_prune(settings: PruneSettings) -> PruneReport:
-    """Delete tables and cached answers that have not been used recently, or count them.
+    """Delete stored rows and cached answers that have not been used recently, or count them.
 
     Raises:
         ConfigError: An age or a size below zero.
@@ -98,9 +100,11 @@ def run_prune(settings: PruneSettings) -> PruneReport:
     answers = prune_answers(store, before=before, size=settings.max_bytes, dry_run=settings.dry_run)
     return PruneReport(
         dry_run=settings.dry_run,
-        records=tables.records,
+        segments=tables.segments,
+        merged=tables.merged,
         tables=tables.tables,
         sources=tables.sources,
+        earlier=tables.earlier,
         temporary=tables.temporary,
         runs=tables.runs,
         tables_bytes=tables.size,

@@ -1,4 +1,4 @@
-"""`assay prune`: free disk space by removing stage tables and cached answers that are no longer used."""
+"""`assay prune`: free disk space by removing stored rows and cached answers that are no longer used."""
 
 import json
 import os
@@ -18,7 +18,7 @@ MaxSize = Annotated[
     str | None,
     typer.Option(
         "--max-size",
-        help="Maximum size of the tables, and of the answers: 500MB. The least recently used are removed first.",
+        help="Maximum size of the stored rows, and of the answers: 500MB. The least recently used are removed first.",
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Remove; without this option, only show what would be removed.")]
@@ -65,7 +65,7 @@ def prune(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Remove unused tables and answers, old runs and old entries."""
+    """Remove unused rows and answers, old runs and old entries."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
@@ -91,11 +91,12 @@ def prune(
         stdout.print_json(json.dumps(asdict(done)))
         return
     verb = "would remove" if done.dry_run else "removed"
-    files = f"{done.records} records, {done.tables} tables, {done.sources} data files"
-    stdout.print(
-        f"{verb} {files} and {done.temporary} temporary files: {format_size(done.tables_bytes)}",
-        soft_wrap=True,
-    )
+    files = f"{done.segments} segments of rows, {done.tables} tables, {done.sources} data files"
+    others = f"{done.earlier} files of earlier versions and {done.temporary} temporary files"
+    stdout.print(f"{verb} {files}, {others}: {format_size(done.tables_bytes)}", soft_wrap=True)
+    if done.merged:
+        merged = "would merge" if done.dry_run else "merged"
+        stdout.print(f"{merged} {done.merged} small segments of rows into larger ones", soft_wrap=True)
     stdout.print(f"{verb} {done.answers} answers: {format_size(done.answers_bytes)}", soft_wrap=True)
     if runs is not None:
         size = format_size(done.run_folders_bytes)
@@ -104,7 +105,7 @@ def prune(
         stdout.print(f"{verb} {done.recorded_runs} runs from the history; their folders stay", soft_wrap=True)
     if done.runs:
         stdout.print(f"runs in progress: {done.runs}; files that they may need are kept", soft_wrap=True)
-    found = done.records + done.tables + done.sources + done.temporary + done.answers
-    found += done.run_folders + done.recorded_runs
+    found = done.segments + done.merged + done.tables + done.sources + done.earlier + done.temporary
+    found += done.answers + done.run_folders + done.recorded_runs
     if done.dry_run and found:
         stdout.print("nothing was removed; add --yes to remove")

@@ -17,7 +17,7 @@ from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasks.cache.maintenance import StepStatistics
-    from tasks.tables.inventory import Entry
+    from tasks.rows.inventory import Entry
 
 Check = Annotated[bool, typer.Option("--check", help="Read and verify everything; exit code 6 if there is damage.")]
 
@@ -31,8 +31,8 @@ def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_j
     from tasks.cache.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import statistics  # noqa: PLC0415
     from tasks.models.caches import open_cache  # noqa: PLC0415
+    from tasks.rows.inventory import Inventory  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
-    from tasks.tables.inventory import Inventory  # noqa: PLC0415
 
     refuse_renamed_variables(os.environ)
     root = tables or str(assay_home() / "tables")

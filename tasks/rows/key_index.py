@@ -11,12 +11,12 @@ from tasks.rows.row_digests import DIGEST_BYTES, Digests
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Level:
-    """Sorted keys, with the place of each.
+    """Sorted keys and their locations.
 
     Args:
         order: First halves of the keys, sorted, each once.
         keys: The keys.
-        placed: Their places.
+        placed: Their locations.
     """
 
     order: NDArray[np.uint64]
@@ -25,10 +25,10 @@ class _Level:
 
 
 class KeyIndex:
-    """A mapping from keys to places, of which the place that was added last counts.
+    """A mapping from keys to locations; the last location that was added for a key counts.
 
-    Keys are in sorted arrays; an array is merged with the one before it when it has grown to half of its length, so
-    that there are few of them and adding keys stays cheap.
+    The keys are in sorted arrays. An array is merged with the one before it when it has grown to half of its length,
+    so that there are few arrays and adding keys stays cheap.
 
     >>> index = KeyIndex()
     >>> index.find(np.zeros(2, "V16")).missing.tolist()
@@ -43,7 +43,7 @@ class KeyIndex:
 
         Args:
             keys: The keys; of equal ones, the last counts.
-            placed: Place of each.
+            placed: Location of each.
         """
         level = _sort(keys, placed)
         while self._levels and 2 * len(level.keys) >= len(self._levels[-1].keys):
@@ -53,7 +53,7 @@ class KeyIndex:
         self._levels.append(level)
 
     def find(self, keys: Digests) -> PlacedRows:
-        """Return the place of each key.
+        """Return the location of each key.
 
         Args:
             keys: The keys.

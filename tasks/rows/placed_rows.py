@@ -1,4 +1,4 @@
-"""Say where the results of rows are, without reading them."""
+"""Locate the results of rows without reading them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows:
-    """Where the results of samples are. It is small, and can be sent to another process.
+    """The locations of the results of samples: small, and can be sent to another process.
 
     Args:
         segments: Segments that hold them.
@@ -53,7 +53,7 @@ class PlacedRows:
 
     @staticmethod
     def nothing(samples: int) -> "PlacedRows":
-        """Return the places of results that are all missing.
+        """Return the locations of results that are all missing.
 
         Args:
             samples: Number of samples.
@@ -66,7 +66,7 @@ class PlacedRows:
 
     @staticmethod
     def concat(parts: Sequence["PlacedRows"]) -> "PlacedRows":
-        """Return the places of the samples of all parts, one part after the other."""
+        """Return the locations of the samples of all parts, one part after the other."""
         if not parts:
             return PlacedRows.nothing(0)
         segments, positions = _join(part.segments for part in parts)
@@ -80,7 +80,7 @@ class PlacedRows:
         )
 
     def select(self, samples: "NDArray[np.integer] | NDArray[np.bool_]") -> "PlacedRows":
-        """Return the places of some samples, with the segments that hold them.
+        """Return the locations of some samples, and only the segments that hold them.
 
         Args:
             samples: Their positions, in the order of the result, or a mask.
@@ -98,11 +98,11 @@ class PlacedRows:
         )
 
     def fill(self, samples: "NDArray[np.integer] | NDArray[np.bool_]", other: "PlacedRows") -> "PlacedRows":
-        """Return a copy in which some samples have the places that `other` has.
+        """Return a copy in which some samples have other locations.
 
         Args:
             samples: Their positions, or a mask.
-            other: Places of these samples, in this order.
+            other: Their new locations, in this order.
         """
         segments, (own, theirs) = _join((self.segments, other.segments))
         filled = PlacedRows(

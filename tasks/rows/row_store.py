@@ -7,10 +7,9 @@ answer is stored and never found.
 
 import logging
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,16 +26,16 @@ from tasks.rows.segment_files import (
     INDEX,
     SegmentIndex,
     SegmentNote,
-    decode_index,
     digest_file,
-    encode_index,
-    encode_rows,
+    file_state,
     new_stem,
+    read_folder,
     recipe_folder,
+    write_segment,
 )
 from tasks.rows.segment_reader import SegmentReader
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_files import atomic_write, filesystem, is_local, storage_errors, touch
+from tasks.tables.table_files import filesystem, is_local, storage_errors, touch
 from tasks.tables.table_store import conform
 
 VERIFIED_BYTES = 64 << 20
@@ -53,11 +52,11 @@ _verified: dict[str, str] = {}
 
 @dataclass(eq=False)
 class _Recipe:
-    """What is known about the rows of a recipe.
+    """The indexed rows of a recipe.
 
     Args:
-        keys: Places of the results that can be found.
-        states: Mapping from the path of each segment to the state of its file.
+        keys: Locations of the results, by key.
+        states: Mapping from the path of each segment to the state of its file when it was listed.
         trusted: Paths of the segments that were written or verified.
         damaged: Paths of the segments that cannot be used.
     """
@@ -70,6 +69,9 @@ class _Recipe:
 
 class RowStore:
     """The rows of stages in a table store. May be used from several threads.
+
+    An object is for one run: it reads the indexes of a recipe once, does not see what other objects write later, and
+    records once that it uses a segment.
 
     Args:
         root: Path or URL of the table store; created when the first rows are written.
@@ -85,7 +87,7 @@ class RowStore:
         self._lock = Lock()
 
     def find(self, stage: Stage, recipe: str, keys: Digests) -> PlacedRows:
-        """Return where the results under some keys are.
+        """Return the locations of the results under some keys.
 
         Args:
             stage: Stage that computed them.
@@ -114,7 +116,7 @@ class RowStore:
         complete: NDArray[np.bool_],
         usage: StageUsage,
     ) -> PlacedRows:
-        """Store the results of samples as a segment, and return where they are.
+        """Store the results of samples as a segment, and return their locations.
 
         Args:
             stage: Stage that computed them.
@@ -123,7 +125,7 @@ class RowStore:
             bounds: Positions between the rows of the samples.
             keys: Keys of the samples.
             digests: Digests of the rows of the samples.
-            complete: Whether each result can be found, which one with a failed answer cannot.
+            complete: True for each sample whose result can be found later; false for one with a failed answer.
             usage: Cost of computing all of them.
 
         Raises:
@@ -131,24 +133,22 @@ class RowStore:
             ValueError: A column of the schema is missing, or has a null where the schema allows none.
         """
         conformed = conform(table, SCHEMAS[stage])
-        stem = new_stem()
         start, count = bounds[:-1].astype(np.int32), np.diff(bounds).astype(np.int32)
-        everything = np.zeros(len(keys), np.int32)
+        note = SegmentNote(
+            recipe=recipe or "",
+            schema_version=int(conformed.schema.metadata[b"assay.version"]),
+            samples=len(keys),
+            usage=cached_usage(usage),
+        )
+        location = posixpath.join(recipe_folder(self._root, stage, recipe), new_stem())
         if self._read_only:
-            path = f"{_NOT_STORED}{stem}"
-            placed = PlacedRows((Segment(path),), everything, start, count, digests)
+            path = f"{_NOT_STORED}{location}"
             self._reader.pin(Segment(path), conformed)
-            note = _note(recipe, conformed, b"", len(keys), usage)
         else:
-            location = posixpath.join(recipe_folder(self._root, stage, recipe), stem)
             path = self._url(location + DATA)
-            placed = PlacedRows((Segment(path),), everything, start, count, digests)
-            content = encode_rows(conformed)
-            atomic_write(self._fs, location + DATA, content)
-            note = _note(recipe, conformed, content, len(keys), usage)
-            if recipe is not None:
-                index = SegmentIndex(note, keys[complete], digests[complete], start[complete], count[complete])
-                atomic_write(self._fs, location + INDEX, encode_index(index))
+            index = SegmentIndex(note, keys[complete], digests[complete], start[complete], count[complete])
+            note = write_segment(self._fs, location, conformed, index, is_found=recipe is not None)
+        placed = PlacedRows((Segment(path),), np.zeros(len(keys), np.int32), start, count, digests)
         if recipe is not None:
             with self._lock:
                 known = self._known(stage, recipe)
@@ -162,7 +162,7 @@ class RowStore:
 
         Args:
             stage: Stage that computed them.
-            placed: Where they are; none may be missing.
+            placed: Locations of the rows; none may be missing.
             columns: Columns to read; None for all of the schema.
 
         Raises:
@@ -175,7 +175,8 @@ class RowStore:
 
         Args:
             stage: Stage that computed them.
-            placed: Where they are. Segments that this object has not looked up, as those of run folders, cost nothing.
+            placed: Locations of the rows. Segments that this object has not looked up, such as those of run folders,
+                cost nothing.
         """
         del stage  # a segment has rows of one stage
         taken = np.bincount(placed.segment[~placed.missing], minlength=len(placed.segments)).tolist()
@@ -195,35 +196,21 @@ class RowStore:
     def _load(self, stage: Stage, recipe: str) -> _Recipe:
         folder, known = recipe_folder(self._root, stage, recipe), _Recipe()
         try:
-            self._fs.invalidate_cache(folder)
-            files = {str(file["name"]): file for file in self._fs.ls(folder, detail=True)}
-        except FileNotFoundError:
-            return known
+            segments, problems = read_folder(self._fs, folder)
         except storage_errors() as error:
             _logger.warning("the rows in %s cannot be looked up (%s); they are recomputed", folder, error)
             return known
-        paths = sorted(path for path in files if path.endswith(INDEX))
-        problems: list[str] = []
+        _warn(problems)
         keys, parts = [], []
-        for path, content in zip(paths, self._fs.cat_ranges(paths, None, None), strict=True):
-            data = path.removesuffix(INDEX) + DATA
-            try:
-                index = _decode(content)
-                if index is None or index.note.recipe != recipe or not _can_read(stage, index.note):
-                    continue  # removed since it was listed; of another recipe in the same folder; of another version
-                file = files[data] if data in files else self._fs.info(data)
-                _check_size(file["size"], index.note)
-            except storage_errors(pa.ArrowException, ValueError, KeyError, TypeError) as error:
-                problems.append(f"{path} ({error or type(error).__name__})")
-                continue
-            url = self._url(data)
-            self._notes[url], known.states[url] = index.note, _state(file)
-            keys.append(index.keys)
-            segment = np.zeros(len(index.keys), np.int32)
-            parts.append(PlacedRows((Segment(url),), segment, index.start, index.count, index.digests))
+        for segment in segments:
+            note = segment.index.note  # the folder may be that of several recipes
+            if note.recipe == recipe and SCHEMAS[stage].can_read(str(note.schema_version)):
+                path = self._url(segment.location + DATA)
+                self._notes[path], known.states[path] = note, segment.state
+                keys.append(segment.index.keys)
+                parts.append(_places(Segment(path), segment.index))
         if parts:
             known.keys.add(np.concatenate(keys), PlacedRows.concat(parts))
-        _warn(problems)
         return known
 
     def _verify(self, known: _Recipe, placed: PlacedRows) -> None:
@@ -256,7 +243,7 @@ class RowStore:
         touch(self._fs, location.removesuffix(DATA) + INDEX)
         touch(self._fs, location)
         try:
-            return _state(self._fs.info(location))
+            return file_state(self._fs.info(location))
         except FileNotFoundError:
             return state
 
@@ -280,38 +267,8 @@ class RowStore:
         return str(self._fs._strip_protocol(url))  # noqa: SLF001 fsspec has no public method for this
 
 
-def _decode(content: "bytes | Exception") -> SegmentIndex | None:
-    """Return the index in a file as it was read; None if the file does not exist."""
-    if isinstance(content, FileNotFoundError):
-        return None
-    if isinstance(content, Exception):
-        raise content
-    return decode_index(content)
-
-
-def _note(recipe: str | None, table: pa.Table, content: bytes, samples: int, usage: StageUsage) -> SegmentNote:
-    return SegmentNote(
-        recipe=recipe or "",
-        schema_version=int(table.schema.metadata[b"assay.version"]),
-        samples=samples,
-        size=len(content),
-        file_digest=digest_file(content),
-        usage=cached_usage(usage),
-    )
-
-
-def _can_read(stage: Stage, note: SegmentNote) -> bool:
-    return SCHEMAS[stage].can_read(str(note.schema_version))
-
-
-def _state(file: Mapping[str, Any]) -> str:
-    """Return what a file system says about a file, which changes when the file is written."""
-    return str(sorted(file.items()))
-
-
-def _check_size(size: int | None, note: SegmentNote) -> None:
-    if size != note.size:
-        raise ValueError(f"the rows have {size} bytes instead of {note.size}")
+def _places(segment: Segment, index: SegmentIndex) -> PlacedRows:
+    return PlacedRows((segment,), np.zeros(len(index.keys), np.int32), index.start, index.count, index.digests)
 
 
 def _warn(problems: Sequence[str]) -> None:

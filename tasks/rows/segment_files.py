@@ -6,10 +6,14 @@ whole, and has digests of itself and of the rows, so that damage is seen. Rows w
 
 import hashlib
 import posixpath
+import re
 import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from metric_core.stages import Stage
 from tasks.rows.row_digests import DIGEST, DIGEST_BYTES, Digests
 from tasks.runtime.usage import StageUsage
+from tasks.tables.table_files import atomic_write, storage_errors
 
 ROWS = "rows"
 """Name of the folder of segments in a table store."""
@@ -29,6 +34,8 @@ WITHOUT_RECIPE = "none"
 DATA = ".parquet"
 
 INDEX = ".index"
+
+_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(parquet|index)")
 
 _NOTE = b"assay.segment"
 
@@ -43,15 +50,15 @@ _COLUMNS = pa.schema(
 
 
 class SegmentNote(BaseModel):
-    """What the index of a segment says about all of its rows.
+    """Metadata of a segment, in its index.
 
     Args:
         recipe: Everything but the input tables that determined the rows.
         schema_version: Version of the stage's schema.
         samples: Number of samples, including those that are not in the index.
+        usage: Cost of finding the results of all samples.
         size: Size of the Parquet file in bytes.
         file_digest: Digest of the Parquet file.
-        usage: Cost of finding the results of all samples.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,9 +66,9 @@ class SegmentNote(BaseModel):
     recipe: str
     schema_version: int
     samples: int
-    size: int
-    file_digest: str
     usage: StageUsage
+    size: int = 0
+    file_digest: str = ""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,7 +76,7 @@ class SegmentIndex:
     """The index of a segment.
 
     Args:
-        note: What it says about all rows.
+        note: Metadata of the segment.
         keys: Keys of the samples whose results can be found.
         digests: Digests of their rows.
         start: Position of the first row of each.
@@ -95,8 +102,13 @@ def recipe_folder(root: str, stage: Stage, recipe: str | None) -> str:
     return posixpath.join(root, ROWS, str(stage), name)
 
 
+def is_segment_file(path: str) -> bool:
+    """Return whether a file has a name that the files of segments have; a user may have put others beside them."""
+    return _NAME.fullmatch(posixpath.basename(path)) is not None
+
+
 def new_stem(written: int | None = None) -> str:
-    """Return a name for a segment: of two names, the earlier one is the less.
+    """Return a new name for the files of a segment; names sort by time.
 
     Args:
         written: Time in nanoseconds that its rows count as written at; None for now.
@@ -113,12 +125,82 @@ def written_time(stem: str) -> int:
     return int(stem.partition("-")[0])
 
 
-def encode_rows(table: pa.Table) -> bytes:
-    """Return the Parquet file of rows: one row group, with a checksum of each page."""
-    sink = pa.BufferOutputStream()
-    size = max(1, table.num_rows)
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True, row_group_size=size)
-    return bytes(sink.getvalue())
+def write_segment(
+    fs: fsspec.AbstractFileSystem, location: str, table: pa.Table, index: SegmentIndex, *, is_found: bool = True
+) -> SegmentNote:
+    """Write the files of a segment, and return its metadata.
+
+    Args:
+        fs: File system.
+        location: Path of the files without suffix.
+        table: The rows, conformed to the schema of their stage.
+        index: The index; size and digest of the file are added.
+        is_found: False to write no index.
+
+    Raises:
+        AssayError: A file cannot be written.
+    """
+    content = _encode_rows(table)
+    atomic_write(fs, location + DATA, content)
+    note = index.note.model_copy(update={"size": len(content), "file_digest": digest_file(content)})
+    if is_found:
+        atomic_write(fs, location + INDEX, encode_index(replace(index, note=note)))
+    return note
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StoredSegment:
+    """A segment with an index, as it was found in a folder.
+
+    Args:
+        location: Path of its files without suffix.
+        index: Its index.
+        state: State of the file with the rows, as `file_state` returns it.
+    """
+
+    location: str
+    index: SegmentIndex
+    state: str
+
+
+def read_folder(fs: fsspec.AbstractFileSystem, folder: str) -> tuple[list[StoredSegment], list[str]]:
+    """Return the segments with an index in a folder, the earliest first, and descriptions of damage.
+
+    Args:
+        fs: File system.
+        folder: Folder of a recipe; it need not exist.
+    """
+    fs.invalidate_cache(folder)
+    try:
+        files = {str(file["name"]): file for file in fs.ls(folder, detail=True)}
+    except FileNotFoundError:
+        return [], []
+    paths = sorted(path for path in files if path.endswith(INDEX) and is_segment_file(path))
+    segments, problems = [], []
+    for path, content in zip(paths, fs.cat_ranges(paths, None, None), strict=True):
+        if isinstance(content, FileNotFoundError):
+            continue  # removed since it was listed
+        location = path.removesuffix(INDEX)
+        try:
+            index = decode_index(content)
+            file = files.get(location + DATA) or fs.info(location + DATA)
+        except storage_errors(pa.ArrowException, ValueError, KeyError, TypeError) as error:
+            problems.append(f"{path} ({error or type(error).__name__})")
+            continue
+        if file["size"] == index.note.size:
+            segments.append(StoredSegment(location, index, file_state(file)))
+        else:
+            problems.append(f"{location}{DATA} (it has {file['size']} bytes instead of {index.note.size})")
+    return segments, problems
+
+
+def file_state(file: Mapping[str, Any]) -> str:
+    """Return a text that changes whenever a file is written.
+
+    Args:
+        file: Information of the file system about the file.
+    """
+    return str(sorted(file.items()))
 
 
 def digest_file(content: bytes) -> str:
@@ -137,12 +219,17 @@ def encode_index(index: SegmentIndex) -> bytes:
     return _checksum(body) + body
 
 
-def decode_index(content: bytes) -> SegmentIndex:
+def decode_index(content: bytes | Exception) -> SegmentIndex:
     """Return the index in a file.
+
+    Args:
+        content: Content of the file, or the error that reading it gave, which is raised.
 
     Raises:
         ValueError: The file is damaged, or of another version.
     """
+    if isinstance(content, Exception):
+        raise content
     body = content[DIGEST_BYTES:]
     if content[:DIGEST_BYTES] != _checksum(body):
         raise ValueError("its content does not match its digest")
@@ -153,6 +240,14 @@ def decode_index(content: bytes) -> SegmentIndex:
     keys, digests = (_digests(table[name]) for name in ("key", "digest"))
     start, count = (table[name].to_numpy() for name in ("start", "count"))
     return SegmentIndex(SegmentNote.model_validate_json(table.schema.metadata[_NOTE]), keys, digests, start, count)
+
+
+def _encode_rows(table: pa.Table) -> bytes:
+    """Return the Parquet file of rows: one row group, with a checksum of each page."""
+    sink = pa.BufferOutputStream()
+    size = max(1, table.num_rows)
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True, row_group_size=size)
+    return bytes(sink.getvalue())
 
 
 def _checksum(body: bytes) -> bytes:

@@ -53,7 +53,7 @@ class SegmentReader:
 
         Args:
             stage: Stage that computed the rows.
-            placed: Where they are; none may be missing.
+            placed: Locations of the rows; none may be missing.
             columns: Columns to read; None for all.
 
         Raises:
@@ -112,6 +112,10 @@ class SegmentReader:
 
 def number_ranges(start: NDArray[np.int64], count: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the numbers from each start on, as many as its count.
+
+    Args:
+        start: The first number of each range.
+        count: The length of each range.
 
     >>> number_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 from metric_core.errors import SourceError
 from tasks.sources.bad_rows import UnfitError
 from tasks.sources.redaction import Redaction
-from tasks.tables.inventory import SOURCES
-from tasks.tables.table_files import atomic_file, atomic_write, filesystem, touch
+from tasks.tables.table_files import SOURCES, atomic_file, atomic_write, filesystem, touch
 
 if TYPE_CHECKING:
     from datasets import Dataset

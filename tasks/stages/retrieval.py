@@ -31,8 +31,7 @@ from tasks.sources.bad_rows import MOST_DETAILS
 from tasks.sources.in_memory import save_rows
 from tasks.sources.redaction import Redaction
 from tasks.stages.samples import BadRowNote, SamplesResult
-from tasks.tables.inventory import SOURCES
-from tasks.tables.table_files import atomic_write, filesystem, touch
+from tasks.tables.table_files import SOURCES, atomic_write, filesystem, touch
 
 _SHOWN = 5
 _ROWS_AT_ONCE = 1000

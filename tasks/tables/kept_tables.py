@@ -11,9 +11,11 @@ from contextlib import suppress
 
 from metric_core.errors import AssayError
 from tasks.runtime.usage import KindUsage, StageUsage
-from tasks.tables.inventory import RECORDS
 from tasks.tables.table_files import atomic_write, filesystem, storage_errors, touch
 from tasks.tables.table_store import StageRef, verify
+
+RECORDS = "results"
+"""Name of the folder of records."""
 
 _logger = logging.getLogger(__name__)
 

@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
-from tasks.tables.inventory import ROWS
 from tasks.tables.row_digests import DIGEST_BYTES, row_digests
 from tasks.tables.table_files import atomic_write, filesystem, storage_errors, touch
 from tasks.tables.table_store import StageRef, read
 
 CANDIDATES = 8
 """Newest indexes that are considered, those of the same source first: stages may have been computed in another way."""
+
+ROWS = "rows"
+"""Name of the folder of indexes."""
 
 _METADATA = b"assay.row_index"
 

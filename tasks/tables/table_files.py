@@ -20,6 +20,12 @@ OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
 TABLES = "tables"
 """Name of the option that says where stage tables and the files beside them are."""
 
+SOURCES = "sources"
+"""Name of the folder of data that was passed as objects or fetched from an index."""
+
+RUNNING = "running"
+"""Name of the folder of the heartbeat files of runs in progress; the file of a killed run stays."""
+
 _CLIENT_ERRORS = {
     "botocore.exceptions": ("BotoCoreError", "ClientError"),
     "google.auth.exceptions": ("GoogleAuthError",),

@@ -11,8 +11,7 @@ from threading import Event, Thread
 import fsspec
 
 from metric_core.errors import AssayError
-from tasks.tables.inventory import RUNNING
-from tasks.tables.table_files import atomic_write, filesystem, storage_errors, translate_errors
+from tasks.tables.table_files import RUNNING, atomic_write, filesystem, storage_errors, translate_errors
 
 HEARTBEAT_SECONDS = 300.0
 """Seconds between two heartbeats of a run."""

@@ -1,9 +1,7 @@
 """The verbs `prune` and `store`: what is stored, whether it is damaged, and how it is removed."""
 
 import json
-import os
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +13,7 @@ from tasks.cache.cache_tables import ANSWERS
 from tasks.tables.tables_in_use import mark_in_use
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.cache.helpers import key_of
-from tests.tasks.tables.test_prune_tables import write_with_record
+from tests.tasks.rows.test_prune_tables import age, write_segment
 
 Assay = Callable[..., Outcome]
 
@@ -27,16 +25,23 @@ def stores(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_prune_removes_nothing_without_yes(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
-    ref, record = write_with_record(tmp_path, "one", "Why?")
-    for path in (Path(ref.path), record):
-        os.utime(path, (time.time() - 10 * 86_400,) * 2)
-    assert "would remove 0 records" in assay("prune", *stores).out
+    files = write_segment(tmp_path, "a")
+    age(*files, days=10)
+    assert "would remove 0 segments of rows" in assay("prune", *stores).out
     told = json.loads(assay("prune", *stores, "--older-than", "8d", "--json").out)
-    assert (told["records"], told["tables"], told["dry_run"]) == (1, 1, True)
+    assert (told["segments"], told["tables"], told["dry_run"]) == (1, 0, True)
     assert "add --yes to remove" in assay("prune", *stores, "--older-than", "1w").out
-    assert record.exists()
-    assert "removed 1 records, 1 tables" in assay("prune", *stores, "--older-than", "1w", "--yes").out
-    assert not record.exists()
+    assert all(path.exists() for path in files)
+    assert "removed 1 segments of rows, 0 tables" in assay("prune", *stores, "--older-than", "1w", "--yes").out
+    assert not any(path.exists() for path in files)
+
+
+def test_prune_merges_small_segments(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
+    for name in "abc":
+        write_segment(tmp_path, name)
+    assert "would merge 3 small segments of rows into larger ones" in assay("prune", *stores).out
+    assert "merged 3 small segments of rows into larger ones" in assay("prune", *stores, "--yes").out
+    assert "merge" not in assay("prune", *stores).out
 
 
 def test_prune_reports_runs_in_progress(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
@@ -52,20 +57,20 @@ def test_invalid_age_or_size_is_exit_code_2(assay: Assay, option: str, value: st
 
 
 def test_store_lists_tables_and_answers(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
-    write_with_record(tmp_path, "one", "Why?")
+    write_segment(tmp_path, "a")
     shown = json.loads(assay("store", *stores, "--json").out)
-    assert {folder["folder"]: folder["count"] for folder in shown["tables"]["folders"]} == {"results": 1, "samples": 1}
+    assert {folder["folder"]: folder["count"] for folder in shown["tables"]["folders"]} == {"rows/questions": 1}
     assert shown["answers"]["steps"] == []
     assert "answers.db" in shown["answers"]["path"]
-    assert "samples" in assay("store", *stores).out
+    assert "rows/questions" in assay("store", *stores).out
 
 
 def test_a_check_finds_damage(assay: Assay, tmp_path: Path, stores: tuple[str, ...]) -> None:
-    ref, _ = write_with_record(tmp_path, "one", "Why?")
+    _, data = write_segment(tmp_path, "a")
     assert assay("store", *stores, "--check").code == 0
-    Path(ref.path).write_bytes(b"damaged")
+    data.write_bytes(b"damaged")
     outcome = assay("store", *stores, "--check")
-    assert (outcome.code, ref.path in outcome.out) == (6, True)
+    assert (outcome.code, str(data) in outcome.out) == (6, True)
 
 
 def write_cache(path: Path) -> AnswerCache:

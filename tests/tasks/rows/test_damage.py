@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from metric_core.errors import AssayError
 from tasks.rows.row_store import RowStore
@@ -99,7 +100,8 @@ def test_files_of_other_writers_are_ignored(tmp_path: Path, caplog: pytest.LogCa
     append(RowStore(str(tmp_path)), {"a": ["Why?"]})
     (data,) = tmp_path.rglob("*.parquet")
     shutil.copy(data, data.with_name("thesis.parquet"))
-    data.with_name(".thesis.index.tmp").write_bytes(b"half")
+    for name in ("thesis.index", ".thesis.index.tmp"):
+        data.with_name(name).write_bytes(b"half")
     assert find(RowStore(str(tmp_path)), ["a"]) == {"a": ["Why?"]}
     assert not caplog.records
 
@@ -110,3 +112,16 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert store.find(STAGE, RECIPE, keys_of(["a"])).missing.all()
     with pytest.raises(AssayError, match=r"cannot be written: .*`tables`"):
         append(store, {"a": ["Why?"]})
+
+
+def test_a_place_that_cannot_be_reached_has_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    append(RowStore(str(tmp_path)), {"a": ["Why?"]})
+    monkeypatch.setattr(LocalFileSystem, "ls", refuse)
+    assert find(RowStore(str(tmp_path)), ["a"]) == {}
+    (record,) = caplog.records
+    assert "Permission denied" in record.getMessage()

@@ -1,8 +1,9 @@
-"""Several processes write to one store at the same time, and one that is killed leaves a whole store."""
+"""Threads and processes use one store at the same time, and a process that is killed leaves a whole store."""
 
 import multiprocessing
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tasks.rows.row_store import RowStore
@@ -17,6 +18,21 @@ def append_many(root: str, names: str, times: int) -> None:
     store = RowStore(root)
     for number in range(times):
         append(store, {name: [str(number)] * 100 for name in names})
+
+
+def test_threads_share_a_store(tmp_path: Path) -> None:
+    append(RowStore(str(tmp_path)), {"x": ["stored"]})
+    store = RowStore(str(tmp_path))
+
+    def work(name: str) -> dict[str, list[str]]:
+        for number in range(20):
+            append(store, {f"{name}{number}": [name]})
+            assert find(store, [f"{name}{number}", "x"]) == {f"{name}{number}": [name], "x": ["stored"]}
+        return find(store, [f"{name}{number}" for number in range(20)])
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(work, "abcdefgh"))
+    assert found == [{f"{name}{number}": [name] for number in range(20)} for name in "abcdefgh"]
 
 
 def test_two_processes_append_at_the_same_time(tmp_path: Path) -> None:

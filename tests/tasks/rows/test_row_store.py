@@ -1,4 +1,4 @@
-"""What was stored is found, by whichever object and in whichever order, and nothing else is."""
+"""Exactly the rows that were stored are found, in any order, by any object."""
 
 import pickle
 from pathlib import Path

@@ -20,10 +20,10 @@ from tests.tasks.builders import samples_table
 
 def places(*several: tuple[Segment, int, int]) -> PlacedRows:
     """Return places from segment, start and count."""
-    parts = [
-        PlacedRows((segment,), *(np.array([number], np.int32) for number in (0, start, count)), np.zeros(1, DIGEST))
-        for segment, start, count in several
-    ]
+    parts = []
+    for segment, start, count in several:
+        number, first, rows = (np.array([value], np.int32) for value in (0, start, count))
+        parts.append(PlacedRows((segment,), number, first, rows, np.zeros(1, DIGEST)))
     return PlacedRows.concat(parts)
 
 

@@ -12,8 +12,7 @@ from fsspec.registry import _registry
 from metric_core.errors import AssayError, MissingDependencyError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
-from tasks.tables.kept_tables import KeptTables
-from tasks.tables.prune_tables import prune_tables
+from tasks.rows.prune_tables import prune_tables
 from tasks.tables.table_files import atomic_write, filesystem
 from tasks.tables.table_store import StageRef, TableStore, read
 from tests.tasks.builders import samples_table
@@ -96,6 +95,5 @@ def test_an_error_of_a_client_becomes_a_message(unreachable: str) -> None:
     )
     with pytest.raises(AssayError, match="cannot be reached: Unable to locate credentials"):
         read(ref)
-    assert KeptTables(unreachable).find("key") is None
     with pytest.raises(AssayError, match="cannot be read: Unable to locate credentials"):
         prune_tables(unreachable, before=datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""Pruning a table store: files unused for long are removed, files that a run may need stay."""
+"""Pruning a table store: what has not been used for long is removed, what a run may need stays."""
 
 import json
 import os
@@ -12,130 +12,32 @@ from fsspec.implementations.local import LocalFileSystem
 
 from metric_core.errors import AssayError
 from metric_core.schemas import SAMPLES
-from metric_core.stages import Stage
+from tasks.rows.inventory import Inventory
+from tasks.rows.prune_tables import prune_tables
+from tasks.rows.row_store import RowStore
 from tasks.sources.in_memory import save_rows
 from tasks.tables import tables_in_use
-from tasks.tables.inventory import RUNNING, Inventory
-from tasks.tables.kept_tables import KeptTables
-from tasks.tables.prune_tables import prune_tables
-from tasks.tables.row_index import RowIndexes
-from tasks.tables.table_files import atomic_write, filesystem
-from tasks.tables.table_store import StageRef, TableStore
+from tasks.tables.table_files import RUNNING, atomic_write, filesystem
+from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
+from tests.tasks.rows.row_results import RECIPE, append, find
 from tests.waiting import wait_until
 
 MONTH = datetime.now(UTC) - timedelta(days=30)
 DAY = 86_400
+HOUR = timedelta(hours=1)
+NOW = timedelta()
 
 
-def write_with_record(root: Path, key: str, text: str) -> tuple[StageRef, Path]:
-    """Write a table with its record, as a run does."""
-    ref = TableStore(str(root)).write(samples_table({"user_input": text}), SAMPLES)
-    KeptTables(str(root)).keep(key, ref)
-    return ref, root / "results" / f"{key}.json"
+def write_segment(root: Path, name: str, text: str = "Why?", recipe: str | None = RECIPE) -> list[Path]:
+    """Store a result as a segment, and return the files of the segment."""
+    (segment,) = append(RowStore(str(root)), {name: [text]}, recipe).segments
+    return sorted(Path(segment.path).parent.glob(f"{Path(segment.path).stem}.*"))
 
 
 def age(*paths: Path, days: float) -> None:
     for path in paths:
         os.utime(path, (time.time() - days * DAY,) * 2)
-
-
-def test_unused_files_are_removed_and_used_ones_stay(tmp_path: Path) -> None:
-    (old, old_record), (new, new_record) = (
-        write_with_record(tmp_path, "old", "Why?"),
-        write_with_record(tmp_path, "new", "How?"),
-    )
-    age(Path(old.path), old_record, Path(new.path), days=40)
-    pruned = prune_tables(str(tmp_path), before=MONTH)
-    assert (pruned.records, pruned.tables) == (1, 1)
-    assert old_record.exists()
-    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False) == pruned
-    assert pruned.size > 0
-    assert [path.exists() for path in (old_record, Path(old.path), new_record, Path(new.path))] == [0, 0, 1, 1]
-    assert KeptTables(str(tmp_path)).find("new") == new
-
-
-def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Path) -> None:
-    stored = [write_with_record(tmp_path, str(days), f"Why {days}?") for days in range(1, 5)]
-    for days, (ref, record) in enumerate(stored, start=1):
-        age(record, days=days)
-        age(Path(ref.path), days=99)  # used through its record only
-    long_ago = datetime.now(UTC) - timedelta(days=999)
-    sizes = [Path(ref.path).stat().st_size + record.stat().st_size for ref, record in stored]
-    for room, stay in ((sum(sizes), 4), (sum(sizes[:2]) + 10, 2), (0, 0)):
-        pruned = prune_tables(str(tmp_path), before=long_ago, size=room)
-        assert prune_tables(str(tmp_path), before=long_ago, size=room, dry_run=False) == pruned
-        for number, (ref, record) in enumerate(stored):
-            assert Path(ref.path).exists() == record.exists() == (number < stay)
-        assert all(KeptTables(str(tmp_path)).find(str(days)) is not None for days in range(1, stay + 1))
-        for days, (_, record) in enumerate(stored[:stay], start=1):
-            age(record, days=days)
-    ref, _ = write_with_record(tmp_path, "new", "How?")
-    assert prune_tables(str(tmp_path), before=long_ago, size=0, dry_run=False).size == 0
-    assert Path(ref.path).exists()  # used within the hour
-
-
-def test_index_of_rows_is_pruned_like_a_record(tmp_path: Path) -> None:
-    ref, _ = write_with_record(tmp_path, "one", "Why?")
-    RowIndexes(str(tmp_path), "rows.jsonl").write({}, [{Stage.SAMPLES: ref}])
-    inventory = Inventory(str(tmp_path))
-    (index,) = (entry for entry in inventory.entries() if entry.folder == "rows")
-    assert (index.kind, inventory.problem(index)) == ("record", None)
-    age(Path(index.path), days=40)
-    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).records == 1
-    assert Path(ref.path).exists()
-
-
-def test_using_a_record_renews_it(tmp_path: Path) -> None:
-    ref, record = write_with_record(tmp_path, "one", "Why?")
-    age(Path(ref.path), record, days=40)
-    assert KeptTables(str(tmp_path)).find("one") == ref
-    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).size == 0
-
-
-def test_writing_a_table_again_renews_it(tmp_path: Path) -> None:
-    store, table = TableStore(str(tmp_path)), samples_table({"user_input": "Why?"})
-    age(Path(store.write(table, SAMPLES).path), days=40)
-    ref = store.write(table, SAMPLES)
-    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).tables == 0
-    assert Path(ref.path).exists()
-
-
-def test_files_used_within_the_hour_always_stay(tmp_path: Path) -> None:
-    ref, record = write_with_record(tmp_path, "one", "Why?")
-    writing = tmp_path / "claims" / ".abc.tmp"
-    writing.parent.mkdir()
-    writing.write_bytes(b"half")
-    age(writing, days=0.5)
-    assert prune_tables(str(tmp_path), before=datetime.now(UTC), dry_run=False).size == 0
-    assert all(path.exists() for path in (Path(ref.path), record, writing))
-
-
-def test_temporary_files_are_removed_and_foreign_files_stay(tmp_path: Path) -> None:
-    left, other = tmp_path / "claims" / ".abc.tmp", tmp_path / "claims" / "thesis.txt"
-    left.parent.mkdir()
-    for path in (left, other):
-        path.write_bytes(b"half")
-        age(path, days=400)
-    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).temporary == 1
-    assert (left.exists(), other.exists()) == (False, True)
-
-
-def test_a_table_store_that_does_not_exist_is_empty(tmp_path: Path) -> None:
-    assert prune_tables(str(tmp_path / "none"), before=MONTH).size == 0
-
-
-def test_damage_is_found(tmp_path: Path) -> None:
-    ref, record = write_with_record(tmp_path, "one", "Why?")
-    inventory = Inventory(str(tmp_path))
-    assert [inventory.problem(entry) for entry in inventory.entries()] == [None, None]
-    content = Path(ref.path).read_bytes()
-    Path(ref.path).write_bytes(content[:-8])
-    problems = [inventory.problem(entry) for entry in inventory.entries()]
-    assert all(problem is not None and ref.path in problem for problem in problems)
-    record.write_text("{", encoding="utf-8")
-    assert "cannot be read" in str(inventory.problem(next(inventory.entries())))
-    assert {entry.folder for entry in inventory.entries()} == {"results", str(Stage.SAMPLES)}
 
 
 def note(root: str, started: timedelta, seen: timedelta, *, is_running: bool = True) -> None:
@@ -146,24 +48,116 @@ def note(root: str, started: timedelta, seen: timedelta, *, is_running: bool = T
     atomic_write(fs, f"{folder}/run.json", json.dumps(content).encode())
 
 
-HOUR = timedelta(hours=1)
-NOW = timedelta()
+def test_unused_rows_are_removed_and_used_ones_stay(tmp_path: Path) -> None:
+    old, new = write_segment(tmp_path, "old"), write_segment(tmp_path, "new", recipe="another recipe")
+    age(*old, *new, days=40)
+    assert find(RowStore(str(tmp_path)), ["new"], "another recipe") == {"new": ["Why?"]}
+    pruned = prune_tables(str(tmp_path), before=MONTH)
+    assert (pruned.segments, pruned.size) == (1, sum(path.stat().st_size for path in old))
+    assert all(path.exists() for path in old)
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False) == pruned
+    assert [path.exists() for path in (*old, *new)] == [False, False, True, True]
+    assert find(RowStore(str(tmp_path)), ["new"], "another recipe") == {"new": ["Why?"]}
+    assert find(RowStore(str(tmp_path)), ["old"]) == {}
 
 
-def test_files_that_a_long_run_has_used_stay_until_it_has_ended(tmp_path: Path) -> None:
-    (used, _), (unused, _) = write_with_record(tmp_path, "used", "Why?"), write_with_record(tmp_path, "unused", "How?")
-    samples = TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}), SAMPLES)  # has no record
+def test_a_store_that_is_only_read_does_not_renew_rows(tmp_path: Path) -> None:
+    age(*write_segment(tmp_path, "old"), days=40)
+    assert find(RowStore(str(tmp_path), read_only=True), ["old"]) == {"old": ["Why?"]}
+    assert prune_tables(str(tmp_path), before=MONTH).segments == 1
+
+
+def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Path) -> None:
+    stored = [write_segment(tmp_path, "a", recipe=f"recipe {days}") for days in range(1, 5)]
+    for days, files in enumerate(stored, start=1):
+        age(*files, days=days)
+    long_ago = datetime.now(UTC) - timedelta(days=999)
+    sizes = [sum(path.stat().st_size for path in files) for files in stored]
+    for room, stay in ((sum(sizes), 4), (sum(sizes[:2]) + 10, 2), (0, 0)):
+        pruned = prune_tables(str(tmp_path), before=long_ago, size=room)
+        assert prune_tables(str(tmp_path), before=long_ago, size=room, dry_run=False) == pruned
+        for number, files in enumerate(stored):
+            assert [path.exists() for path in files] == [number < stay] * 2
+    files = write_segment(tmp_path, "a")
+    assert prune_tables(str(tmp_path), before=long_ago, size=0, dry_run=False).size == 0
+    assert all(path.exists() for path in files)  # used within the hour
+
+
+def test_files_of_earlier_versions_are_removed_by_age(tmp_path: Path) -> None:
+    earlier = [tmp_path / name for name in ("results/ab.json", "rows/cd.parquet", "claims/ef.parquet")]
+    for path in earlier:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"earlier")
+    inventory = Inventory(str(tmp_path))
+    assert [(entry.kind, inventory.problem(entry)) for entry in inventory.entries()] == [("earlier", None)] * 3
+    age(*earlier[:2], days=40)
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).earlier == 2
+    assert [path.exists() for path in earlier] == [False, False, True]
+
+
+def test_writing_a_table_again_renews_it(tmp_path: Path) -> None:
+    store, table = TableStore(str(tmp_path)), samples_table({"user_input": "Why?"})
+    age(Path(store.write(table, SAMPLES).path), days=40)
+    ref = store.write(table, SAMPLES)
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).tables == 0
+    age(Path(ref.path), days=40)
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).tables == 1
+    assert not Path(ref.path).exists()
+
+
+def test_files_used_within_the_hour_always_stay(tmp_path: Path) -> None:
+    files = write_segment(tmp_path, "a")
+    writing = files[0].with_name(".abc.tmp")
+    writing.write_bytes(b"half")
+    age(writing, days=0.5)
+    assert prune_tables(str(tmp_path), before=datetime.now(UTC), dry_run=False).size == 0
+    assert all(path.exists() for path in (*files, writing))
+
+
+def test_temporary_files_are_removed_and_foreign_files_stay(tmp_path: Path) -> None:
+    folder = write_segment(tmp_path, "a")[0].parent
+    left = [folder / ".abc.tmp", tmp_path / "samples" / ".abc.tmp"]
+    others = [folder / "thesis.parquet", tmp_path / "samples" / "thesis.txt"]
+    left[1].parent.mkdir()
+    for path in (*left, *others):
+        path.write_bytes(b"half")
+        age(path, days=400)
+    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).temporary == 2
+    assert [path.exists() for path in (*left, *others)] == [False, False, True, True]
+
+
+def test_a_table_store_that_does_not_exist_is_empty(tmp_path: Path) -> None:
+    assert prune_tables(str(tmp_path / "none"), before=MONTH).size == 0
+
+
+def test_damage_is_found(tmp_path: Path) -> None:
+    index, data = write_segment(tmp_path, "a")
+    _, unfound = write_segment(tmp_path, "b"), write_segment(tmp_path, "c", recipe=None)[0]
+    samples = Path(TableStore(str(tmp_path)).write(samples_table({"user_input": "Why?"}), SAMPLES).path)
+    inventory = Inventory(str(tmp_path))
+    assert [inventory.problem(entry) for entry in inventory.entries()] == [None] * 4
+    for path in (index, data, unfound, samples):
+        content = path.read_bytes()
+        path.write_bytes(content[:-8])
+        (problem,) = {found for entry in inventory.entries() if (found := inventory.problem(entry)) is not None}
+        assert path.stem in problem
+        path.unlink()
+        problems = {inventory.problem(entry) for entry in inventory.entries()} - {None}
+        assert bool(problems) == (path == data)
+        path.write_bytes(content)
+
+
+def test_rows_that_a_long_run_has_used_stay_until_it_has_ended(tmp_path: Path) -> None:
+    used, unused = write_segment(tmp_path, "a", recipe="one"), write_segment(tmp_path, "a", recipe="other")
+    samples = Path(TableStore(str(tmp_path)).write(samples_table({"user_input": "Who?"}), SAMPLES).path)
 
     def prune() -> list[bool]:
         done = prune_tables(str(tmp_path), before=datetime.now(UTC), size=0, dry_run=False)
-        assert done.runs == (samples_path.exists())
-        return [Path(ref.path).exists() for ref in (used, unused, samples)]
+        assert done.runs == samples.exists()
+        return [path.exists() for path in (used[0], unused[0], samples)]
 
-    samples_path = Path(samples.path)
-    for path, days in ((used.path, 9), (unused.path, 9), (samples.path, 0.1)):
-        age(Path(path), days=days)
-    age(tmp_path / "results" / "used.json", days=0.1)
-    age(tmp_path / "results" / "unused.json", days=9)
+    age(*used, samples, days=0.1)
+    age(*unused, days=9)
     note(str(tmp_path), 3 * HOUR, NOW)
     assert prune() == [True, False, True]
     note(str(tmp_path), 3 * HOUR, NOW, is_running=False)
