@@ -51,8 +51,10 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
 
     chosen = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
     config = load_config(None, {"metrics": chosen, **options})
-    is_path = isinstance(data, (str, PathLike))
-    source = os.fspath(data) if is_path else save_rows(data, config.tables_root, config.redact)
+    if isinstance(data, (str, PathLike)):
+        source = os.fspath(data)
+    else:
+        source = save_rows(data, config.tables_root, config.redact)
     config = config.model_copy(update={"source": source})
     _silence_prefect()
     exempt_loopback()

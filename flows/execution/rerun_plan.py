@@ -110,7 +110,8 @@ def prepare(request: RerunRequest) -> Rerun:
         SourceError: The rows lack a column that a metric needs.
     """
     earlier = FinishedRun(request.run)
-    if request.out is not None and Path(request.out).expanduser().absolute() == earlier.folder:
+    out = request.changes.get("out")
+    if out is not None and Path(out).expanduser().absolute() == earlier.folder:
         raise RunFolderError(f"{earlier.folder} is the run itself; name another folder for its rerun")
     old = _config_of(earlier)
     config = request.apply(old)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic_core import to_jsonable_python
 
@@ -26,6 +26,8 @@ from tasks.options.slicing_options import SlicingOptions
 from tasks.options.source_options import DataOptions, SourceOptions
 from tasks.sources.location import HUB
 from tasks.stages.registry import STAGES
+
+S = TypeVar("S", bound=Settings)
 
 
 class SourcePlan(RetrieverChoice, SlicingOptions, GroupingOptions, DataOptions):
@@ -160,13 +162,14 @@ class RunPlan:
         Args:
             changes: Options with other values.
         """
-        source, outputs = (
-            part.model_copy(update={name: changes[name] for name in changes if name in type(part).model_fields})
-            for part in (self.source, self.outputs)
-        )
         values = {**changes, "source": locate(changes["source"])} if "source" in changes else changes
         record = {**self.record, **to_jsonable_python(values)}
-        return replace(self, source=source, outputs=outputs, record=record)
+        return replace(self, source=_with(self.source, changes), outputs=_with(self.outputs, changes), record=record)
+
+
+def _with(part: S, changes: Mapping[str, Any]) -> S:
+    """Return a part of the plan with those of the changed options that it has."""
+    return part.model_copy(update={name: changes[name] for name in changes if name in type(part).model_fields})
 
 
 def planned_kinds(metrics: MetricPlan) -> list[Kind]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, TypeVar, cast, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
@@ -29,7 +29,7 @@ def optional(
         field, text = group.model_fields[name], _DEFAULT.sub("", group.model_fields[name].description or "")
         rules = tuple(each for each in field.metadata if not isinstance(each, OptionFacts))
         kind: Any = Annotated[(field.annotation, *rules)] if rules else field.annotation
-        copied: FieldInfo = Field(None, description=f"{text} Default: {default}.")
+        copied: Any = Field(None, description=f"{text} Default: {default}.")
         copied.metadata.extend(each for each in field.metadata if isinstance(each, OptionFacts))
         found[name] = (kind if type(None) in get_args(field.annotation) else kind | None, copied)
     return found
@@ -54,7 +54,6 @@ def with_fields(fields: Mapping[str, tuple[Any, FieldInfo]]) -> Callable[[type[S
 
     def decorate(model: type[S]) -> type[S]:
         added: dict[str, Any] = dict(fields)
-        made = create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **added)
-        return cast("type[S]", made)
+        return create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **added)
 
     return decorate

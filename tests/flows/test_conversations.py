@@ -14,6 +14,8 @@ from flows.planning.planner import draft_plan
 from metric_core.records import Sample
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
+from tasks.rows.row_store import RowStore
+from tasks.rows.run_tables import RunTables
 from tasks.sources import SourceOptions, read_samples
 from tasks.tables.records import build_table, read_samples_table
 from tasks.tables.table_store import TableStore
@@ -109,10 +111,11 @@ def test_a_metric_that_could_judge_conversations_is_named(tmp_path: Path) -> Non
     turn = {"row_id": "a", "row_number": 1, "earlier_turns": "User: Hi!"}
     tables = [build_table(Stage.SAMPLES, [{**turn, "earlier_turns": None}]), build_table(Stage.SAMPLES, [turn])]
     refs = [TableStore(str(tmp_path)).write(table, SAMPLES) for table in tables]
-    (warning,) = warn_about_turns(RunConfig(), plan, refs)
+    all_rows, first = (RunTables(RowStore(str(tmp_path)), shards, {}, {}) for shards in (refs, refs[:1]))
+    (warning,) = warn_about_turns(RunConfig(), plan, all_rows)
     assert "rubrics would judge whole conversations" in warning
-    assert warn_about_turns(RunConfig(), plan, refs[:1]) == []
-    assert warn_about_turns(RunConfig(conversations="turns"), plan, refs) == []
+    assert warn_about_turns(RunConfig(), plan, first) == []
+    assert warn_about_turns(RunConfig(conversations="turns"), plan, all_rows) == []
 
 
 def test_the_plan_asks_for_questions_that_stand_alone_where_a_metric_reads_them() -> None:

@@ -13,6 +13,7 @@ from flows.execution import engine
 from flows.execution.engine import compute_rows
 from flows.execution.run import Run
 from flows.execution.runners import max_concurrent_shards
+from flows.planning.planner import plan_storage
 from metric_core.stages import Stage
 from tasks.engine.schedule import Schedule, open_schedule
 from tasks.engine.shard_of_rows import ShardOfRows
@@ -79,9 +80,10 @@ def compute(
 ) -> RunTables:
     """Compute rows, two per shard."""
     config = RunConfig.model_validate({"runner": runner, "workers": 2, "shard_rows": 2})
+    run = SimpleNamespace(plan=SimpleNamespace(storage=plan_storage(config), models=None))
     plan = make_plan(str(folder), shard_rows=2, refresh=refresh)
     monkeypatch.setattr(engine, "engine_plan", lambda _: plan)
-    return compute_rows(cast("Run", SimpleNamespace(config=config)), write_shards(plan, rows))
+    return compute_rows(cast("Run", run), write_shards(plan, rows))
 
 
 @pytest.mark.parametrize("runner", ["threads", "dask"])
@@ -90,7 +92,7 @@ def test_number_of_shards_in_flight_is_limited(
 ) -> None:
     tables = compute(tmp_path, monkeypatch, ROWS, runner)
     config = RunConfig.model_validate({"runner": runner, "workers": 2, "shard_rows": 2})
-    assert counted.most == max_concurrent_shards(config) < len(counted.submitted) == 50
+    assert counted.most == max_concurrent_shards(plan_storage(config)) < len(counted.submitted) == 50
     found = [row_id for shard in tables.shards(Stage.CLAIMS) for row_id in shard["row_id"].to_pylist()]
     assert found == list(ROWS)
     assert tables.usage(Stage.CLAIMS).questions == len(ROWS)
