@@ -26,7 +26,7 @@ from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
-from tasks.rows.run_tables import RunTables
+from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tasks.sources.in_memory import save_dataset

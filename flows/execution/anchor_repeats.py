@@ -21,7 +21,7 @@ from tasks.judges.protocol import IN_PROCESS
 from tasks.models.run_models import RunModels
 from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, read_findings, standing_changes
 from tasks.monitoring.repeated_questions import RepeatedQuestions
-from tasks.rows.run_tables import RunTables
+from tasks.rows.computed_tables import RunTables
 from tasks.stages.definition import Tables
 from tasks.stages.registry import STAGES
 from tasks.tables.merge import select_rows

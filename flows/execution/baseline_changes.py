@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from metric_core.stages import Stage
-from tasks.rows.run_tables import RunTables
+from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
 from tasks.runtime.usage import StageUsage
 from tasks.tables.row_changes import RowChanges, find_row_changes

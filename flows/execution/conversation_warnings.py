@@ -7,7 +7,7 @@ from flows.planning.source_reading import judges_conversations
 from metric_core.columns import EARLIER_TURNS
 from metric_core.stages import Stage
 from tasks.options.conversation_options import ConversationOptions
-from tasks.rows.run_tables import RunTables
+from tasks.rows.computed_tables import RunTables
 
 
 def warn_about_turns(options: ConversationOptions, metrics: MetricPlan, tables: RunTables) -> list[str]:

@@ -20,9 +20,9 @@ from tasks.engine.schedule import Schedule, open_schedule
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
 from tasks.engine.stage_task import SHARD_TASK, RunningShard, ShardResult
 from tasks.reports.run.report_page import load_templates
+from tasks.rows.computed_tables import RunTables
 from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_store import RowStore
-from tasks.rows.run_tables import RunTables
 from tasks.runtime import progress
 from tasks.runtime.start_up import working_meanwhile
 from tasks.runtime.threads import map_threads

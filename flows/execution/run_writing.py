@@ -12,7 +12,7 @@ from flows.execution.server_warnings import warn_about_servers
 from flows.execution.text_warnings import count_languages, text_warnings
 from flows.planning.stage_settings import metrics_of
 from metric_core.stages import Stage
-from tasks.rows.run_tables import RunTables
+from tasks.rows.computed_tables import RunTables
 from tasks.runtime import progress
 from tasks.stages.prefect_task import run_here
 from tasks.stages.reporting import ReportingSettings, reporting

@@ -5,7 +5,7 @@ from typing import Any
 
 from metric_core.stages import Stage
 from tasks.languages.detection import UNKNOWN, language_name
-from tasks.rows.run_tables import RunTables
+from tasks.rows.computed_tables import RunTables
 
 
 def text_warnings(tables: RunTables, manifest: Mapping[str, Any]) -> list[str]:

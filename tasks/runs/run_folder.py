@@ -23,7 +23,7 @@ from metric_core.parsing.regular_files import check_folder, regular
 from metric_core.records import Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.summary import CellCounts, MetricSummary
-from tasks.rows.run_tables import RunTables
+from tasks.rows.computed_tables import RunTables
 from tasks.runs.file_checks import MANIFEST_SCHEMA, SUMMARY_SCHEMA, check_json
 from tasks.runs.row_grouping import group_names
 from tasks.runs.row_groups import read_shards

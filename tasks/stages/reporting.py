@@ -16,7 +16,7 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.options.slicing_options import SlicingOptions
 from tasks.reports.run.report_page import write_report
-from tasks.rows.run_tables import RunTables
+from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_roles import judge_of_kind, with_usage
 from tasks.runs.panel_agreement import measure_panel_agreement
 from tasks.runs.row_grouping import REPEATED_TEXTS, columns_with, find_repetition, find_session_column, read_groups

@@ -14,8 +14,8 @@ from flows.planning.planner import draft_plan
 from metric_core.records import Sample
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
+from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
-from tasks.rows.run_tables import RunTables
 from tasks.sources import SourceOptions, read_samples
 from tasks.tables.records import build_table, read_samples_table
 from tasks.tables.table_store import TableStore

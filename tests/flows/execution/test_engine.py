@@ -19,8 +19,8 @@ from tasks.engine.schedule import Schedule, open_schedule
 from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_step import EnginePlan
 from tasks.engine.stage_task import ShardResult
+from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
-from tasks.rows.run_tables import RunTables
 from tasks.runtime import progress
 from tests.tasks.engine.small_runs import Asked, claims_table, compute_shard, make_plan, write_shards
 

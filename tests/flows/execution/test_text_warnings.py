@@ -7,8 +7,8 @@ import pytest
 
 from flows.execution.text_warnings import count_languages, text_warnings
 from metric_core.stages import Stage
+from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
-from tasks.rows.run_tables import RunTables
 from tasks.runtime.usage import StageUsage
 
 MEASURED = {"model": "MiniLM", "languages": ["en"]}

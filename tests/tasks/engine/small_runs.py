@@ -24,9 +24,9 @@ from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.engine.stage_task import ShardResult
 from tasks.options.settings import Settings
+from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_digests import digest_rows
 from tasks.rows.row_store import RowStore
-from tasks.rows.run_tables import RunTables
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import StageOutput, Tables
 from tasks.tables.records import build_table
