@@ -1,8 +1,7 @@
 """Read the rows of segments, which stay decoded in memory while they are used."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from threading import Lock
 from typing import TypeAlias
 
@@ -17,7 +16,7 @@ from metric_core.stages import Stage
 from tasks.rows.placed_rows import PlacedRows, Segment
 from tasks.tables.merge import take_rows
 from tasks.tables.records import add_missing_columns
-from tasks.tables.table_files import filesystem, is_local, storage_errors
+from tasks.tables.table_files import open_stored
 
 MOST_BYTES = 256 << 20
 """Size of the decoded segments that stay in memory."""
@@ -86,19 +85,16 @@ class SegmentReader:
         return complete.replace_schema_metadata(SCHEMAS[stage].arrow.metadata)
 
     def _decode(self, stage: Stage, segment: Segment, columns: Sequence[str] | None) -> pa.Table:
-        with _translated_errors(stage, segment.path):
-            fs, path = filesystem(segment.path)
+        what = f"the file {segment.path} with rows of {stage}"
+        with self._lock:
+            metadata = self._metadata.get(segment.path)
+        with open_stored(segment.path, what, metadata) as file:
+            _check_version(stage, what, file.schema_arrow)
             with self._lock:
-                metadata = self._metadata.get(segment.path)
-            # Arrow reads a local file without the interpreter's lock, an open file of Python's with it.
-            with pa.OSFile(path) if is_local(fs) else fs.open(path, "rb") as opened:
-                file = pq.ParquetFile(opened, metadata=metadata, page_checksum_verification=True)
-                _check_version(stage, segment.path, file.schema_arrow)
-                with self._lock:
-                    self._metadata[segment.path] = file.metadata
-                    if len(self._metadata) > MOST_FILES:
-                        self._metadata.popitem(last=False)
-                return file.read_row_group(segment.group, columns)
+                self._metadata[segment.path] = file.metadata
+                if len(self._metadata) > MOST_FILES:
+                    self._metadata.popitem(last=False)
+            return file.read_row_group(segment.group, columns)
 
     def _remember(self, key: _Key, table: pa.Table) -> None:
         with self._lock:
@@ -125,30 +121,10 @@ def number_ranges(start: NDArray[np.int64], count: NDArray[np.integer]) -> NDArr
     return rows
 
 
-def _check_version(stage: Stage, path: str, schema: pa.Schema) -> None:
+def _check_version(stage: Stage, what: str, schema: pa.Schema) -> None:
     version = (schema.metadata or {}).get(b"assay.version", b"").decode()
     if not SCHEMAS[stage].can_read(version):
         raise AssayError(
-            f"the {stage} rows in {path} have schema version {version}, this rag-assay reads {SCHEMAS[stage].version}. "
-            "Run the evaluation again to recompute them."
+            f"{what} has schema version {version}, this rag-assay reads {SCHEMAS[stage].version}. "
+            "Run the evaluation again to recompute it."
         )
-
-
-@contextmanager
-def _translated_errors(stage: Stage, path: str) -> Iterator[None]:
-    """Raise the errors of a block that reads a segment as errors that name it."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise AssayError(
-            f"the {stage} rows in {path} do not exist any more. Run the evaluation again to recompute them."
-        ) from error
-    except (pa.ArrowException, OSError) as error:
-        raise AssayError(
-            f"the {stage} rows in {path} cannot be read ({error}). Delete the file and run the evaluation again."
-        ) from error
-    except storage_errors() as error:
-        raise AssayError(
-            f"the {stage} rows in {path} cannot be reached: {error}. Check the storage and the credentials in the "
-            "environment, and run the evaluation again; rows that are stored are not recomputed."
-        ) from error

@@ -1,6 +1,6 @@
-"""Select and merge rows of stage tables by sample."""
+"""Select and sort rows of stage tables by sample."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import pairwise
 
 import numpy as np
@@ -62,22 +62,6 @@ def find_positions(table: pa.Table, row_ids: pa.Array) -> NDArray[np.int32]:
     """Return the position of each row's sample among these samples, to which all rows belong."""
     found: NDArray[np.int32] = pc.index_in(table["row_id"], value_set=row_ids).to_numpy()
     return found
-
-
-def merge_tables(order: Sequence[str], reused: pa.Table, fresh: pa.Table) -> pa.Table:
-    """Return the rows of both tables, sample by sample; the rows of one sample keep their order.
-
-    Args:
-        order: Ids of the samples, in order; rows of other samples are left out.
-        reused: Rows of some of the samples.
-        fresh: Rows of other samples, in the same schema.
-
-    >>> reused = pa.table({"row_id": ["c", "a", "c"], "text": ["1", "2", "3"]})
-    >>> fresh = pa.table({"row_id": ["b"], "text": ["4"]})
-    >>> merge_tables(["a", "b", "c"], reused, fresh)["text"].to_pylist()
-    ['2', '4', '1', '3']
-    """
-    return sort_rows(select_rows(pa.concat_tables([reused, fresh]), order), _ids(order))
 
 
 def _ids(row_ids: Collection[str]) -> pa.Array:

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 from fsspec.core import url_to_fs
 
 from metric_core.errors import AssayError, MissingDependencyError
@@ -137,6 +139,34 @@ def translate_errors(
         raise AssayError(
             f"{fs.unstrip_protocol(path)} cannot be {what}: {error}. Check the place that `{setting}` names, the "
             "credentials in the environment, and the free space there."
+        ) from error
+
+
+@contextmanager
+def open_stored(path: str, what: str, metadata: pq.FileMetaData | None = None) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file for a block, whose errors are raised as errors that name it and say what to do.
+
+    Args:
+        path: Path or URL of the file.
+        what: Description of the file, for error messages.
+        metadata: Metadata of the file, if it is known.
+
+    Raises:
+        AssayError: The file is missing, damaged or unreachable.
+    """
+    try:
+        fs, location = filesystem(path)
+        # Arrow reads a local file without the interpreter's lock, an open file of Python's with it.
+        with pa.OSFile(location) if is_local(fs) else fs.open(location, "rb") as file:
+            yield pq.ParquetFile(file, metadata=metadata, page_checksum_verification=True)
+    except FileNotFoundError as error:
+        raise AssayError(f"{what} does not exist. Run the evaluation again to recompute it.") from error
+    except (pa.ArrowException, OSError) as error:
+        raise AssayError(f"{what} cannot be read ({error}). Delete it and run the evaluation again.") from error
+    except storage_errors() as error:
+        raise AssayError(
+            f"{what} cannot be reached: {error}. Check the storage and the credentials in the environment, and run the "
+            "evaluation again; rows that are stored are not recomputed."
         ) from error
 
 

@@ -10,7 +10,6 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
@@ -20,7 +19,7 @@ from metric_core.schemas import SCHEMAS, TableSchema
 from metric_core.stages import Stage
 from tasks.runtime.usage import StageUsage
 from tasks.tables.records import add_missing_columns
-from tasks.tables.table_files import atomic_write, filesystem, is_local, storage_errors, touch
+from tasks.tables.table_files import atomic_write, filesystem, is_local, open_stored, storage_errors, touch
 
 
 class StageRef(BaseModel):
@@ -33,7 +32,6 @@ class StageRef(BaseModel):
         rows: Number of rows.
         schema_version: Version of the stage's schema.
         usage: Cost of computing the table.
-        file_digest: Digest of the bytes of the file; empty in references of earlier versions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,7 +42,6 @@ class StageRef(BaseModel):
     rows: int
     schema_version: int
     usage: StageUsage = StageUsage()
-    file_digest: str = ""
 
 
 class TableStore:
@@ -83,7 +80,6 @@ class TableStore:
             rows=conformed.num_rows,
             schema_version=int(conformed.schema.metadata[b"assay.version"]),
             usage=usage or StageUsage(),
-            file_digest=_digest(content),
         )
 
     def _is_written(self, path: str, content: bytes) -> bool:
@@ -104,125 +100,27 @@ def read(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
     Raises:
         AssayError: The file is missing, damaged, unreachable, or of another schema version.
     """
-    table = _read_stored(ref, columns)
-    return add_missing_columns(table, ref.stage, columns)
-
-
-def _read_stored(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a table as it is stored, without the optional columns in which it has no value."""
     with _open_stored(ref) as file:
-        return _read_all(file, ref, columns)
-
-
-def _read_all(file: pq.ParquetFile, ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
-    table = file.read(columns)
+        table = file.read(columns)
     if table.num_rows != ref.rows:
         raise AssayError(
             f"the {ref.stage} table {ref.path} has {table.num_rows} rows, expected {ref.rows}. "
             "Delete it and run the evaluation again."
         )
-    return table
+    return add_missing_columns(table, ref.stage, columns)
 
 
 @contextmanager
 def _open_stored(ref: StageRef) -> Iterator[pq.ParquetFile]:
     """Open the file of a table for a block, whose errors are raised as errors that name the table."""
-    with _translate_errors(ref):
-        fs, path = filesystem(ref.path)
-        # Arrow reads a local file without the interpreter's lock, an open file of Python's with it.
-        with pa.OSFile(path) if is_local(fs) else fs.open(path, "rb") as file:
-            yield pq.ParquetFile(file, page_checksum_verification=True)
-
-
-@contextmanager
-def _translate_errors(ref: StageRef) -> Iterator[None]:
-    """Raise the errors of a block that reads a table as errors that name it; refuse other versions of its schema."""
-    expected = SCHEMAS[ref.stage]
+    expected, what = SCHEMAS[ref.stage], f"the {ref.stage} table {ref.path}"
     if not expected.can_read(str(ref.schema_version)):
         raise AssayError(
-            f"the {ref.stage} table {ref.path} has schema version {ref.schema_version}, this rag-assay reads "
-            f"{expected.version}. Run the evaluation again to recompute it."
+            f"{what} has schema version {ref.schema_version}, this rag-assay reads {expected.version}. "
+            "Run the evaluation again to recompute it."
         )
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise AssayError(
-            f"the {ref.stage} table {ref.path} does not exist. Run the evaluation again to recompute it."
-        ) from error
-    except (pa.ArrowException, OSError) as error:
-        raise AssayError(
-            f"the {ref.stage} table {ref.path} cannot be read ({error}). Delete it and run the evaluation again."
-        ) from error
-    except storage_errors() as error:
-        raise AssayError(
-            f"the {ref.stage} table {ref.path} cannot be reached: {error}. Check the storage and the credentials "
-            "in the environment, and run the evaluation again; finished stages are not recomputed."
-        ) from error
-
-
-def verify(ref: StageRef) -> StageRef:
-    """Check that a table is unchanged since it was written; it is decoded only if the bytes of its file are others.
-
-    Returns:
-        The reference, with the digest of the file as it is.
-
-    Raises:
-        AssayError: The table has changed, or the file is missing, damaged, or of another schema version.
-    """
-    with _translate_errors(ref):
-        content = _read_bytes(ref)
-        found = _digest(content)
-        if found == ref.file_digest:
-            return ref
-        _decode_unchanged(content, ref)
-        return ref.model_copy(update={"file_digest": found})
-
-
-def read_unchanged(ref: StageRef) -> pa.Table:
-    """Return the table that a reference points to, if it is unchanged since it was written.
-
-    Raises:
-        AssayError: The table has changed, or the file is missing, damaged, or of another schema version.
-    """
-    with _translate_errors(ref):
-        content = _read_bytes(ref)
-        if _digest(content) != ref.file_digest:
-            table = _decode_unchanged(content, ref)
-        else:
-            table = _read_all(pq.ParquetFile(pa.BufferReader(content)), ref)
-    return add_missing_columns(table, ref.stage)
-
-
-def _read_bytes(ref: StageRef) -> bytes:
-    fs, path = filesystem(ref.path)
-    content: bytes = fs.cat_file(path)
-    return content
-
-
-def _decode_unchanged(content: bytes, ref: StageRef) -> pa.Table:
-    """Return the table in a file, if it has the content to which the reference points, in whichever bytes."""
-    table = _read_all(pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True), ref)
-    if content_digest(table) != ref.digest:
-        raise AssayError(f"the {ref.stage} table {ref.path} has been changed since it was computed")
-    return table
-
-
-def _digest(content: bytes | pa.Buffer) -> str:
-    return hashlib.sha256(content).hexdigest()[:32]
-
-
-def concatenate(refs: Sequence[StageRef], path: str) -> int:
-    """Write the tables of one stage, shard by shard, into one Parquet file, and return the number of rows.
-
-    One shard is in memory at a time. The file has the optional columns that a shard has.
-    """
-    expected = SCHEMAS[refs[0].stage]
-    stored = {name for ref in refs if expected.optional for name in _stored_columns(ref)}
-    schema = expected.arrow_without([name for name in expected.optional if name not in stored])
-    with fsspec.open(path, "wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for ref in refs:
-            writer.write_table(read(ref, schema.names).replace_schema_metadata(schema.metadata))
-    return sum(ref.rows for ref in refs)
+    with open_stored(ref.path, what) as file:
+        yield file
 
 
 def conform(table: pa.Table, schema: TableSchema) -> pa.Table:
@@ -246,15 +144,6 @@ def conform(table: pa.Table, schema: TableSchema) -> pa.Table:
     return conformed.replace_schema_metadata(arrow.metadata)
 
 
-def _stored_columns(ref: StageRef) -> list[str]:
-    """Return the optional columns that a table is stored with."""
-    expected = SCHEMAS[ref.stage]
-    if ref.schema_version != expected.version:
-        return []
-    with _open_stored(ref) as file:
-        return [name for name in expected.optional if name in file.schema_arrow.names]
-
-
 def _parquet(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
@@ -269,4 +158,4 @@ def content_digest(table: pa.Table) -> str:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
-    return _digest(sink.getvalue())
+    return hashlib.sha256(sink.getvalue()).hexdigest()[:32]

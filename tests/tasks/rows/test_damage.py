@@ -67,7 +67,7 @@ def test_rows_in_a_damaged_file_are_missing(
 def test_damage_to_rows_that_are_read_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     placed = append(RowStore(str(tmp_path)), {"a": ["Why?"]})
     flip(Path(placed.segments[0].path))
-    with pytest.raises(AssayError, match=r"(?s)cannot be read .*Delete the file and run the evaluation again"):
+    with pytest.raises(AssayError, match=r"(?s)cannot be read .*Delete it and run the evaluation again"):
         RowStore(str(tmp_path)).read(STAGE, placed)
 
 

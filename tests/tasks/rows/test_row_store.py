@@ -103,7 +103,7 @@ def test_a_segment_that_disappears_after_it_was_found_is_an_error_that_says_what
     placed = store.find(STAGE, RECIPE, keys_of(["a"]))
     (file,) = tmp_path.rglob("*.parquet")
     file.unlink()
-    with pytest.raises(AssayError, match=r"do not exist any more\. Run the evaluation again"):
+    with pytest.raises(AssayError, match=r"rows of questions does not exist\. Run the evaluation again"):
         store.read(STAGE, placed)
 
 

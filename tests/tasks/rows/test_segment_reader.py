@@ -13,8 +13,10 @@ from metric_core.stages import Stage
 from tasks.rows import segment_reader
 from tasks.rows.placed_rows import PlacedRows, Segment
 from tasks.rows.row_digests import DIGEST
+from tasks.rows.row_store import RowStore
+from tasks.rows.run_tables import RunTables
 from tasks.rows.segment_reader import SegmentReader
-from tasks.tables.table_store import TableStore, concatenate
+from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
 
 
@@ -37,7 +39,8 @@ def run_table(tmp_path: Path) -> str:
         samples_table({"row_id": "c"}),
     ]
     path = str(tmp_path / "samples.parquet")
-    concatenate([store.write(shard, SAMPLES) for shard in shards], path)
+    refs = [store.write(shard, SAMPLES) for shard in shards]
+    RunTables(RowStore(str(tmp_path)), refs, {}, {}).write(Stage.SAMPLES, path)
     return path
 
 

@@ -1,4 +1,4 @@
-"""Selecting and merging rows of stage tables."""
+"""Selecting and sorting rows of stage tables."""
 
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.stages import Stage
-from tasks.tables.merge import merge_tables, select_rows, take_rows
+from tasks.tables.merge import select_rows, sort_rows, take_rows
 from tasks.tables.records import build_table
 
 
@@ -24,19 +24,8 @@ def texts(table: pa.Table) -> list[str]:
 
 
 def test_rows_of_one_sample_stay_in_their_order() -> None:
-    kept = claims(("c", "c1"), ("a", "a1"), ("c", "c2"), ("a", "a2"))
-    fresh = claims(("d", "d1"), ("b", "b1"), ("d", "d2"))
-    assert texts(merge_tables(["a", "b", "c", "d"], kept, fresh)) == ["a1", "a2", "b1", "c1", "c2", "d1", "d2"]
-
-
-def test_rows_of_removed_samples_are_left_out() -> None:
-    assert texts(merge_tables(["b"], claims(("a", "a1"), ("b", "b1")), claims(("x", "x1")))) == ["b1"]
-
-
-def test_merging_empty_tables_gives_an_empty_table_of_the_same_schema() -> None:
-    empty = claims()
-    assert merge_tables([], empty, empty).schema == empty.schema
-    assert merge_tables(["a"], claims(("a", "a1")), empty).num_rows == 1
+    table = claims(("c", "c1"), ("a", "a1"), ("b", "b1"), ("c", "c2"), ("a", "a2"))
+    assert texts(sort_rows(table, pa.array(["a", "b", "c"]))) == ["a1", "a2", "b1", "c1", "c2"]
 
 
 def test_selecting_rows_keeps_the_schema_with_its_version() -> None:

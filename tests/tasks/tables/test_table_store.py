@@ -10,11 +10,9 @@ from datasets import load_dataset
 from metric_core.errors import AssayError
 from metric_core.schemas import QUESTIONS, SAMPLES
 from metric_core.stages import Stage
-from tasks.runs.row_groups import read_shards
 from tasks.runtime.usage import StageUsage
 from tasks.tables.records import build_table
-from tasks.tables.row_digests import row_digests
-from tasks.tables.table_store import StageRef, TableStore, concatenate, content_digest, read, read_unchanged
+from tasks.tables.table_store import StageRef, TableStore, content_digest, read
 from tests.tasks.builders import samples_table
 
 
@@ -107,49 +105,18 @@ def test_another_number_of_rows_is_refused(tmp_path: Path) -> None:
         read(ref.model_copy(update={"rows": 7}))
 
 
-def test_shards_are_concatenated_in_order(tmp_path: Path) -> None:
-    store = TableStore(str(tmp_path / "store"))
-    refs = [store.write(samples_table({"user_input": text}), SAMPLES) for text in ("one", "two")]
-    target = tmp_path / "samples.parquet"
-    assert concatenate(refs, str(target)) == 2
-    assert pq.read_table(target)["user_input"].to_pylist() == ["one", "two"]
-    assert pq.read_schema(target).metadata[b"assay.stage"] == b"samples"
-
-
-SCORED = {"row_id": "b", "retrieved_contexts": ["one"], "retrieved_context_scores": [0.5]}
-
-
-def test_rows_without_an_optional_column_keep_their_digests(tmp_path: Path) -> None:
+def test_a_table_without_an_optional_column_keeps_its_digest(tmp_path: Path) -> None:
     sample = {"row_id": "a", "user_input": "Why?", "retrieved_contexts": ["one", "two"]}
     plain = samples_table({**sample, "rubrics": [{"key": "score1", "description": "wet"}]})
     ref = TableStore(str(tmp_path)).write(plain, SAMPLES)
     # As computed before there were optional columns.
     assert (ref.schema_version, ref.digest) == (1, "23cd54973a8b723faac3c13f11836d9e")
     assert pq.read_schema(ref.path).names == SAMPLES.arrow_without(SAMPLES.optional).names
-    for table in (read(ref), plain, pa.concat_tables([plain, samples_table(SCORED)])):
-        assert row_digests(table)[0].hex() == "19bb854e6b76b380f22e64ef2cbfd630"
     assert read(ref).schema == SAMPLES.arrow
-    assert read_unchanged(ref).schema == SAMPLES.arrow
     assert read(ref, ["retrieved_context_scores", "row_id"]).to_pydict() == {
         "retrieved_context_scores": [None],
         "row_id": ["a"],
     }
-
-
-def test_a_file_of_shards_has_the_optional_columns_that_a_shard_has(tmp_path: Path) -> None:
-    store = TableStore(str(tmp_path / "store"))
-    plain, scored = (store.write(samples_table(row), SAMPLES) for row in ({"row_id": "a"}, SCORED))
-    assert (plain.schema_version, scored.schema_version) == (1, 2)
-    target = tmp_path / "samples.parquet"
-    concatenate([plain], str(target))
-    assert pq.read_schema(target) == pq.read_schema(plain.path)
-    concatenate([plain, scored], str(target))
-    assert pq.read_schema(target).metadata[b"assay.version"] == b"2"
-    shards = list(read_shards(target, ["row_id", "retrieved_context_scores"]))
-    assert [shard.to_pylist() for shard in shards] == [
-        [{"row_id": "a", "retrieved_context_scores": None}],
-        [{"row_id": "b", "retrieved_context_scores": [0.5]}],
-    ]
 
 
 def test_tables_work_at_any_fsspec_url() -> None:

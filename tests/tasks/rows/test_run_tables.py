@@ -1,0 +1,45 @@
+"""The tables of a run folder have the shards in order, and the optional columns in which a shard has a value."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from metric_core.schemas import QUESTIONS, SAMPLES
+from metric_core.stages import Stage
+from tasks.rows.row_store import RowStore
+from tasks.rows.run_tables import RunTables
+from tasks.runs.row_groups import read_shards
+from tasks.tables.table_store import TableStore
+from tests.tasks.builders import samples_table
+from tests.tasks.rows.row_results import STAGE, append
+
+SCORED = {"row_id": "b", "retrieved_contexts": ["one"], "retrieved_context_scores": [0.5]}
+
+
+def test_samples_have_the_optional_columns_that_a_shard_has(tmp_path: Path) -> None:
+    tables, store = TableStore(str(tmp_path / "store")), RowStore(str(tmp_path / "store"))
+    plain, scored = (tables.write(samples_table(row), SAMPLES) for row in ({"row_id": "a"}, SCORED))
+    target = tmp_path / "samples.parquet"
+    RunTables(store, [plain], {}, {}).write(Stage.SAMPLES, str(target))
+    assert pq.read_schema(target) == pq.read_schema(plain.path)
+    RunTables(store, [plain, scored], {}, {}).write(Stage.SAMPLES, str(target))
+    assert pq.read_schema(target).metadata[b"assay.version"] == b"2"
+    shards = list(read_shards(target, ["row_id", "retrieved_context_scores"]))
+    assert [shard.to_pylist() for shard in shards] == [
+        [{"row_id": "a", "retrieved_context_scores": None}],
+        [{"row_id": "b", "retrieved_context_scores": [0.5]}],
+    ]
+
+
+def test_a_stage_has_its_shards_in_the_order_of_their_samples(tmp_path: Path) -> None:
+    tables, store = TableStore(str(tmp_path / "store")), RowStore(str(tmp_path / "store"))
+    samples = [tables.write(samples_table({"row_id": name}), SAMPLES) for name in "ab"]
+    placed = append(store, {"b": ["Why?", "How?"], "a": ["When?"]})
+    run = RunTables(store, samples, {STAGE: [placed.select(np.array([number])) for number in (1, 0)]}, {})
+    target = tmp_path / "questions.parquet"
+    run.write(STAGE, str(target))
+    with pq.ParquetFile(target) as file:
+        assert [file.read_row_group(number)["text"].to_pylist() for number in range(2)] == [["When?"], ["Why?", "How?"]]
+        assert file.schema_arrow.equals(QUESTIONS.arrow, check_metadata=True)
+    assert run.rows(STAGE) == 3
