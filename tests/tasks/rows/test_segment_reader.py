@@ -11,10 +11,10 @@ from metric_core.errors import AssayError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.rows import segment_reader
+from tasks.rows.computed_tables import RunTables
 from tasks.rows.placed_rows import PlacedRows, Segment
 from tasks.rows.row_digests import DIGEST
 from tasks.rows.row_store import RowStore
-from tasks.rows.run_tables import RunTables
 from tasks.rows.segment_reader import SegmentReader
 from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 
 from metric_core.schemas import QUESTIONS, SAMPLES
 from metric_core.stages import Stage
+from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
-from tasks.rows.run_tables import RunTables
 from tasks.runs.row_groups import read_shards
 from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
