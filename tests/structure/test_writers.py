@@ -8,11 +8,11 @@ import pytest
 from tests.structure.house import PACKAGES, modules, text_of
 
 EXCEPTIONS = {
+    "tasks/rows/computed_tables.py": "writes into the temporary file that its caller names",
     "tasks/runtime/atomic_files.py": "the place that writes",
     "tasks/runtime/writable.py": "an empty file that shows whether a folder can be written",
     "tasks/supervisor/spawn.py": "the log of another process",
     "tasks/tables/table_files.py": "the same for stores behind URLs; object stores show a file when it is whole",
-    "tasks/tables/table_store.py": "writes into the temporary file that its caller names",
 }
 TEMPORARY = {"temporary", "sink", "buffer"}
 """Names of what may be written: the path that `atomic_file` yields, and buffers in memory."""
