@@ -120,7 +120,7 @@ class PackedShard:
 
         Args:
             stage: The stage.
-            shards: What is known of the rows of the source.
+            shards: Shards of the source.
         """
         return any(shards[place].placed[stage].missing[positions].any() for place, positions in self.parts)
 
