@@ -120,7 +120,7 @@ class PackedShard:
 
         Args:
             stage: The stage.
-            shards: Shards of the source, as they were looked up.
+            shards: Shards of the source.
         """
         return any(shards[place].placed[stage].missing[positions].any() for place, positions in self.parts)
 

@@ -26,6 +26,7 @@ from tasks.rows.segment_files import (
     INDEX,
     SegmentIndex,
     SegmentNote,
+    decode_index,
     digest_file,
     file_state,
     new_stem,
@@ -149,10 +150,10 @@ class RowStore:
             index = SegmentIndex(note, keys[complete], digests[complete], start[complete], count[complete])
             note = write_segment(self._fs, location, conformed, index, is_found=recipe is not None)
         placed = PlacedRows((Segment(path),), np.zeros(len(keys), np.int32), start, count, digests)
+        self._notes[path] = note
         if recipe is not None:
             with self._lock:
                 known = self._known(stage, recipe)
-                self._notes[path] = note
                 known.trusted.add(path)
                 known.keys.add(keys[complete], placed.select(complete))
         return placed
@@ -175,16 +176,24 @@ class RowStore:
 
         Args:
             stage: Stage that computed them.
-            placed: Locations of the rows. Segments that this object has not looked up, such as those of run folders,
-                cost nothing.
+            placed: Locations of the rows. Segments without an index, such as those of run folders, cost nothing.
         """
         del stage  # a segment has rows of one stage
         taken = np.bincount(placed.segment[~placed.missing], minlength=len(placed.segments)).tolist()
         usage = StageUsage()
         for segment, samples in zip(placed.segments, taken, strict=True):
-            if samples and (note := self._notes.get(segment.path)) is not None:
+            if samples and (note := self._notes.get(segment.path) or self._read_note(segment.path)) is not None:
                 usage += share_of(note.usage, samples / note.samples)
         return usage
+
+    def _read_note(self, path: str) -> SegmentNote | None:
+        """Return the metadata of a segment that another process has written; None if it has no index."""
+        try:
+            note = decode_index(self._fs.cat_file(self._location(path).removesuffix(DATA) + INDEX)).note
+        except storage_errors(pa.ArrowException, ValueError):
+            return None
+        self._notes[path] = note
+        return note
 
     def _known(self, stage: Stage, recipe: str) -> _Recipe:
         """Return what is known about the rows of a recipe; its indexes are read the first time."""

@@ -41,7 +41,7 @@ def test_run_is_compared_with_its_baseline_and_rerun(server_home: Path, tmp_path
     assert scores[0] == scores[1]
     preview = called(server_home, "rerun", monday, "--stage", "aggregation", "--dry-run")
     assert (preview.returncode, preview.stderr) == (0, "")
-    assert preview.stdout.splitlines()[0] == "3 of 3 rows would be recomputed:"
+    assert preview.stdout.startswith("3 rows, of which 3 would be recomputed; reused rows per stage")
     nothing = called(server_home, "rerun", monday, "--json")
     assert (nothing.returncode, nothing.stdout) == (2, "")
     assert nothing.stderr.startswith("error: nothing to do: no cell of the run")

@@ -78,6 +78,9 @@ def test_plan_shows_each_product_once_with_its_users(assay: Assay) -> None:
     stages = {stage["stage"]: stage["products"] for stage in shown["stages"]}
     assert stages["claims"]["response claims"] == ["faithfulness", "noise_sensitivity"]
     assert "questions" not in stages
+    counts = {stage["stage"]: stage["rows"] for stage in shown["stages"] if "rows" in stage}
+    assert {sum(rows.values()) for rows in counts.values()} == {shown["rows"]}
+    assert {"claims", "verdicts"} <= set(counts)
     assert "response claims" in assay("plan", EXAMPLE).out
 
 

@@ -67,6 +67,7 @@ def predict_and_run(judge: FakeServer, options: RunConfig) -> tuple[DryRun, int,
     before = len(judge.asked)
     dry_run = make_dry_run(draft_plan(options))
     assert len(judge.asked) == before
+    assert {stage.kept + stage.missing + stage.unknown for stage in dry_run.stages} == {dry_run.rows}
     run = Path(run_evaluation(options).folder)
     return dry_run, len(judge.asked) - before, json.loads((run / "run.json").read_text())["stages"]
 

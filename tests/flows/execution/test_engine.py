@@ -63,12 +63,12 @@ class Counted:
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+def queue(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Return shards that need no server of Prefect."""
-    counted = Counted()
-    monkeypatch.setattr(engine, "RunningShard", counted.start)
-    monkeypatch.setattr(engine, "SHARD_TASK", counted)
-    return counted
+    queue = Counted()
+    monkeypatch.setattr(engine, "RunningShard", queue.start)
+    monkeypatch.setattr(engine, "SHARD_TASK", queue)
+    return queue
 
 
 def compute(
@@ -88,35 +88,35 @@ def compute(
 
 @pytest.mark.parametrize("runner", ["threads", "dask"])
 def test_number_of_shards_in_flight_is_limited(
-    runner: str, counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runner: str, queue: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = compute(tmp_path, monkeypatch, ROWS, runner)
     config = RunConfig.model_validate({"runner": runner, "workers": 2, "shard_rows": 2})
-    assert counted.most == max_concurrent_shards(plan_storage(config)) < len(counted.submitted) == 50
+    assert queue.most == max_concurrent_shards(plan_storage(config)) < len(queue.submitted) == 50
     found = [row_id for shard in tables.shards(Stage.CLAIMS) for row_id in shard["row_id"].to_pylist()]
     assert found == list(ROWS)
     assert tables.usage(Stage.CLAIMS).questions == len(ROWS)
 
 
 def test_a_run_of_which_all_is_known_submits_nothing(
-    counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    queue: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compute(tmp_path, monkeypatch, ROWS)
-    counted.submitted.clear()
+    queue.submitted.clear()
     tables = compute(tmp_path, monkeypatch, ROWS)
-    assert counted.submitted == []
+    assert queue.submitted == []
     usage = tables.usage(Stage.CLAIMS)
     assert (usage.questions, usage.stored) == (len(ROWS), len(ROWS))
 
 
 def test_rows_that_changed_in_many_shards_are_computed_in_few(
-    counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    queue: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compute(tmp_path, monkeypatch, ROWS)
-    counted.submitted.clear()
+    queue.submitted.clear()
     changed = ROWS | dict.fromkeys(list(ROWS)[::20], "another response")
     tables = compute(tmp_path, monkeypatch, changed)
-    assert counted.submitted == [0, 1, 2]  # five rows, two per shard
+    assert queue.submitted == [0, 1, 2]  # five rows, two per shard
     whole = [row for shard in tables.shards(Stage.CLAIMS) for row in shard.to_pylist()]
     assert whole == claims_table(changed).to_pylist()
 
@@ -131,13 +131,13 @@ def reports() -> Iterator[list[tuple[Stage, int, int | None]]]:
 @pytest.mark.parametrize("runner", ["threads", "dask"])
 def test_shards_of_other_processes_are_reported_in_this_process(
     runner: str,
-    counted: Counted,
+    queue: Counted,
     reports: list[tuple[Stage, int, int | None]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compute(tmp_path, monkeypatch, dict(list(ROWS.items())[:3]), runner)
-    assert len(counted.submitted) == 2
+    assert len(queue.submitted) == 2
     expected = [
         (stage, rows, total)
         for stage in (Stage.CLAIMS, Stage.VERDICTS)
@@ -147,10 +147,10 @@ def test_shards_of_other_processes_are_reported_in_this_process(
 
 
 def test_a_stage_whose_results_are_all_known_has_no_rows_to_report(
-    counted: Counted, reports: list[tuple[Stage, int, int | None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    queue: Counted, reports: list[tuple[Stage, int, int | None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = dict(list(ROWS.items())[:2])
     compute(tmp_path, monkeypatch, rows)
     compute(tmp_path, monkeypatch, rows, "dask", refresh=[Stage.VERDICTS])
-    assert len(counted.submitted) == 2
+    assert len(queue.submitted) == 2
     assert reports == [(Stage.CLAIMS, 0, 0), (Stage.VERDICTS, 0, 2), (Stage.VERDICTS, 2, None)]

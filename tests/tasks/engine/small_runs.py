@@ -148,7 +148,12 @@ class SmallRun:
 
 
 def run_small(
-    plan: EnginePlan, rows: Mapping[str, str], store: RowStore | None = None, given: GivenRows | None = None
+    plan: EnginePlan,
+    rows: Mapping[str, str],
+    store: RowStore | None = None,
+    given: GivenRows | None = None,
+    *,
+    elsewhere: bool = False,
 ) -> SmallRun:
     """Compute the stages for rows as a run does.
 
@@ -157,6 +162,7 @@ def run_small(
         rows: Responses by row id.
         store: Row store; None for a new one, as in a new process.
         given: Results that are taken as they are.
+        elsewhere: True to compute shards as another process does.
     """
     store, asked = store or RowStore(plan.tables), Asked()
     refs = write_shards(plan, rows)
@@ -164,8 +170,8 @@ def run_small(
     usages = dict.fromkeys(plan.steps, StageUsage())
     with open_schedule(3) as schedule:
         for packed in list(pack_shards(shards, plan.shard_rows)):
-            rows_of_shard = packed.open(shards)
-            for stage, result in compute_shard(rows_of_shard, plan, store, schedule, asked).items():
+            shard, where = packed.open(shards), RowStore(plan.tables) if elsewhere else store
+            for stage, result in compute_shard(shard, plan, where, schedule, asked).items():
                 packed.fill(shards, stage, result.placed)
                 usages[stage] += result.usage
     if given is None:

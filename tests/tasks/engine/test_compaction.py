@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from metric_core.stages import Stage
 from tasks.engine.compaction import MAX_SEGMENTS
 from tests.tasks.engine.small_runs import FAILS, SmallRun, claims_table, make_plan, run_small, verdicts_table
@@ -9,12 +11,12 @@ from tests.tasks.engine.small_runs import FAILS, SmallRun, claims_table, make_pl
 STAGES = (Stage.CLAIMS, Stage.VERDICTS)
 
 
-def grow(folder: Path, count: int, first: str = "one") -> tuple[SmallRun, dict[str, str]]:
+def grow(folder: Path, count: int, first: str = "one", **options: bool) -> tuple[SmallRun, dict[str, str]]:
     """Run as many times, each time with one row more, in one shard."""
     rows: dict[str, str] = {}
     for number in range(count):
         rows[f"r{number}"] = first if not number else f"word{number}"
-        run = run_small(make_plan(str(folder), shard_rows=100), rows)
+        run = run_small(make_plan(str(folder), shard_rows=100), rows, **options)
     return run, rows
 
 
@@ -49,8 +51,9 @@ def test_a_row_with_a_failed_answer_stays_one_that_is_not_found(tmp_path: Path) 
     assert again.asked == {Stage.CLAIMS: [], Stage.VERDICTS: ["r0"]}
 
 
-def test_costs_of_found_results_stay_the_same(tmp_path: Path) -> None:
-    run, rows = grow(tmp_path, MAX_SEGMENTS + 1)
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_costs_of_found_results_stay_the_same(tmp_path: Path, elsewhere: bool) -> None:
+    run, rows = grow(tmp_path, MAX_SEGMENTS + 1, elsewhere=elsewhere)
     later = run_small(make_plan(str(tmp_path), shard_rows=100), rows)
     placed = later.tables.placed[Stage.CLAIMS][0]
     usage = later.tables.store.usage_of(Stage.CLAIMS, placed)

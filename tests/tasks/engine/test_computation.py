@@ -27,7 +27,7 @@ ROWS = {"r0": "one two", "r1": "", "r2": "three", "r3": "four five six"}
 
 
 class Computation:
-    """A computation of claims for rows, in a store that is opened anew."""
+    """A computation of claims for rows, in a store that is opened for it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Night after night, whatever changes: tables as if all was computed anew, and only new content is computed."""
+"""Night after night, whatever changes: the tables of a run without a store, and only new content is computed."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

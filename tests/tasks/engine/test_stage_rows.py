@@ -17,7 +17,7 @@ from tests.tasks.engine.small_runs import claims_table, verdicts_table
 RESPONSES = st.lists(st.sampled_from(["", "one", "one two", "fails", "one fails three"]), max_size=7)
 
 
-def named(responses: Sequence[str], prefix: str = "r") -> dict[str, str]:
+def name_rows(responses: Sequence[str], prefix: str = "r") -> dict[str, str]:
     return {f"{prefix}{number}": response for number, response in enumerate(responses)}
 
 
@@ -25,7 +25,7 @@ def results(rows: Mapping[str, str]) -> StageRows:
     return StageRows.from_table(Stage.CLAIMS, claims_table(rows), pa.array(list(rows), pa.string()))
 
 
-def expected(rows: Mapping[str, str]) -> list[list[tuple[str, str]]]:
+def list_claims(rows: Mapping[str, str]) -> list[list[tuple[str, str]]]:
     """Return the row id and the text of each claim, sample by sample."""
     return [[(row_id, word) for word in response.split()] for row_id, response in rows.items()]
 
@@ -40,50 +40,50 @@ def content(found: StageRows) -> list[list[tuple[str, str]]]:
 
 @given(RESPONSES, st.randoms())
 def test_results_are_sorted_by_sample(responses: Sequence[str], random: Random) -> None:
-    rows = named(responses)
+    rows = name_rows(responses)
     mixed = list(rows)
     random.shuffle(mixed)
     table = claims_table({row_id: rows[row_id] for row_id in mixed})
-    assert content(StageRows.from_table(Stage.CLAIMS, table, pa.array(list(rows), pa.string()))) == expected(rows)
+    assert content(StageRows.from_table(Stage.CLAIMS, table, pa.array(list(rows), pa.string()))) == list_claims(rows)
 
 
 @given(RESPONSES, st.data())
 def test_consecutive_samples_are_cut(responses: Sequence[str], data: st.DataObject) -> None:
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(responses))] * 2)))
-    assert content(results(named(responses)).cut(start, end)) == expected(named(responses))[start:end]
+    assert content(results(name_rows(responses)).cut(start, end)) == list_claims(name_rows(responses))[start:end]
 
 
 @given(RESPONSES, st.data())
 def test_samples_are_selected_in_any_order(responses: Sequence[str], data: st.DataObject) -> None:
     everything = range(len(responses))
     positions = data.draw(st.permutations(everything))[: data.draw(st.integers(0, len(responses)))]
-    found = results(named(responses)).select(np.array(positions, np.int64))
-    assert content(found) == [expected(named(responses))[position] for position in positions]
+    found = results(name_rows(responses)).select(np.array(positions, np.int64))
+    assert content(found) == [list_claims(name_rows(responses))[position] for position in positions]
 
 
 @given(RESPONSES, RESPONSES, RESPONSES)
 def test_parts_are_joined_in_their_order(first: Sequence[str], second: Sequence[str], third: Sequence[str]) -> None:
-    parts = [named(responses, prefix) for responses, prefix in ((first, "a"), (second, "b"), (third, "c"))]
+    parts = [name_rows(responses, prefix) for responses, prefix in ((first, "a"), (second, "b"), (third, "c"))]
     assert content(StageRows.concat([results(part) for part in parts])) == [
-        sample for part in parts for sample in expected(part)
+        sample for part in parts for sample in list_claims(part)
     ]
 
 
 @given(RESPONSES, st.data())
 def test_two_groups_are_put_into_one_order(responses: Sequence[str], data: st.DataObject) -> None:
-    rows = named(responses)
+    rows = name_rows(responses)
     is_first = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
     groups = [
         {row: rows[row] for row, chosen in zip(rows, is_first, strict=True) if chosen is which}
         for which in (True, False)
     ]
     positions = np.flatnonzero(np.array(is_first, bool))
-    assert content(interleave(results(groups[0]), positions, results(groups[1]))) == expected(rows)
+    assert content(interleave(results(groups[0]), positions, results(groups[1]))) == list_claims(rows)
 
 
 @given(RESPONSES)
 def test_a_sample_with_one_failed_answer_has_failed(responses: Sequence[str]) -> None:
-    rows = named(responses)
+    rows = name_rows(responses)
     found = StageRows.from_table(Stage.VERDICTS, verdicts_table(rows), pa.array(list(rows), pa.string()))
     assert found.find_failed(Stage.VERDICTS).tolist() == ["fails" in response for response in responses]
 
