@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from benchmarks.handbook_truth import FILES, Row, Truth, diagnosis_of, read_rows
 from flows.planning.metric_plan import plan_requests
-from flows.planning.stage_settings import stage_settings
+from flows.planning.settings import stage_settings
 from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED, diagnose
 from metric_core.stages import Stage
 from tasks.embedders.protocol import Embedder

@@ -20,7 +20,7 @@ from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judges
 from flows.planning.metric_plan import plan_requests
 from flows.planning.planner import compose_plan
-from flows.planning.source_reading import source_options
+from flows.planning.source_plan import plan_source
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
@@ -115,7 +115,7 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         config = with_launched_judges(ready.config, urls)
         evaluation = run_evaluation(config)
         metrics, models = plan_requests(config, [ready.metric], ()), models_for(str(flow_run.id))
-        plan = compose_plan(config, metrics)
+        plan = compose_plan(config, plan_source(config), metrics)
         identity = metric_fingerprint(plan, ready.metric, models)
         judge = judge_name(plan, models, ready.metric)
     measured = _measure(request, FinishedRun(evaluation.folder), ready.metric, ready.data, (identity, judge))
@@ -230,7 +230,7 @@ def prepare(request: CalibrationRequest) -> Ready:
         raise ConfigError(
             "an audit is about a finished run: name it with --run RUN, and the labels of its rows as SOURCE"
         )
-    options = source_options(config)
+    options = plan_source(config).options()
     data = _read_data(request)
     changes = {"calibration": "none", "explain": "none", "baseline": None, "anchor": None}
     config = config.model_copy(update=changes)
@@ -247,7 +247,7 @@ def _read_data(request: CalibrationRequest) -> LabelledData:
     if config.source is None:
         raise ConfigError(_NO_LABELS)
     by = config.by if request.run is None else None  # of all rows of a run, only the run knows the groups
-    return read_labelled(config.source, source_options(config), request.rules, by, request.sampling)
+    return read_labelled(config.source, plan_source(config).options(), request.rules, by, request.sampling)
 
 
 def _metric_of_run(request: CalibrationRequest, run: FinishedRun) -> MetricRequest:

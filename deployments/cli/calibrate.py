@@ -18,6 +18,7 @@ from metric_core.errors import ConfigError
 if TYPE_CHECKING:
     from flows.calibrate import CalibrationResult
     from flows.compare_judges import JudgesResult
+    from flows.config.calibration_request import CalibrationRequest
     from flows.config.run_config import RunConfig
     from metric_core.calibration.calibrate import Confusion
     from tasks.calibration.calibration_files import Calibration
@@ -163,20 +164,22 @@ def calibrate(
     options: dict[str, Any] = {"label": label, "metric": metric, "positive": positive, "keep": keep}
     options |= {"span": _span(span), "sampling": sampling, "run": run, "audit": audit, "replace": replace}
     options |= {} if seed is None else {"seed": seed}
+    if judges is not None and (run is not None or audit or replace):
+        raise ConfigError(
+            "--judges asks judges about the labelled rows and saves nothing; leave --run, --audit and --replace out"
+        )
+    from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415 keeps `assay --help` quick
+
+    request = CalibrationRequest(config=config, **options)
     if judges is not None:
-        if run is not None or audit or replace:
-            raise ConfigError(
-                "--judges asks judges about the labelled rows and saves nothing; leave --run, --audit and --replace out"
-            )
-        _compare(config, options, judges, margin, verbose, as_json)
+        _compare(request, judges, margin, verbose, as_json)
         return
     if run is None:
-        result = _run_calibration(config, options, verbose, as_json)
+        result = _run_calibration(request, verbose, as_json)
     else:
         from flows.calibrate import calibrate_run  # noqa: PLC0415 Prefect loads slowly
-        from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
 
-        result = calibrate_run(CalibrationRequest(config=config, **options))
+        result = calibrate_run(request)
     if as_json:
         content = result.calibration.model_dump(mode="json")
         audit_result = None if result.audit is None else result.audit.model_dump(mode="json")
@@ -187,19 +190,15 @@ def calibrate(
         _print(result)
 
 
-def _compare(
-    config: "RunConfig", options: dict[str, Any], judges: str, margin: float, verbose: bool, as_json: bool
-) -> None:
+def _compare(request: "CalibrationRequest", judges: str, margin: float, verbose: bool, as_json: bool) -> None:
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose)
     from flows.calibrate import prepare  # noqa: PLC0415 loads Prefect
     from flows.compare_judges import compare_candidates, comparison_content, parse_candidates  # noqa: PLC0415
-    from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
     from flows.planning.planner import plan_run  # noqa: PLC0415
 
-    candidates = parse_candidates(judges, config.prices)
-    request = CalibrationRequest(config=config, **options)
+    candidates = parse_candidates(judges, request.config.prices)
     ready = prepare(request)
     plan = plan_run(ready.config)
     starting = start_server(assay_home())
@@ -245,15 +244,13 @@ def _tokens(tokens: float | None) -> str:
     return "all cached" if tokens is None else f"{tokens:,.0f} tokens" if tokens else "this process"
 
 
-def _run_calibration(config: "RunConfig", options: dict[str, Any], verbose: bool, quiet: bool) -> "CalibrationResult":
+def _run_calibration(request: "CalibrationRequest", verbose: bool, quiet: bool) -> "CalibrationResult":
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose)
     from flows.calibrate import prepare, run_calibration  # noqa: PLC0415 loads Prefect
-    from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415
     from flows.planning.planner import plan_run  # noqa: PLC0415
 
-    request = CalibrationRequest(config=config, **options)
     ready = prepare(request)
     plan = plan_run(ready.config)
     starting = start_server(assay_home())

@@ -41,7 +41,7 @@ def serve(
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Maximum number of concurrent runs.")] = 2,
 ) -> None:
     """Run evaluations on schedules and events until interrupted."""
-    from flows.planning.run_checks import run_checks  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.planning.checks import run_checks  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     interrupts = Interrupts()

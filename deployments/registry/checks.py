@@ -13,7 +13,7 @@ from flows.alerting.recipients import recipients_of
 from flows.config.alert_options import MaintenanceWindow, RecipientOptions
 from flows.config.references import find_references
 from flows.config.run_config import RunConfig
-from flows.planning.run_checks import RunCheck
+from flows.planning.checks import RunCheck
 from metric_core.columns import COLUMNS
 from metric_core.errors import AssayError, ConfigError
 from metric_core.gates.checks import check_metric_names

@@ -14,9 +14,9 @@ from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, Sta
 from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
 from flows.execution.source_settings import retrieval_settings, samples_settings
 from flows.monitoring.watched import subject_name
-from flows.planning.anchor_plan import AnchorPlan, plan_anchor
+from flows.planning.anchor import AnchorPlan, plan_anchor
 from flows.planning.run_plan import RunPlan, planned_kinds
-from flows.planning.stage_settings import sides_by_every_context
+from flows.planning.settings import sides_by_every_context
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage

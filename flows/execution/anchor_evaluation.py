@@ -17,7 +17,7 @@ from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_stages import read_samples
 from flows.execution.run_writing import write_run_folder
-from flows.planning.anchor_plan import AnchorPlan, plan_anchor
+from flows.planning.anchor import AnchorPlan, plan_anchor
 from metric_core.calibration.calibrate import measure_agreement
 from metric_core.errors import AssayError
 from metric_core.statistics.resampling import SEED

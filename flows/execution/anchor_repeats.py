@@ -11,7 +11,7 @@ from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
 from flows.monitoring.night_alarms import runs_per_year
 from flows.monitoring.watched import subject_name
-from flows.planning.anchor_plan import AnchorPlan
+from flows.planning.anchor import AnchorPlan
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.alarms import AlarmSettings

@@ -14,7 +14,7 @@ from typing import Any
 from flows.execution.answerable import scoring_kinds
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
-from flows.planning.stage_settings import settings_for_metrics
+from flows.planning.settings import settings_for_metrics
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest

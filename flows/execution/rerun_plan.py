@@ -8,12 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from flows.config.run_config import RunConfig
+from flows.planning.checks import run_checks
 from flows.planning.metric_plan import MetricPlan, plan_requests
 from flows.planning.planner import compose_plan
 from flows.planning.rerun_request import RerunRequest
-from flows.planning.run_checks import run_checks
 from flows.planning.run_plan import RunPlan
-from flows.planning.stage_settings import metrics_of, stage_settings
+from flows.planning.settings import metrics_of, stage_settings
+from flows.planning.source_plan import plan_source
 from metric_core.columns import EARLIER_TURNS
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
@@ -124,7 +125,7 @@ def prepare(request: RerunRequest) -> Rerun:
     recomputed = _stages_from(request, metrics)
     refresh = tuple(stage for stage in metrics.stages if stage in recomputed and request.chosen_rows == "all")
     config = config.model_copy(update={"refresh": refresh})
-    plan = compose_plan(config, metrics, "-rerun")
+    plan = compose_plan(config, plan_source(config), metrics, "-rerun")
     ready = Rerun(
         request=request,
         earlier=earlier,

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from flows.planning.source_reading import source_options
+from flows.planning.source_plan import SourcePlan
 from metric_core.columns import COLUMNS, EARLIER_TURNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.declarations.own_products import check_shared_products
-from metric_core.errors import ConfigError, SourceError
+from metric_core.errors import SourceError
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
@@ -19,7 +19,6 @@ from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions, VerdictKind
 from tasks.options.narrow import narrow
 from tasks.options.retriever_options import RetrieverOptions
-from tasks.options.source_options import TRACES
 from tasks.sources import available_columns
 from tasks.stages.registry import LEVELS, STAGES
 
@@ -189,27 +188,19 @@ def products_of(
     return products | {Product.FOLLOW_UPS} if follows and any_judged(products) else products
 
 
-def plan_metrics(options: EvaluationOptions) -> MetricPlan:
-    """Return the plan for the source that is named, on whose columns it depends.
+def plan_metrics(options: EvaluationOptions, source: SourcePlan) -> MetricPlan:
+    """Return the plan for the metrics of a source, whose columns it depends on.
 
     Args:
         options: Options of the evaluation.
+        source: Rows that are evaluated.
 
     Raises:
-        ConfigError: No source is named, or a metric or parameter is unknown.
+        ConfigError: A metric or parameter is unknown.
         SourceError: The source cannot be read, or no metric can work on it.
     """
-    if options.source is None:
-        raise ConfigError(
-            "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
-        )
-    if options.traces is not None and not options.source.startswith(TRACES):
-        raise ConfigError(
-            f"traces (--since, --where, --deduplicate, --sample) selects traces, and the source {options.source} has "
-            f"none; if it holds traces, write {TRACES} before its path"
-        )
-    columns = available_columns(options.source, source_options(options, limit=None))
-    retriever = options.retriever
+    columns = available_columns(source.source or "", source.options(limit=None))
+    retriever = source.retriever
     return make_plan(options, columns if retriever is None else _add_fetched_columns(retriever, columns))
 
 

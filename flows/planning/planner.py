@@ -9,14 +9,15 @@ from typing import Any
 
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.run_config import RunConfig
+from flows.planning.checks import run_checks
 from flows.planning.metric_plan import MetricPlan, plan_metrics
-from flows.planning.run_checks import run_checks
-from flows.planning.run_plan import FolderPlan, RunPlan, SourcePlan, StoragePlan, locate
-from flows.planning.source_reading import rows_of_conversations
-from flows.planning.stage_settings import stage_settings
+from flows.planning.run_plan import FolderPlan, RunPlan, StoragePlan, locate
+from flows.planning.settings import stage_settings
+from flows.planning.source_plan import SourcePlan, plan_source
 from metric_core.errors import ConfigError
 from tasks.options.narrow import narrow
 from tasks.options.run_model_options import RunModelOptions
+from tasks.options.source_options import TRACES
 
 _checked: ContextVar[tuple[RunConfig, RunPlan] | None] = ContextVar("checked", default=None)
 
@@ -64,24 +65,35 @@ def draft_plan(config: RunConfig) -> RunPlan:
         ConfigError: No source is named, a metric or parameter is unknown, or the run lacks a stage to refresh.
         SourceError: The source cannot be read, or no metric can work on it.
     """
-    metrics = plan_metrics(config)
+    if config.source is None:
+        raise ConfigError(
+            "there is nothing to evaluate: name a source, as an argument or as `source` in the configuration"
+        )
+    if config.traces is not None and not config.source.startswith(TRACES):
+        raise ConfigError(
+            f"traces (--since, --where, --deduplicate, --sample) selects traces, and the source {config.source} has "
+            f"none; if it holds traces, write {TRACES} before its path"
+        )
+    source = plan_source(config)
+    metrics = plan_metrics(config, source)
     if idle := [stage for stage in config.refresh if stage not in metrics.stages]:
         raise ConfigError(
             f"refresh names {', '.join(idle)}, which this run does not compute; it has {', '.join(metrics.stages)}"
         )
-    return compose_plan(config, metrics)
+    return compose_plan(config, source, metrics)
 
 
-def compose_plan(config: RunConfig, metrics: MetricPlan, ending: str = "") -> RunPlan:
+def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, ending: str = "") -> RunPlan:
     """Divide the configuration of a run into the parts of its plan.
 
     Args:
         config: Configuration of the run.
+        source: Rows of the run.
         metrics: Metrics of the run.
         ending: Suffix of the name of a new run folder.
     """
     return RunPlan(
-        source=narrow(config, SourcePlan, rows=rows_of_conversations(config)),
+        source=source,
         metrics=metrics,
         stages=stage_settings(config, metrics, config.refresh),
         models=narrow(config, RunModelOptions),

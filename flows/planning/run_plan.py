@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic_core import to_jsonable_python
 
@@ -13,41 +13,17 @@ from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import RunnerOptions
 from flows.planning.metric_plan import MetricPlan
-from flows.planning.stage_settings import settings_for_metrics
+from flows.planning.settings import settings_for_metrics
+from flows.planning.source_plan import SourcePlan
 from metric_core.judge_questions import RATING_KINDS, Kind, KindGroup
 from metric_core.stages import PRODUCTS, Product, Stage
-from tasks.options.grouping_options import GroupingOptions
 from tasks.options.judged_settings import JudgedSettings
-from tasks.options.narrow import narrow
-from tasks.options.retriever_options import RetrieverChoice
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.settings import Settings
-from tasks.options.slicing_options import SlicingOptions
-from tasks.options.source_options import DataOptions, SourceOptions
 from tasks.sources.location import HUB
 from tasks.stages.registry import STAGES
 
 S = TypeVar("S", bound=Settings)
-
-
-class SourcePlan(RetrieverChoice, SlicingOptions, GroupingOptions, DataOptions):
-    """The rows of a run, and how they are read.
-
-    Args:
-        rows: Kind of the rows of data that are conversations.
-    """
-
-    only_options = False
-
-    rows: Literal["turns", "whole"] = "turns"
-
-    def options(self, **changes: Any) -> SourceOptions:
-        """Return the options for reading the source.
-
-        Args:
-            changes: Options with other values.
-        """
-        return narrow(self, SourceOptions, conversations=self.rows, **changes)
 
 
 class StoragePlan(TableStoreOptions):

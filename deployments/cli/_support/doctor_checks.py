@@ -20,7 +20,7 @@ from tasks.runtime.writable import probe_folder
 if TYPE_CHECKING:
     from deployments.local_server import ServerAddress
     from flows.config.run_config import RunConfig
-    from flows.planning.run_checks import RunCheck
+    from flows.planning.checks import RunCheck
     from tasks.options.cache_options import CacheOptions
     from tasks.options.embedder_options import EmbedderOptions
     from tasks.options.judge_options import SingleJudgeSettings
@@ -247,12 +247,12 @@ def _check_features(features: object, judge: str) -> Iterator[Check]:
 def check_source(config: "RunConfig | None") -> Iterator[Check]:
     """Check the columns of the data, and report the metrics that they allow."""
     from flows.planning.planner import draft_plan  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.planning.source_reading import source_options  # noqa: PLC0415
+    from flows.planning.source_plan import plan_source  # noqa: PLC0415
     from tasks.sources import available_columns  # noqa: PLC0415
 
     if config is None or config.source is None:
         return
-    columns = available_columns(config.source, source_options(config, limit=None))
+    columns = available_columns(config.source, plan_source(config).options(limit=None))
     yield Check("columns", Level.OK, f"{', '.join(columns)} in {config.source}")
     metrics = draft_plan(config).metrics
     yield Check("metrics", Level.OK, ", ".join(request.key for request in metrics.requests))
@@ -264,8 +264,8 @@ def check_run_needs(config: "RunConfig | None") -> Iterator[Check]:
     """Check what a run checks before it starts: its folder, the files that it reads, and the first rows of the data."""
     if config is None:
         return
+    from flows.planning.checks import run_checks  # noqa: PLC0415
     from flows.planning.planner import draft_plan  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.planning.run_checks import run_checks  # noqa: PLC0415
 
     plan = None
     if config.source is not None:
@@ -297,7 +297,7 @@ def check_blocks_and_pool(config: "RunConfig | None") -> Iterator[Check]:
     from deployments.registry.checks import check_pool, server_checks  # noqa: PLC0415
     from deployments.registry.specs import POOL  # noqa: PLC0415
     from flows.config.references import find_references  # noqa: PLC0415
-    from flows.planning.run_checks import RunCheck  # noqa: PLC0415
+    from flows.planning.checks import RunCheck  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     configured, server = find_configured_url(), find_address(assay_home())

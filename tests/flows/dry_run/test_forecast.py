@@ -13,6 +13,7 @@ from flows.dry_run.forecast import Rates, make_forecast
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.planner import compose_plan
 from flows.planning.run_plan import RunPlan
+from flows.planning.source_plan import plan_source
 from metric_core.stages import Stage
 from tasks.dry_run.counting_judge import Tally
 from tasks.history.catalogue import Catalogue
@@ -35,7 +36,7 @@ SERVER = {
 
 def plan(folder: Path, **options: Any) -> RunPlan:
     config = RunConfig.model_validate({"history": str(folder / "history.db"), **options})
-    return compose_plan(config, MetricPlan((), frozenset(), {}))
+    return compose_plan(config, plan_source(config), MetricPlan((), frozenset(), {}))
 
 
 def record(folder: Path, day: int, server: dict[str, Any], **versions: str) -> None:

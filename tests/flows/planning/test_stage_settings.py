@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from flows.planning.metric_plan import plan_requests
-from flows.planning.stage_settings import stage_settings
+from flows.planning.settings import stage_settings
 from metric_core.metric import MetricRequest, constant
 from metric_core.records import Side
 from metric_core.registry import parse_request

@@ -14,7 +14,7 @@ from flows.config.launched_judges import launches
 from flows.config.references import find_references
 from flows.config.result_options import ResultOptions
 from flows.config.run_config import RunConfig
-from flows.planning.anchor_plan import check_anchor
+from flows.planning.anchor import check_anchor
 from flows.planning.run_plan import RunPlan
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
 from metric_core.judge_questions import KindGroup
