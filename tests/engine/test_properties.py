@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from deployments.local_server import ServerAddress, ensure_server
+from flows.config import runner_options
 from tests.deployments.cli.conftest import Outcome
 from tests.engine.runs import Night, Row, World, check, questions_of
 from tests.faults.conftest import environment
@@ -30,6 +31,12 @@ few = settings(
     phases=(Phase.explicit, Phase.generate) if EXAMPLES < 10 else tuple(Phase),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+
+
+@pytest.fixture(autouse=True)
+def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the runs of this process compute two rows at a time, so that shards have several windows."""
+    monkeypatch.setattr(runner_options, "WINDOW_ROWS", 2)
 
 
 @st.composite
