@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 EXAMPLES = int(os.environ.get("ASSAY_TEST_EXAMPLES", "3"))
 ENGINES = ("dask", "ray") if "ASSAY_TEST_EXAMPLES" in os.environ else ("dask",)
+MANY_NIGHTS = 10
+"""Nights whose rows a shard consists of at the end: enough for a store to put them together."""
 ROWS: tuple[Row, ...] = tuple((f"r{number}", number) for number in range(6))
 
 few = settings(
@@ -91,6 +93,24 @@ def test_rows_are_taken_without_a_cache_of_answers(
         known = {question for row in stored for question in questions_of(row)} - needed - failing
         assert known.isdisjoint(world.control.asked)
         stored |= {row for row in night.rows if row[1] not in night.failing}
+
+
+def test_one_row_changes_every_night(prefect_server: str, assay: Callable[..., Outcome], tmp_path: Path) -> None:
+    """Change rows of one shard one by one, so that its rows come from many nights, and prune the stores at the end."""
+    del prefect_server
+    world, rows = World(tmp_path), list(ROWS)
+    stores = ("--tables", str(tmp_path / "tables"), "--cache", str(tmp_path / "answers.db"))
+    for change in range(MANY_NIGHTS):
+        night = Night(tuple(rows), len(rows))
+        check(world.run(night), night)
+        place = change % len(rows)
+        rows[place] = (rows[place][0], rows[place][1] + 10)
+    assert assay("store", "--check", *stores).code == 0
+    assert assay("prune", "--yes", *stores).code == 0
+    world.control.forget()
+    check(world.run(night), night)
+    assert assay("store", "--check", *stores).code == 0
+    assert world.control.asked == []
 
 
 @few
