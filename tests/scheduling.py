@@ -9,6 +9,7 @@ SLOW = (
     WHOLE_SERVER,
     "tests/properties/test_common.py",
     "tests/scale/test_engines.py",
+    "tests/engine/test_properties.py",
     "tests/faults/test_killed.py",
     "tests/faults/test_judge_server.py",
     "tests/faults/test_secrets.py",

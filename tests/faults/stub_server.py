@@ -41,14 +41,10 @@ class Answers:
             self._log(prompt, str(options.fail_status))
             headers = {"Retry-After": "0"} if options.fail_status == 429 else {}
             return Fault(options.fail_status, headers=headers)
-        labels = body.get("structured_outputs", {}).get("choice")
-        if labels:
-            self._log(prompt, None)
-            return _chosen(labels, prompt)
-        content = json.dumps(_value(body["response_format"]["json_schema"]["schema"], prompt))
-        is_bad = self._is(options.bad_json_every)
+        is_bad = not _labels(body) and self._is(options.bad_json_every)
         self._log(prompt, "bad JSON" if is_bad else None)
-        return {"content": content[: len(content) // 2] if is_bad else content}
+        said = answer_to(body)
+        return {"content": said["content"][: len(said["content"]) // 2]} if is_bad else said
 
     def _is(self, every: int) -> bool:
         return bool(every) and self._count % every == 0
@@ -56,6 +52,18 @@ class Answers:
     def _log(self, prompt: str, fault: str | None) -> None:
         with self._options.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps({"prompt": prompt, "fault": fault}) + "\n")
+
+
+def answer_to(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a chat request, which depends on its prompt alone."""
+    prompt = str(body["messages"][-1]["content"])
+    if labels := _labels(body):
+        return _chosen(labels, prompt)
+    return {"content": json.dumps(value_of(body["response_format"]["json_schema"]["schema"], prompt))}
+
+
+def _labels(body: dict[str, Any]) -> list[str]:
+    return body.get("structured_outputs", {}).get("choice") or []
 
 
 def _chosen(labels: list[str], prompt: str) -> dict[str, Any]:
@@ -66,16 +74,16 @@ def _chosen(labels: list[str], prompt: str) -> dict[str, Any]:
     return {"content": label, "steps": [step(label, top)]}
 
 
-def _value(schema: dict[str, Any], key: str) -> Any:
+def value_of(schema: dict[str, Any], key: str) -> Any:
     """Return a value that fits the schema and depends on the prompt."""
     if "enum" in schema:
         return schema["enum"][_number(key) % len(schema["enum"])]
     if schema["type"] == "object":
-        return {name: _value(member, f"{key}.{name}") for name, member in schema["properties"].items()}
+        return {name: value_of(member, f"{key}.{name}") for name, member in schema["properties"].items()}
     if schema["type"] == "array":
         fewest = schema.get("minItems", 1)
         length = fewest + _number(key) % (min(schema.get("maxItems", fewest + 2), fewest + 2) - fewest + 1)
-        return [_value(schema["items"], f"{key}[{i}]") for i in range(length)]
+        return [value_of(schema["items"], f"{key}[{i}]") for i in range(length)]
     if schema["type"] == "integer":
         lowest = schema.get("minimum", 0)
         return lowest + _number(key) % (schema.get("maximum", lowest + 3) - lowest + 1)

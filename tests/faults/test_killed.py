@@ -1,4 +1,4 @@
-"""Killed runs resume: scores are equal, and almost no question is asked twice.
+"""Killed runs resume: the stores are whole, scores are equal, and almost no question is asked twice.
 
 Questions are counted in the log of the judge server. `ASSAY_TEST_KILLS` and `ASSAY_TEST_ROWS` lengthen the test.
 """
@@ -61,6 +61,16 @@ class Killable:
         code = self.start(out).wait()
         assert code == 0, (self.folder / f"{out}.log").read_text(encoding="utf-8")
         return Run(self.folder / out)
+
+    def check_stores(self) -> None:
+        """Read and verify all stored tables and answers.
+
+        Raises:
+            AssertionError: Something is damaged.
+        """
+        command = [str(ASSAY), "store", "--check", "--json"]
+        done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
     @property
     def asked(self) -> list[str]:
@@ -165,8 +175,10 @@ def test_resumed_runs_have_the_scores_of_an_uninterrupted_run(
         restart_timer()
         process = killable()
         process.kill_after(chance.randrange(1, len(asked)), "run")
+        process.check_stores()
         killed = Run(process.folder / "run").manifest["run_id"]
         resumed = process.finish("run")
+        process.check_stores()
         assert end_of(killed, prefect_address) == "Crashed"
         assert end_of(resumed.manifest["run_id"], prefect_address) == "Completed"
         assert resumed.cells == whole.cells
