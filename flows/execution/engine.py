@@ -28,7 +28,7 @@ from tasks.runtime.start_up import working_meanwhile
 from tasks.runtime.threads import map_threads
 from tasks.tables.table_store import StageRef
 
-LOOKUPS_AT_ONCE = 16
+LOOKUPS_AT_ONCE = 8
 """Shards that are looked up at the same time: most of the time passes waiting for a remote store."""
 
 _FOR_THE_REPORT = (partial(import_module, "pyarrow.dataset"), partial(import_module, "scipy.special"), load_templates)

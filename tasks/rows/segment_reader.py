@@ -18,7 +18,7 @@ from tasks.tables.merge import take_rows
 from tasks.tables.records import add_missing_columns
 from tasks.tables.table_files import open_stored
 
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 << 20
 """Size of the decoded segments that stay in memory."""
 
 MOST_FILES = 64
