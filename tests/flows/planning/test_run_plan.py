@@ -122,7 +122,12 @@ def test_a_run_is_planned_once(source: Path, monkeypatch: pytest.MonkeyPatch) ->
     config = config_of(source)
     plan = plan_run(config)
     checked: list[RunConfig] = []
-    monkeypatch.setattr(planner, "run_checks", lambda config, _plan: checked.append(config) or ())
+
+    def note(config: RunConfig, _plan: RunPlan) -> tuple[()]:
+        checked.append(config)
+        return ()
+
+    monkeypatch.setattr(planner, "run_checks", note)
     with use_plan(config, plan):
         assert plan_run(config_of(source)) is plan
         assert checked == []
