@@ -11,12 +11,12 @@ from tests.tasks.engine.small_runs import FAILS, SmallRun, claims_table, make_pl
 STAGES = (Stage.CLAIMS, Stage.VERDICTS)
 
 
-def grow(folder: Path, count: int, first: str = "one", **options: bool) -> tuple[SmallRun, dict[str, str]]:
+def grow(folder: Path, count: int, first: str = "one", *, elsewhere: bool = False) -> tuple[SmallRun, dict[str, str]]:
     """Run as many times, each time with one row more, in one shard."""
     rows: dict[str, str] = {}
     for number in range(count):
         rows[f"r{number}"] = first if not number else f"word{number}"
-        run = run_small(make_plan(str(folder), shard_rows=100), rows, **options)
+        run = run_small(make_plan(str(folder), shard_rows=100), rows, elsewhere=elsewhere)
     return run, rows
 
 
