@@ -12,7 +12,7 @@ from tasks.models.run_models import RunModels
 from tasks.options.settings import Settings
 from tasks.stages.definition import StageDefinition
 from tasks.stages.fingerprint import settings_fingerprint
-from tasks.stages.formulas import digest_formulas
+from tasks.stages.formulas import digest_formulas_of
 from tasks.stages.registry import STAGES
 
 
@@ -87,15 +87,15 @@ def make_recipe(stage: Stage, settings: Settings, models: RunModels, reads: Sequ
         reads: Stages of the run whose results it reads.
 
     Returns:
-        The digest; None if the code of a formula is unknown.
+        The digest; None for scores of a user-defined metric, which may depend on anything.
 
     Raises:
         AssayError: A model that the settings name cannot be opened.
     """
     definition = STAGES[stage]
-    own = "" if definition.formulas is None else definition.formulas(settings)
-    if own is None:
+    formulas = digest_formulas_of(definition, settings)
+    if formulas is None:
         return None
     fingerprint = fingerprint_stage(stage, settings, models)
-    content = [stage, definition.version, SCHEMAS[stage].version, digest_formulas(), fingerprint, own, list(reads)]
+    content = [stage, definition.version, SCHEMAS[stage].version, formulas, fingerprint, list(reads)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

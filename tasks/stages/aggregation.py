@@ -22,7 +22,6 @@ from tasks.options.metric_options import VerdictOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.stages.formulas import digest_formulas
 from tasks.tables.records import build_table, read_asked_samples
 
 
@@ -53,20 +52,12 @@ class AggregationSettings(VerdictOptions):
         return [{"metric": key, **asdict(probability_map)} for key, probability_map in maps.items()]
 
 
-def _digest_formulas(settings: AggregationSettings) -> str | None:
-    """Return the digest of the formulas; None with a user-defined metric, which may depend on anything."""
-    if any(metric.request().metric.origin for metric in settings.metrics):
-        return None
-    return digest_formulas()
-
-
 @stage(
     Stage.AGGREGATION,
     version=1,
     reads=(Stage.SAMPLES, *PRODUCT_STAGES),
     cached=False,
     always=True,
-    formulas=_digest_formulas,
 )
 def aggregation(tables: Tables, settings: AggregationSettings, models: Models, progress: Progress) -> StageOutput:
     """Score every metric on every row; a cell without a value has a reason."""

@@ -52,8 +52,6 @@ class StageDefinition(Generic[S]):
             run.
         always: True if it runs even when no metric needs its products.
         settings: Class of its settings.
-        formulas: Function of the settings of a stage that is not cached, because its formulas may change without its
-            version: returns a digest of their code, under which its tables are kept; None for tables that cannot be.
         function: Function that computes its table; the table depends on nothing but the arguments.
     """
 
@@ -64,7 +62,6 @@ class StageDefinition(Generic[S]):
     cached: bool
     always: bool
     settings: type[S]
-    formulas: Callable[[S], str | None] | None
     function: Callable[[Tables, S, Models, Progress], StageOutput]
 
     def asked_kinds(self, settings: Settings) -> tuple[Kind, ...]:
@@ -95,7 +92,6 @@ def stage(  # noqa: PLR0913 a declaration
     asks: tuple[QuestionKind, ...] = (),
     cached: bool = True,
     always: bool = False,
-    formulas: Callable[[S], str | None] | None = None,
 ) -> Callable[[Callable[[Tables, S, Models, Progress], StageOutput]], StageDefinition[S]]:
     """Return a decorator that turns a function into a stage; see `StageDefinition` for the arguments.
 
@@ -111,6 +107,6 @@ def stage(  # noqa: PLR0913 a declaration
 
     def declare(function: Callable[[Tables, S, Models, Progress], StageOutput]) -> StageDefinition[S]:
         settings = get_type_hints(function)["settings"]
-        return StageDefinition(name, version, reads, asks, cached, always, settings, formulas, function)
+        return StageDefinition(name, version, reads, asks, cached, always, settings, function)
 
     return declare

@@ -11,7 +11,6 @@ from tasks.evidence.sample_evidence import read_evidence
 from tasks.models.protocol import Models
 from tasks.options.settings import Settings
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
-from tasks.stages.formulas import digest_formulas
 from tasks.tables.records import build_table, read_asked_samples
 
 _READ = tuple(sorted(JUDGED - {Stage.EXPLANATIONS}))
@@ -35,7 +34,6 @@ class DiagnosisSettings(Settings):
     reads=(Stage.SAMPLES, *_READ),
     cached=False,
     always=True,
-    formulas=lambda _: digest_formulas(),
 )
 def diagnosis(tables: Tables, settings: DiagnosisSettings, models: Models, progress: Progress) -> StageOutput:
     """Diagnose every row from the verdicts that the run has asked for; a row without a diagnosis has a reason."""

@@ -1,10 +1,16 @@
-"""Scores and diagnoses are kept for as long as the code of their formulas stays the same."""
+"""Results are kept for as long as the code of the formulas that may have computed them stays the same."""
 
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from metric_core import registry
+from metric_core.registry import METRICS
 from metric_core.stages import Product, Stage
 from tasks.engine.stage_step import make_recipe
 from tasks.models.run_models import RunModels
@@ -13,8 +19,16 @@ from tasks.plugins.metric_lookup import parse_metric
 from tasks.stages import formulas
 from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.diagnosis import DiagnosisSettings
+from tasks.stages.module_graph import ModuleGraph
+from tasks.stages.registry import STAGES
+from tests.properties.sets import REQUESTS
+from tests.structure.house import ROOT, files, text_of
+from tests.tasks.stages.parsed_imports import modules_of_metrics, parse_imports, reach
+from tests.tasks.stages.stage_settings import WITH_METRICS, settings_of
 
 OWN = "tests.tasks.plugins.sample_plugins:GOOD"
+WITHOUT_MODELS = {Stage.AGGREGATION, Stage.DIAGNOSIS}
+MODELS = "tasks.models.run_models"
 
 
 def recipe(*metrics: str, verdict: str = "binary") -> str | None:
@@ -43,20 +57,99 @@ def test_diagnoses_are_kept_by_the_products_that_the_run_asks_for() -> None:
     assert one == same != other
 
 
-def test_another_formula_is_another_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "__init__.py").touch()
-    package = SimpleNamespace(__file__=str(tmp_path / "__init__.py"))
-    monkeypatch.setattr(formulas, "_PACKAGES", (package,))
-    digests = []
-    for content in ("score = 1\n", "score = 2\n", "score = 1\n"):
-        (tmp_path / "metric.py").write_text(content, encoding="utf-8")
-        formulas.digest_formulas.cache_clear()
-        digests.append(recipe("faithfulness"))
-    formulas.digest_formulas.cache_clear()
-    assert digests[0] == digests[2]
-    assert digests[0] != digests[1]
-
-
 def test_scores_of_a_user_defined_metric_are_never_kept() -> None:
     assert recipe(OWN) is None
     assert recipe("faithfulness", OWN) is None
+
+
+@pytest.fixture
+def code_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A copy of the code, which recipes depend on instead of the real one."""
+    for package in ("metric_core", "tasks"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("*.pyc"))
+    monkeypatch.setattr(formulas, "_graph", cache(lambda: ModuleGraph(tmp_path)))
+    return tmp_path
+
+
+@contextmanager
+def edit(path: Path) -> Iterator[None]:
+    """Another code in a file, as a new process would find it."""
+    before = path.read_bytes()
+    path.write_bytes(before + b"\n")
+    formulas._graph.cache_clear()
+    yield
+    path.write_bytes(before)
+    formulas._graph.cache_clear()
+
+
+def test_another_formula_is_another_recipe(code_copy: Path) -> None:
+    before = recipe("faithfulness")
+    with edit(code_copy / "metric_core/metrics/faithfulness.py"):
+        assert recipe("faithfulness") != before
+    assert recipe("faithfulness") == before
+
+
+@pytest.mark.parametrize("path", ["metric_core/metrics/faithfulness.py", "metric_core/gates/checks.py"])
+def test_questions_of_a_user_defined_metric_depend_on_all_formulas(code_copy: Path, path: str) -> None:
+    def digest() -> str | None:
+        return formulas.digest_formulas_of(STAGES[Stage.RATINGS], settings_of(Stage.RATINGS, parse_metric(OWN)))
+
+    before, run = digest(), formulas.digest_formulas()
+    with edit(code_copy / path):
+        assert None is not digest() != before
+        assert formulas.digest_formulas() != run
+
+
+def test_a_recipe_depends_on_the_files_that_the_stage_may_run_and_on_no_other(code_copy: Path) -> None:
+    def digests() -> list[str | None]:
+        return [formulas.digest_formulas_of(STAGES[stage], settings) for stage, settings in cases]
+
+    with_one = [(stage, "faithfulness") for stage in STAGES]
+    keys = list(dict.fromkeys([*with_one, *((Stage.AGGREGATION, name) for name in METRICS)]))
+    cases = [(stage, settings_of(stage, REQUESTS[name][0])) for stage, name in keys]
+    paths = ModuleGraph(code_copy).files
+    imports, constants = parse_imports(paths), modules_of_metrics(paths)
+    declared = {getattr(registry, constant).name: module for constant, module in constants.items()}
+    expected = [
+        reach(
+            imports,
+            f"tasks.stages.{stage}",
+            *([MODELS] if stage not in WITHOUT_MODELS else []),
+            *([declared[name]] if stage in WITH_METRICS else []),
+        )
+        for stage, name in keys
+    ]
+    before = digests()
+    changed_of_module = {}
+    for module in filter(formulas._is_formula, paths):
+        with edit(Path(paths[module])):
+            changed = [one != other for one, other in zip(digests(), before, strict=True)]
+        assert changed == [module in each for each in expected], module
+        changed_of_module[module] = [key for key, is_changed in zip(keys, changed, strict=True) if is_changed]
+    assert digests() == before
+    assert changed_of_module["metric_core.metrics.rubrics"] == [
+        (Stage.AGGREGATION, "rubrics"),
+        (Stage.AGGREGATION, "instance_rubrics"),
+    ]
+    assert changed_of_module["metric_core.gates.checks"] == []
+    assert len(changed_of_module["metric_core.records"]) == len(keys)
+
+
+def test_nothing_that_a_stage_reaches_imports_by_name_but_plugins() -> None:
+    graph = ModuleGraph(ROOT)
+    reached = set[str]().union(
+        *(graph.reach(module) for module in (MODELS, *(f"tasks.stages.{each}" for each in STAGES)))
+    )
+    by_name = {
+        each for each in reached if re.search(r"import_module|__import__|pkgutil", text_of(Path(graph.files[each])))
+    }
+    assert by_name == {"tasks.plugins.load_object"}
+
+
+def test_formulas_read_no_files_but_prompts_which_the_fingerprint_of_a_judge_covers() -> None:
+    folders = [Path(prefix.replace(".", "/")) for prefix in formulas._FORMULAS]
+    data = {path for path in files() if path.suffix != ".py" and any(path.is_relative_to(each) for each in folders)}
+    assert data
+    assert {path for path in data if path.parent.parent != Path("metric_core/prompts")} == {
+        Path("metric_core/py.typed")
+    }
