@@ -21,4 +21,5 @@ def settings_of(stage: Stage, *requests: MetricRequest, **values: Any) -> Settin
     metrics = tuple(map(MetricSettings.from_request, requests))
     given = {"products": products, "metrics": metrics, "explained": "all", "planned": tuple(Product), **values}
     fields = STAGES[stage].settings.model_fields
-    return STAGES[stage].settings(**{name: value for name, value in given.items() if name in fields})
+    settings: Settings = STAGES[stage].settings(**{name: value for name, value in given.items() if name in fields})
+    return settings

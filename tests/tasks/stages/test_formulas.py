@@ -31,12 +31,9 @@ WITHOUT_MODELS = {Stage.AGGREGATION, Stage.DIAGNOSIS}
 MODELS = "tasks.models.run_models"
 
 
-def asked(*metrics: str) -> tuple[MetricSettings, ...]:
-    return tuple(MetricSettings.from_request(parse_metric(metric)) for metric in metrics)
-
-
 def recipe(*metrics: str, verdict: str = "binary") -> str | None:
-    settings = AggregationSettings.model_validate({"metrics": asked(*metrics), "verdict": verdict})
+    requests = tuple(MetricSettings.from_request(parse_metric(metric)) for metric in metrics)
+    settings = AggregationSettings.model_validate({"metrics": requests, "verdict": verdict})
     return make_recipe(Stage.AGGREGATION, settings, RunModels(), (Stage.SAMPLES, Stage.VERDICTS))
 
 
@@ -66,7 +63,7 @@ def test_scores_of_a_user_defined_metric_are_never_kept() -> None:
 
 
 @pytest.fixture
-def copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def code_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A copy of the code, which recipes depend on instead of the real one."""
     for package in ("metric_core", "tasks"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("*.pyc"))
@@ -75,7 +72,7 @@ def copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @contextmanager
-def corrected(path: Path) -> Iterator[None]:
+def edit(path: Path) -> Iterator[None]:
     """Another code in a file, as a new process would find it."""
     before = path.read_bytes()
     path.write_bytes(before + b"\n")
@@ -85,32 +82,32 @@ def corrected(path: Path) -> Iterator[None]:
     formulas._graph.cache_clear()
 
 
-def test_another_formula_is_another_recipe(copied: Path) -> None:
+def test_another_formula_is_another_recipe(code_copy: Path) -> None:
     before = recipe("faithfulness")
-    with corrected(copied / "metric_core/metrics/faithfulness.py"):
+    with edit(code_copy / "metric_core/metrics/faithfulness.py"):
         assert recipe("faithfulness") != before
     assert recipe("faithfulness") == before
 
 
 @pytest.mark.parametrize("path", ["metric_core/metrics/faithfulness.py", "metric_core/gates/checks.py"])
-def test_questions_of_a_user_defined_metric_depend_on_all_formulas(copied: Path, path: str) -> None:
+def test_questions_of_a_user_defined_metric_depend_on_all_formulas(code_copy: Path, path: str) -> None:
     def digest() -> str | None:
         return formulas.digest_formulas_of(STAGES[Stage.RATINGS], settings_of(Stage.RATINGS, parse_metric(OWN)))
 
     before, run = digest(), formulas.digest_formulas()
-    with corrected(copied / path):
+    with edit(code_copy / path):
         assert None is not digest() != before
         assert formulas.digest_formulas() != run
 
 
-def test_a_recipe_depends_on_the_files_that_the_stage_may_run_and_on_no_other(copied: Path) -> None:
+def test_a_recipe_depends_on_the_files_that_the_stage_may_run_and_on_no_other(code_copy: Path) -> None:
     def digests() -> list[str | None]:
         return [formulas.digest_formulas_of(STAGES[stage], settings) for stage, settings in cases]
 
     with_one = [(stage, "faithfulness") for stage in STAGES]
     keys = list(dict.fromkeys([*with_one, *((Stage.AGGREGATION, name) for name in METRICS)]))
     cases = [(stage, settings_of(stage, REQUESTS[name][0])) for stage, name in keys]
-    paths = ModuleGraph(copied).files
+    paths = ModuleGraph(code_copy).files
     imports, constants = parse_imports(paths), modules_of_metrics(paths)
     declared = {getattr(registry, constant).name: module for constant, module in constants.items()}
     expected = [
@@ -125,7 +122,7 @@ def test_a_recipe_depends_on_the_files_that_the_stage_may_run_and_on_no_other(co
     before = digests()
     changed_of_module = {}
     for module in filter(formulas._is_formula, paths):
-        with corrected(Path(paths[module])):
+        with edit(Path(paths[module])):
             changed = [one != other for one, other in zip(digests(), before, strict=True)]
         assert changed == [module in each for each in expected], module
         changed_of_module[module] = [key for key, is_changed in zip(keys, changed, strict=True) if is_changed]

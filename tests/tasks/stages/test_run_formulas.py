@@ -38,7 +38,7 @@ MORE = {
 
 
 @contextmanager
-def noted_modules() -> Iterator[set[str]]:
+def note_modules() -> Iterator[set[str]]:
     """The names of the modules with formulas of which a function is called in the block, in any thread."""
     called: set[str] = set()
 
@@ -82,7 +82,7 @@ def test_a_stage_runs_no_formula_that_its_recipe_does_not_have(backend: str, tmp
             run_models = RunModels()
             for requests in [[each] for each in REQUESTED] if stage in WITH_METRICS else [[]]:
                 settings = settings_of(stage, *requests, **given)
-                with noted_modules() as called:
+                with note_modules() as called:
                     run_stage(STAGES[stage], inputs, settings, run_models.select(settings))
                 assert called <= formulas.formulas_of(stage, settings), (stage, requests)
                 ran[stage] = ran.get(stage, set()) | called
