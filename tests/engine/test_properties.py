@@ -44,13 +44,16 @@ def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @st.composite
 def nights(draw: st.DrawFn) -> Night:
-    """Return a night over some of seven rows, each with its usual, a changed, or the same content as others."""
+    """Return a night over some of seven rows, each with its usual, a changed, or the same content as others.
+
+    One more row is always there; it has earlier turns, without which a run has fewer stages.
+    """
     ids = draw(st.lists(st.integers(0, 6), min_size=1, max_size=6, unique=True), label="rows, in order")
     kinds = st.sampled_from(["usual", "usual", "usual", "changed", "common"])
     contents = [{"usual": row, "changed": row + 10, "common": 20}[draw(kinds, label="content")] for row in ids]
     rows = tuple((f"r{row}", content) for row, content in zip(ids, contents, strict=True))
     failing = draw(st.sets(st.sampled_from(sorted({number for _, number in rows})), max_size=2), label="failing")
-    return Night(rows, draw(st.integers(1, 7), label="rows per shard"), frozenset(failing))
+    return Night((*rows, ("r7", 7)), draw(st.integers(1, 7), label="rows per shard"), frozenset(failing))
 
 
 def without_known_failures(history: Iterable[Night]) -> Iterator[Night]:
