@@ -1,5 +1,6 @@
-"""The command line in this process, for the tests of the engine."""
+"""The command line in this process, and the Prefect server of other processes, for the tests of the engine."""
 
 from tests.deployments.cli.conftest import assay
+from tests.faults.conftest import prefect_address
 
-__all__ = ["assay"]
+__all__ = ["assay", "prefect_address"]

@@ -148,11 +148,13 @@ def mark(number: int) -> str:
 
 
 def texts(number: int) -> dict[str, Any]:
-    """Return the texts of a content; some have no earlier turns, no contexts, or an empty response."""
+    """Return the texts of a content; some have no earlier turns, no contexts, or no response."""
     name = mark(number).strip()
     return {
         "user_input": f"When does {name} of Dublin open?",
-        "response": f"The {name} opens at {number % 12}. Mr. Byrne owns {name} and others." if number % 5 != 3 else "",
+        "response": f"The {name} opens at {number % 12}. Mr. Byrne owns {name} and others."
+        if number % 5 != 3
+        else None,
         "retrieved_contexts": [
             f"The {name} opens at {number % 11}.",
             f"Anna Byrne runs {name} in Dublin.",
