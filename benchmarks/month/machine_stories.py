@@ -26,7 +26,7 @@ def process(nights: Nights, worker: Worker) -> None:
     nights.server.delay = 1000.0
     nights.note("a run hangs", begins("stuck"))
     nights.wait_for_message("stuck", "the report about the run that hangs")
-    nights.pass_time(1.2)  # of the runs that are due meanwhile, the first waits for long: the run tells of it at its end
+    nights.pass_time(1.2)  # a run that is due meanwhile waits for long: the run that hung tells of it at its end
     nights.server.delay = 0.0
     _kill_run(nights)
     nights.night("the run is killed, resumed, and tells of one that waited", ends(MISSED), write=False, state="Passed")
