@@ -81,12 +81,11 @@ def ask(judge: CachedJudge, windows: list[list[Call]], at_once: int) -> dict[str
 
 
 @contextmanager
-def instant_judge(*options: str, port: int | None = None) -> Iterator[str]:
-    """Run the server on a port, by default a free one, and yield its URL."""
-    if port is None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+def instant_judge(*options: str) -> Iterator[str]:
+    """Run the server on a free port, and yield its URL."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     process = subprocess.Popen([sys.executable, str(Path(__file__).with_name("instant_judge.py")), str(port), *options])
     try:

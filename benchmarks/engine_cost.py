@@ -42,8 +42,6 @@ PARTS = ("two", "cold", "again", "changed", "formula", "tokens")
 PACKAGES = ("deployments", "flows", "metric_core", "tasks")
 TEXTS, AGAIN, LARGE, CHANGED = 2000, 10_000, 100_000, 100
 """Rows with texts of their own, rows evaluated again, rows of the large night, and one of how many that changes."""
-PORT = 18940
-"""Port of the judge: configurations that are kept name it."""
 TICKS = os.sysconf("SC_CLK_TCK")
 TWO_SECONDS, COLD_RATE, AGAIN_CPU, TOKENS = 2.2, 80.0, 3.0, 3560.0
 CHANGED_CPU, CHANGED_MB, FORMULA_CPU, FORMULA_MB = 35.0, 800.0, 60.0, 1000.0
@@ -212,7 +210,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=PARTS, help="measure only this; can be repeated")
     parser.add_argument("--prepare", action="store_true", help="make the stores, and measure nothing")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary, instant_judge(port=PORT) as url:
+    with tempfile.TemporaryDirectory() as temporary, instant_judge() as url:
         folder = options.folder or Path(temporary)
         here = None if options.prepare and options.old is not None else Path(__file__).parents[1]
         checkouts = {"old": options.old, "new": options.new or here}
