@@ -15,8 +15,8 @@ class Certainty(StrEnum):
     """The certainty of a count, from the most to the least certain."""
 
     EXACT = "exact"
-    ESTIMATED = "estimated"
     AT_LEAST = "at least"
+    ESTIMATED = "estimated"
 
 
 def least_certain(certainties: Iterable[Certainty]) -> Certainty:

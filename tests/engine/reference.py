@@ -4,6 +4,7 @@ No store, no cache, no shard, no window and no flow is involved, so whatever an 
 be equal to these.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -17,6 +18,7 @@ from metric_core.metric import MetricRequest
 from metric_core.records import Side
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import PRODUCTS, Product, Stage, closure
+from tasks.engine.stage_rows import StageRows
 from tasks.judges.protocol import Judge
 from tasks.models.local_models import load_embedder, load_pipeline
 from tasks.options.evaluation_options import EvaluationOptions
@@ -141,9 +143,12 @@ def normalize(stage: Stage, table: pa.Table) -> pa.Table:
     return pq.read_table(pa.BufferReader(sink.getvalue()))
 
 
-def digest(stage: Stage, table: pa.Table) -> str:
-    """Return the digest that run.json gives for a table."""
-    return content_digest(normalize(stage, table))
+def digest(stage: Stage, table: pa.Table, ids: Sequence[str]) -> str:
+    """Return the digest that run.json gives for a shard: of samples by their table, of other stages row by row."""
+    if stage is Stage.SAMPLES:
+        return content_digest(normalize(stage, table))
+    rows = StageRows.from_table(stage, table, pa.array(ids))
+    return hashlib.sha256(rows.digests.tobytes()).hexdigest()[:32]
 
 
 def _asks_questions(request: MetricRequest) -> bool:

@@ -211,7 +211,7 @@ def check(run: Path, night: Night, metrics: Sequence[str] = METRICS) -> None:
     for stage, table in wanted.items():
         is_equal(pq.read_table(run / table_name(stage)), normalize(stage, table), stage)
         shards = [ids[start : start + night.shard_rows] for start in borders]
-        assert found[stage]["digests"] == [digest(stage, rows_of(table, shard)) for shard in shards], stage
+        assert found[stage]["digests"] == [digest(stage, rows_of(table, shard), shard) for shard in shards], stage
 
 
 def is_equal(found: pa.Table, wanted: pa.Table, stage: Stage) -> None:
