@@ -2,13 +2,14 @@
 
 A worker that was away takes up all the runs that were due meanwhile, one after the other. They would all evaluate the
 same data, so the first of them to start stands for all, and says how many there were. A run that started and failed,
-or that is resumed after a crash, has not been missed: it is told by other means.
+or that is resumed after a crash, has not been missed: it is told by other means. A run that is not missed but starts so
+late that the Prefect server has reported it says so, because people wait to hear of it.
 """
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +34,9 @@ STATE = "Missed"
 SCHEDULED = "auto-scheduled"
 """Tag that Prefect gives to the runs of a schedule."""
 
+_WAITS = "AwaitingConcurrencySlot"
+"""Name of the state of a run that waits for another one to end."""
+
 _NOT_STARTED = "it was due, and nothing started it"
 _MOST_DATES = 500
 _SHOWN = 5
@@ -53,15 +57,17 @@ class MissedRun:
 
 @dataclass(frozen=True, slots=True)
 class MissedRuns:
-    """Scheduled runs that did not start.
+    """Scheduled runs that did not start, or not in time.
 
     Args:
         since: Start of the last run before them.
-        runs: The runs, oldest first; at most 500.
+        runs: The runs that did not start, oldest first; at most 500.
+        late: Time at which the run was due that started late; None if it started in time.
     """
 
     since: datetime
     runs: tuple[MissedRun, ...]
+    late: datetime | None = None
 
     @property
     def sentence(self) -> str:
@@ -73,8 +79,12 @@ class MissedRuns:
         '2 runs were missed since 2026-11-17 06:00 UTC: those of 2026-11-18 06:00 and 2026-11-19 06:00 UTC'
         >>> MissedRuns(start, (MissedRun(start + timedelta(days=1)),)).sentence
         '1 run was missed since 2026-11-17 06:00 UTC: that of 2026-11-18 06:00 UTC'
+        >>> MissedRuns(start, (), late=start + timedelta(days=1)).sentence
+        'the run of 2026-11-18 06:00 UTC started late'
         """
         count = len(self.runs)
+        if self.late is not None and not count:
+            return f"the run of {_show(self.late)} UTC started late"
         words = ("run was", "that") if count == 1 else ("runs were", "those")
         shown = [_show(each.due) for each in self.runs[: _SHOWN if count > _SHOWN + 1 else count]]
         last = f"{count - len(shown)} more" if len(shown) < count else shown.pop()
@@ -88,7 +98,8 @@ class MissedRuns:
         Args:
             run_id: Id of the run that says so.
         """
-        return OutcomeIncident(key=KEY, kind="missed", sentence=self.sentence, since=self.runs[0].due, run_id=run_id)
+        since = min([*(each.due for each in self.runs), *([] if self.late is None else [self.late])])
+        return OutcomeIncident(key=KEY, kind="missed", sentence=self.sentence, since=since, run_id=run_id)
 
     def entries(self, name: str) -> list[RecordedRun]:
         """Return the missed runs as entries of the history.
@@ -122,16 +133,18 @@ class ActiveSchedule:
         return [date.astimezone(UTC) for date in _dates(self.schedule, start, until) if start < date <= until]
 
 
-def find_missed_runs(runs: Sequence[RecordedRun]) -> MissedRuns | None:
-    """Return the runs of this flow run's schedule that were due since the last finished run and did not start.
+def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> MissedRuns | None:
+    """Return the runs of this flow run's schedule that were due since the last finished run and did not start in time.
 
     The server says which runs were due and which started, the history too: each knows runs that the other has pruned.
 
     Args:
         runs: Runs of the evaluation in the history, oldest first; that of this flow run is passed over.
+        patience: Time after which the server reports a run that has not started.
 
     Returns:
-        The missed runs; None if there are none, if this run was not scheduled, or if no scheduled run came before it.
+        The missed runs; None if there are none and this run started in time, if it was not scheduled, or if no
+        scheduled run came before it.
     """
     with get_client(sync_client=True) as client:
         run = wait_for_server(lambda: client.read_flow_run(UUID(str(flow_run.id))))
@@ -146,18 +159,25 @@ def find_missed_runs(runs: Sequence[RecordedRun]) -> MissedRuns | None:
         if since is None:
             return None
         due = wait_for_server(lambda: _read_due(client, run, since, until))
+        is_late = until - _due_date(run) > patience and wait_for_server(lambda: _was_reported_late(client, run))
     schedules = [ActiveSchedule(each.schedule, each.created) for each in deployment.schedules if each.active]
-    return missed_between(schedules, since, until, due, [each.created for each in known])
+    starts = [each.created for each in known]
+    missed = missed_between(schedules, since, until, due, starts, own=_due_date(run))
+    if is_late:
+        return replace(missed or MissedRuns(since, ()), late=_due_date(run))
+    return missed
 
 
-def missed_between(
+def missed_between(  # noqa: PLR0913 what the server, the history and the run itself know
     schedules: Iterable[ActiveSchedule],
     since: datetime,
     until: datetime,
     flow_runs: Collection[FlowRun] = (),
     starts: Iterable[datetime] = (),
+    *,
+    own: datetime | None = None,
 ) -> MissedRuns | None:
-    """Return the runs that were due between two others, the second of which stands for the last of them.
+    """Return the runs that were due between two others.
 
     Args:
         schedules: Schedules of the runs.
@@ -165,13 +185,15 @@ def missed_between(
         until: Start of the second.
         flow_runs: Scheduled runs that the server has, whether they started or not.
         starts: Starts of runs that the history has, each of which stands for the last date before it.
+        own: Date at which the second of the runs was due; None if it stands for the last date before its start.
     """
     due: dict[datetime, UUID | None] = {date: None for each in schedules for date in each.dates(since, until)}
     due |= {_due_date(each): each.id for each in flow_runs}
     dates = sorted(date for date in due if since < date <= until)
     taken = {_due_date(each) for each in flow_runs if _has_started(each) or _was_cancelled(each)}
     taken.update(max((date for date in dates if date <= start), default=start) for start in starts)
-    missed = [MissedRun(date, due[date]) for date in dates[:-1] if date not in taken]
+    taken.add(own if own in due else dates[-1] if dates else until)
+    missed = [MissedRun(date, due[date]) for date in dates if date not in taken]
     return MissedRuns(since, tuple(missed[:_MOST_DATES])) if missed else None
 
 
@@ -217,6 +239,11 @@ def _has_started(run: FlowRun) -> bool:
 def _was_cancelled(run: FlowRun) -> bool:
     """Return whether a person cancelled a run."""
     return run.state_type is StateType.CANCELLED and run.state_name != STATE
+
+
+def _was_reported_late(client: SyncPrefectClient, run: FlowRun) -> bool:
+    """Return whether the server has reported a run that started late: not if it is resumed, or waited for another."""
+    return run.run_count <= 1 and all(state.name != _WAITS for state in client.read_flow_run_states(run.id))
 
 
 def _due_date(run: FlowRun) -> datetime:

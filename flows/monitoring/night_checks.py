@@ -1,6 +1,7 @@
 """Find what is wrong around a monitored run: its data, and the scheduled runs before it that did not take place."""
 
 from collections.abc import Collection
+from datetime import timedelta
 from pathlib import Path
 
 from flows.config.result_options import MonitoringOptions
@@ -47,7 +48,8 @@ def find_night_incidents(
     found = find_source_incidents(run, runs, watched.announced, options.deploy.stale_days)
     found = [each for each in found if is_scheduled or each.key != UNCHANGED or UNCHANGED in open_keys]
     found += find_loss_incidents(judged.kept, judged.least_kept, run, judged.same_baseline(earlier), open_keys)
-    missed = find_missed_runs(runs) if is_scheduled and runs else None
+    patience = timedelta(minutes=options.deploy.late_minutes)
+    missed = find_missed_runs(runs, patience) if is_scheduled and runs else None
     if missed is None:
         return found
     for warning in record_without_results(options, *missed.entries(watched.name)):

@@ -10,7 +10,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
-from prefect.states import Cancelled, Completed, Crashed, Failed, Late, Running, Scheduled
+from prefect.states import AwaitingConcurrencySlot, Cancelled, Completed, Crashed, Failed, Late, Running, Scheduled
 
 from flows.monitor import monitor
 from flows.monitoring.missed_runs import (
@@ -99,6 +99,15 @@ def test_run_that_started_is_not_missed_whatever_became_of_it(run: FlowRun, is_m
     assert missed is None or missed.runs == (MissedRun(MONDAY + DAY, run.id),)
 
 
+def test_a_run_stands_for_its_own_date_and_not_for_later_ones() -> None:
+    daily = ActiveSchedule(CronSchedule(cron="0 6 * * *", timezone="UTC"))
+    started, waits = make_run(1, StateType.RUNNING, run_count=1), make_run(2, state_name="Late")
+    until = MONDAY + 2 * DAY + timedelta(hours=1)
+    missed = missed_between([daily], MONDAY, until, [started, waits], own=MONDAY + DAY)
+    assert dates_of(missed) == ["18 06:00"]
+    assert missed_between([daily], MONDAY, until, [started], own=MONDAY + 2 * DAY) is None
+
+
 def test_history_knows_what_the_server_has_pruned() -> None:
     daily = ActiveSchedule(CronSchedule(cron="0 6 * * *", timezone="UTC"))
     starts = [MONDAY + 2 * DAY + timedelta(hours=1)]
@@ -181,11 +190,30 @@ def test_only_runs_that_never_started_are_missed(schedule: DeployedSchedule, mon
     schedule.set_states(6, Running())
     monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
     finished = schedule.make_entry(0, outcome=Outcome(name="support", trigger="schedule"))
-    missed = find_missed_runs([finished])
+    missed = find_missed_runs([finished], DAY)
     assert missed is not None
     assert missed.runs == tuple(MissedRun(schedule.due(each), each.id) for each in (schedule.runs[2], schedule.runs[5]))
     failed = schedule.make_entry(5, status="failed", deployment=schedule.name)
-    missed = find_missed_runs([finished, failed])
+    missed = find_missed_runs([finished, failed], DAY)
     assert missed is not None
     assert [each.flow_run for each in missed.runs] == [schedule.runs[2].id]
-    assert find_missed_runs([]) is None  # the history is lost, and the run before has just started
+    assert find_missed_runs([], DAY) is None  # the history is lost, and the run before has just started
+
+
+@pytest.mark.prefect
+def test_a_run_that_was_reported_as_not_started_says_that_it_has_started(
+    schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        schedule.set_states(number, Running(), Completed())
+    schedule.set_states(6, Late(), Running())
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
+    finished = schedule.make_entry(5, outcome=Outcome(name="support", trigger="schedule"))
+    missed = find_missed_runs([finished], timedelta(seconds=30))
+    assert missed is not None
+    assert (missed.runs, missed.late) == ((), schedule.due(schedule.runs[6]).astimezone(UTC))
+    assert missed.incident("7").sentence.endswith("started late")
+    assert missed.entries("support") == []
+    assert find_missed_runs([finished], timedelta(minutes=15)) is None
+    schedule.set_states(6, AwaitingConcurrencySlot(), Running())
+    assert find_missed_runs([finished], timedelta(seconds=30)) is None  # another run was reported as stuck

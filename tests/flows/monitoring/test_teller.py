@@ -78,7 +78,7 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
 @pytest.fixture
 def moving(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> Nights:
     """Return nights of which each that passes becomes the baseline."""
-    monkeypatch.setattr("flows.monitoring.night_checks.find_missed_runs", lambda _runs: None)
+    monkeypatch.setattr("flows.monitoring.night_checks.find_missed_runs", lambda _runs, _patience: None)
     monkeypatch.setattr(chain, "find_alarms", lambda *_: NightAlarms())  # which end after two good nights only
     nights.deploy |= {"accept": "passed"}
     run_night(nights, "first", 0.8)
