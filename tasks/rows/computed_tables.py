@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +30,7 @@ class RunTables:
     samples: Sequence[StageRef]
     placed: Mapping[Stage, Sequence[PlacedRows]]
     usages: Mapping[Stage, StageUsage]
+    _schemas: dict[Stage, pa.Schema] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -59,6 +60,11 @@ class RunTables:
 
     def schema(self, stage: Stage) -> pa.Schema:
         """Return the schema of a stage's table, with the optional columns in which a shard has a value."""
+        if stage not in self._schemas:
+            self._schemas[stage] = self._find_schema(stage)
+        return self._schemas[stage]
+
+    def _find_schema(self, stage: Stage) -> pa.Schema:
         expected = SCHEMAS[stage]
         empty = set(expected.optional)
         for table in self.shards(stage, expected.optional) if empty else ():
