@@ -32,6 +32,7 @@ from deployments.registry.schedules import Gaps
 from deployments.registry.templates import Field, json_template, literal
 from flows.alerting.alert import Alert, AlertIncident
 from flows.monitoring.missed_runs import KEY as MISSED
+from flows.monitoring.missed_runs import WAITS
 
 UNREPORTED = "error: not reported"
 """Key of the incident that a run failed before it could report."""
@@ -49,7 +50,7 @@ _LEAST = timedelta(seconds=10)
 _UNHEARD = timedelta(minutes=20)
 """Time for which nothing may be heard of a run that was due: 15 minutes, and some for the server's services."""
 
-_WAITS = f"{_RUN}AwaitingConcurrencySlot"
+_WAITS = f"{_RUN}{WAITS}"
 """The event that a run waits for another of its deployment to end: a worker has taken it."""
 
 _DUE = (

@@ -34,7 +34,7 @@ STATE = "Missed"
 SCHEDULED = "auto-scheduled"
 """Tag that Prefect gives to the runs of a schedule."""
 
-_WAITS = "AwaitingConcurrencySlot"
+WAITS = "AwaitingConcurrencySlot"
 """Name of the state of a run that waits for another one to end."""
 
 _NOT_STARTED = "it was due, and nothing started it"
@@ -192,7 +192,8 @@ def missed_between(  # noqa: PLR0913 what the server, the history and the run it
     dates = sorted(date for date in due if since < date <= until)
     taken = {_due_date(each) for each in flow_runs if _has_started(each) or _was_cancelled(each)}
     taken.update(max((date for date in dates if date <= start), default=start) for start in starts)
-    taken.add(own if own in due else dates[-1] if dates else until)
+    last = max(dates, default=until)
+    taken.add(own if own in due else last)
     missed = [MissedRun(date, due[date]) for date in dates if date not in taken]
     return MissedRuns(since, tuple(missed[:_MOST_DATES])) if missed else None
 
@@ -243,7 +244,7 @@ def _was_cancelled(run: FlowRun) -> bool:
 
 def _was_reported_late(client: SyncPrefectClient, run: FlowRun) -> bool:
     """Return whether the server has reported a run that started late: not if it is resumed, or waited for another."""
-    return run.run_count <= 1 and all(state.name != _WAITS for state in client.read_flow_run_states(run.id))
+    return run.run_count <= 1 and all(state.name != WAITS for state in client.read_flow_run_states(run.id))
 
 
 def _due_date(run: FlowRun) -> datetime:

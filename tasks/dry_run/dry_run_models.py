@@ -30,9 +30,12 @@ class DryRunModels(RunModels):
 
     def open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
         """Return a judge that counts in place of one that answers."""
-        return CountingJudge(
-            self._ledger,
-            judge,
-            partial(self._models.open_cached_judge, judge, settings),
-            partial(open_splitter, judge, settings),
+        return self._open_once(
+            (judge.model_dump_json(), settings.model_dump_json()),
+            lambda: CountingJudge(
+                self._ledger,
+                judge,
+                partial(self._models.open_cached_judge, judge, settings),
+                partial(open_splitter, judge, settings),
+            ),
         )

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from metric_core.stages import Stage
-from tasks.engine.stage_rows import StageRows, interleave
+from tasks.engine.stage_rows import StageRows, bounds_from, interleave
 from tasks.engine.stage_step import StageStep
 from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_digests import Digests, row_keys
@@ -133,5 +133,4 @@ def read_rows(store: RowStore, stage: Stage, placed: PlacedRows) -> StageRows:
         stage: Stage of the results.
         placed: Places, none of which is missing.
     """
-    bounds = np.concatenate([[0], np.cumsum(placed.count)]).astype(np.int64)
-    return StageRows(store.read(stage, placed), bounds, placed.digests)
+    return StageRows(store.read(stage, placed), bounds_from(placed.count), placed.digests)

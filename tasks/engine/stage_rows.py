@@ -60,7 +60,7 @@ class StageRows:
             return parts[0]
         sizes = np.concatenate([np.diff(part.bounds) for part in parts])
         table = pa.concat_tables([part.table for part in parts])
-        return cls(table, _bounds(sizes), np.concatenate([part.digests for part in parts]))
+        return cls(table, bounds_from(sizes), np.concatenate([part.digests for part in parts]))
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -77,7 +77,9 @@ class StageRows:
         if len(positions) == len(self) and np.array_equal(positions, np.arange(len(self))):
             return self
         starts, sizes = self.bounds[positions], np.diff(self.bounds)[positions]
-        return StageRows(take_rows(self.table, number_ranges(starts, sizes)), _bounds(sizes), self.digests[positions])
+        return StageRows(
+            take_rows(self.table, number_ranges(starts, sizes)), bounds_from(sizes), self.digests[positions]
+        )
 
     def find_failed(self, stage: Stage) -> NDArray[np.bool_]:
         """Return for each sample whether one of its answers failed, which a later run asks for again."""
@@ -105,5 +107,6 @@ def interleave(first: StageRows, positions: NDArray[np.int64], second: StageRows
     return StageRows.concat([first, second]).select(order)
 
 
-def _bounds(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def bounds_from(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the bounds of consecutive spans of some sizes: 0, and the end of each."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
