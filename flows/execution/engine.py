@@ -80,6 +80,7 @@ def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None 
                 usages[stage] += result.usage
     if given is None:
         compact(plan, store, shards)
+    store.release()
     placed = {stage: [shard.placed[stage] for shard in shards] for stage in plan.steps}
     return RunTables(store, samples, placed, usages)
 

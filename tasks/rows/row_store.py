@@ -171,6 +171,12 @@ class RowStore:
         """
         return self._reader.read(stage, placed, columns)
 
+    def release(self) -> None:
+        """Free the memory of what has been read; indexes and rows are read again when they are needed."""
+        with self._lock:
+            self._recipes.clear()
+        self._reader.release()
+
     def usage_of(self, stage: Stage, placed: PlacedRows) -> StageUsage:
         """Return the cost of results that were found: nothing but questions whose answers are cached.
 

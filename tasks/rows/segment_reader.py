@@ -18,7 +18,7 @@ from tasks.tables.merge import take_rows
 from tasks.tables.records import add_missing_columns
 from tasks.tables.table_files import open_stored
 
-MOST_BYTES = 64 << 20
+MOST_BYTES = 32 << 20
 """Size of the decoded segments that stay in memory."""
 
 MOST_FILES = 64
@@ -46,6 +46,12 @@ class SegmentReader:
         """
         with self._lock:
             self._pinned[segment] = table
+
+    def release(self) -> None:
+        """Free the memory of the segments that have a file."""
+        with self._lock:
+            self._tables.clear()
+            self._size = 0
 
     def read(self, stage: Stage, placed: PlacedRows, columns: Sequence[str] | None = None) -> pa.Table:
         """Return rows, in the order of their samples; whole segments in order are not copied.

@@ -49,7 +49,7 @@ DIAGNOSIS = "diagnosis.parquet"
 LOCK = ".lock"
 RUNS = "runs"
 """Folder of new run folders, in the working folder."""
-_AT_ONCE = 4
+_AT_ONCE = 2
 """Tables that are written, and metrics that are summarized, at the same time."""
 _RUN_FILES = {
     MANIFEST,
@@ -175,6 +175,7 @@ class RunFolder:
                 tables.write(stage, str(temporary))
 
         map_threads(write, tables.stages, _AT_ONCE)
+        tables.store.release()
         for path in (self.path / STAGES).glob("*.parquet"):
             if path.stem not in tables.stages:
                 path.unlink()

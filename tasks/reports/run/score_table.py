@@ -30,6 +30,9 @@ NEUTRAL = "none"
 
 BINS = 20
 
+_TEXTS = ["row_id", "metric", "status", "label"]
+"""Columns of the score table that hold texts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
@@ -89,15 +92,15 @@ def _tone(yardstick: Yardstick, value: float | None) -> str:
 
 
 def read_cells(path: Path) -> pa.Table:
-    """Return row id, metric, value, status and label of every cell, in the order of the file.
+    """Return row id, metric, status, label and value of every cell, in the order of the file; texts are dictionaries.
 
     Raises:
         RunFolderError: There is no score table, or it cannot be read.
     """
     try:
-        with pq.ParquetFile(path) as file:
-            check_table(file.schema_arrow, Stage.AGGREGATION, path)
-            cells = file.read(["row_id", "metric", "value", "status", "label"])
+        check_table(pq.read_schema(path), Stage.AGGREGATION, path)
+        with pq.ParquetFile(path, read_dictionary=_TEXTS) as file:  # each text is in memory once, not per cell
+            cells = file.read([*_TEXTS, "value"]).unify_dictionaries()
     except (OSError, pa.ArrowException) as error:
         raise RunFolderError(f"the score table {path} cannot be read ({error}). Run the evaluation again.") from error
     check_cells(cells, path)
