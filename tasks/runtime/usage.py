@@ -1,14 +1,25 @@
 """Count the cost of answers and stages, and what stages noticed about the texts, added up over shards."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
+class Numbers:
+    """The base of dataclasses with slots for numbers, which add up field by field."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __add__(self, other: Self) -> Self:
+        """Return the sum of both."""
+        return type(self)(*[getattr(self, name) + getattr(other, name) for name in self.__slots__])
+
+
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Numbers):
     """The cost of an answer. Requests and tokens are 0 if no language model was asked.
 
     Args:
@@ -31,18 +42,6 @@ class Usage:
     untold_tokens: int = 0
     splits: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
-        """Return the sum of two costs."""
-        return Usage(
-            requests=self.requests + other.requests,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            seconds=self.seconds + other.seconds,
-            untold_tokens=self.untold_tokens + other.untold_tokens,
-            splits=self.splits + other.splits,
-        )
-
 
 _NUMBERS = attrgetter(*Usage.__slots__)
 
@@ -59,7 +58,24 @@ def add_usages(usages: Iterable[Usage]) -> Usage:
     return Usage(*map(sum, zip(*map(_NUMBERS, usages), strict=True)))
 
 
-class CutOff(BaseModel):
+class _Cost(BaseModel):
+    """The base of stored costs, which add up field by field: mappings name by name, sentences without repetitions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __add__(self, other: Self) -> Self:
+        """Return the sum of both."""
+        return type(self)(**{name: _add(value, getattr(other, name)) for name, value in self})
+
+
+def _add(one: Any, other: Any) -> Any:
+    if isinstance(one, dict):
+        both = {name: _add(one[name], other[name]) for name in one.keys() & other.keys()}
+        return dict(sorted((one | other | both).items()))
+    return tuple(dict.fromkeys(one + other)) if isinstance(one, tuple) else one + other
+
+
+class CutOff(_Cost):
     """The replies that were cut off at their token limit.
 
     Args:
@@ -67,8 +83,6 @@ class CutOff(BaseModel):
         fewest: Smallest number of tokens at which one was cut off.
         most: Largest number of tokens at which one was cut off.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     replies: int = 0
     fewest: int = 0
@@ -82,7 +96,7 @@ class CutOff(BaseModel):
         return CutOff(replies=self.replies + other.replies, fewest=fewest, most=most)
 
 
-class ModelWork(BaseModel):
+class ModelWork(_Cost):
     """The work of a model in this process for a stage.
 
     Args:
@@ -90,14 +104,8 @@ class ModelWork(BaseModel):
         cpu_seconds: CPU time that it took, over all threads and processes, with loading the model.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     texts: int = 0
     cpu_seconds: float = 0.0
-
-    def __add__(self, other: "ModelWork") -> "ModelWork":
-        """Return the work of both."""
-        return ModelWork(texts=self.texts + other.texts, cpu_seconds=self.cpu_seconds + other.cpu_seconds)
 
 
 def work_of(model: object) -> ModelWork:
@@ -110,7 +118,7 @@ def work_of(model: object) -> ModelWork:
     return work if isinstance(work, ModelWork) else ModelWork()
 
 
-class KindUsage(BaseModel):
+class KindUsage(_Cost):
     """The cost of the questions of one kind.
 
     Args:
@@ -123,8 +131,6 @@ class KindUsage(BaseModel):
         failed: Number of unusable answers.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     questions: int = 0
     stored: int = 0
     requests: int = 0
@@ -133,12 +139,8 @@ class KindUsage(BaseModel):
     output_tokens: int = 0
     failed: int = 0
 
-    def __add__(self, other: "KindUsage") -> "KindUsage":
-        """Return the sum of two costs."""
-        return KindUsage(**{name: getattr(self, name) + getattr(other, name) for name in KindUsage.model_fields})
 
-
-class StageUsage(BaseModel):
+class StageUsage(_Cost):
     """The cost of computing a stage table, and what the stage noticed about its texts.
 
     Args:
@@ -161,8 +163,6 @@ class StageUsage(BaseModel):
             one.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     questions: int = 0
     stored: int = 0
     requests: int = 0
@@ -179,36 +179,3 @@ class StageUsage(BaseModel):
     kinds: dict[str, KindUsage] = Field(default_factory=dict)
     untold_tokens: int = 0
     splits: int = 0
-
-    def __add__(self, other: "StageUsage") -> "StageUsage":
-        """Return the sum of two costs."""
-        return StageUsage(
-            questions=self.questions + other.questions,
-            stored=self.stored + other.stored,
-            requests=self.requests + other.requests,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            seconds=self.seconds + other.seconds,
-            cut_off=self.cut_off + other.cut_off,
-            warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))),
-            failed=_add_counts(self.failed, other.failed),
-            long_texts=self.long_texts + other.long_texts,
-            languages=_add_counts(self.languages, other.languages),
-            models=_add_work(self.models, other.models),
-            kinds=_add_kinds(self.kinds, other.kinds),
-            untold_tokens=self.untold_tokens + other.untold_tokens,
-            splits=self.splits + other.splits,
-        )
-
-
-def _add_work(one: Mapping[str, ModelWork], other: Mapping[str, ModelWork]) -> dict[str, ModelWork]:
-    return {name: one.get(name, ModelWork()) + other.get(name, ModelWork()) for name in sorted({*one, *other})}
-
-
-def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
-
-
-def _add_kinds(one: Mapping[str, KindUsage], other: Mapping[str, KindUsage]) -> dict[str, KindUsage]:
-    return {kind: one.get(kind, KindUsage()) + other.get(kind, KindUsage()) for kind in sorted({*one, *other})}
