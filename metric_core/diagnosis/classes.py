@@ -34,8 +34,6 @@ class DiagnosisClass:
     Args:
         name: Name in tables, reports and messages.
         meaning: Definition in one sentence.
-        applies: Condition on the facts of a row.
-        reads: Products that the condition reads.
         part: Part of the system that the fault is due to; None for rows without a fault of the answer.
         is_lost: True if the user has no good answer.
     """
@@ -170,7 +168,6 @@ def diagnose(evidence: Evidence, products: frozenset[Product]) -> Diagnosis:
     """Return the diagnosis of a row.
 
     Args:
-        evidence: Products of the row.
         products: Products that the run has asked for, with those that they are computed from.
 
     >>> from metric_core.records import Sample, Side, VerdictKind

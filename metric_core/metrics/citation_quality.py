@@ -79,10 +79,6 @@ def citation_precision(needs: Sequence[Support]) -> Score:
 def citation_f1(precision: Score, recall: Score) -> Score:
     """Return the harmonic mean of citation precision and recall.
 
-    Args:
-        precision: Citation precision of the row.
-        recall: Citation recall of the row.
-
     Returns:
         A score in [0, 1]; 0 without citations, because then the recall is 0 whatever the precision; the recall's
         reason if that is undefined; failed (a verdict failed).

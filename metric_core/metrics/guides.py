@@ -29,9 +29,6 @@ class Guide:
 def read_guide(metric: str) -> Guide:
     """Return the guide to a builtin metric.
 
-    Args:
-        metric: Name of the metric.
-
     >>> read_guide("string_similarity").formula
     '1 - distance(response, reference) / greatest distance of strings of these lengths'
     """
