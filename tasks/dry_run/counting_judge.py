@@ -119,8 +119,6 @@ class CountingJudge:
     """A judge that counts the questions it would be asked.
 
     Args:
-        ledger: Ledger that it adds to.
-        settings: Settings of the judge that it stands for.
         open_judge: Function that opens that judge, which probes its server and asks nothing.
         open_splitter: For a verifier, the function that opens the splitter of its claims.
     """

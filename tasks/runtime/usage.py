@@ -49,9 +49,6 @@ _NUMBERS = attrgetter(*Usage.__slots__)
 def add_usages(usages: Iterable[Usage]) -> Usage:
     """Return the sum of costs.
 
-    Args:
-        usages: Costs of answers.
-
     >>> add_usages([Usage(requests=1, prompt_tokens=7), Usage(requests=2)])
     Usage(requests=3, prompt_tokens=7, cached_tokens=0, output_tokens=0, seconds=0.0, untold_tokens=0, splits=0)
     """
@@ -79,7 +76,6 @@ class CutOff(_Cost):
     """The replies that were cut off at their token limit.
 
     Args:
-        replies: Number of replies.
         fewest: Smallest number of tokens at which one was cut off.
         most: Largest number of tokens at which one was cut off.
     """
@@ -152,7 +148,6 @@ class StageUsage(_Cost):
         output_tokens: Number of tokens generated.
         seconds: Wall time of the stage.
         failed: Number of unusable answers by reason.
-        cut_off: Replies that were cut off at their token limit.
         warnings: Sentences about the server that answered.
         long_texts: Number of distinct texts of the stage that the embedder does not read at once.
         languages: Number of rows by language of their texts; empty for a stage that does not detect it.
