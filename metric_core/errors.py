@@ -40,7 +40,6 @@ class UnknownMetricError(ConfigError):
     """A metric name that is not registered.
 
     Args:
-        name: Name as given.
         suggestions: Registered names close to it, closest first.
     """
 
@@ -105,7 +104,6 @@ class FailedCellsError(AssayError):
     """A finished run in which too many cells failed, or none has a value. Its folder is complete and can be opened.
 
     Args:
-        folder: The run folder.
         failures: A sentence for each metric of which too many cells failed.
     """
 

@@ -126,7 +126,6 @@ class ChoiceQuestion:
     """A question that is answered by one of several labels.
 
     Args:
-        kind: Kind of the question.
         texts: Role -> untrusted text.
         labels: Allowed answers.
         instructions: Role -> trusted text from the configuration (a definition, a rubric).
@@ -145,7 +144,6 @@ class GenerateQuestion:
     """A question that is answered by JSON that matches a schema.
 
     Args:
-        kind: Kind of the question.
         texts: Role -> untrusted text.
         schema: JSON schema of the reply.
         instructions: Role -> trusted text from the configuration.
@@ -202,7 +200,6 @@ class RatingRequest:
 
     Args:
         template: Name of the question, unique within a metric and a row.
-        question: Question to ask the judge.
     """
 
     template: str
@@ -301,7 +298,6 @@ def texts_of(sample: Sample, names: Collection[str] = ALL_TEXTS) -> dict[str, st
     r"""Return the texts that a sample has, by role, for questions about the sample as a whole.
 
     Args:
-        sample: The row.
         names: Columns to show; a metric can show only those that it declares.
 
     >>> texts_of(Sample(user_input="Why?", retrieved_contexts=("a", "b")))

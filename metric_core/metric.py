@@ -193,11 +193,7 @@ class MetricRequest:
         return f"{self.metric.name} ({origin})" if origin else self.metric.name
 
     def lacking(self, available: Collection[str]) -> tuple[str, ...]:
-        """Return the columns that the metric needs and data with these columns lack.
-
-        Args:
-            available: Sample columns that the data have.
-        """
+        """Return the columns that the metric needs and data with these columns lack."""
         stand_ins = self.metric.stand_ins
         return tuple(
             column

@@ -131,7 +131,6 @@ def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricR
     `metric_core.parsing.metric_text` has the grammar of values.
 
     Args:
-        text: Text to parse.
         find: Function from a name to a metric, for user-defined metrics.
 
     Raises:

@@ -28,9 +28,7 @@ class TableSchema:
     """Schema of a stage table.
 
     Args:
-        stage: Stage that writes the table.
         version: Version, incremented with every change of meaning.
-        fields: Columns of the table.
         also_reads: Earlier versions that differ only in columns they lack, which are null for them.
         optional: Columns that a table without values in them is stored without, so that its digest does not depend on
             them. A table without any of them is stored as the first version of `also_reads`.
@@ -52,9 +50,6 @@ class TableSchema:
 
         >>> SAMPLES.arrow_without(SAMPLES.optional).metadata[b"assay.version"], SAMPLES.arrow.metadata[b"assay.version"]
         (b'1', b'2')
-
-        Args:
-            lacking: Names of the columns that the table lacks.
         """
         is_earliest = bool(self.optional) and set(self.optional) <= set(lacking)
         version = self.also_reads[0] if is_earliest else self.version

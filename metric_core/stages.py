@@ -76,7 +76,6 @@ class ProductSpec:
     """Stage and dependencies of a product.
 
     Args:
-        stage: Stage that computes the product.
         columns: Sample columns that the product is computed from.
         requires: Products that the product is computed from.
         side: Side whose claims, sentences or entities the product holds.

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
 from deployments.cli._support.options import Json
-from metric_core.metric import Metric, MetricRequest
+from metric_core.metric import Metric
 from metric_core.records import Direction
 
 ROOMY = 110
@@ -54,11 +54,13 @@ def metrics(
 
 
 def _entry(metric: Metric) -> dict[str, object]:
-    from deployments.cli._support.metric_guide import allowed_values  # noqa: PLC0415 keeps `assay --help` quick
-    from metric_core.guides.all_guides import GUIDES  # noqa: PLC0415
+    from deployments.cli._support.metric_guide import (  # noqa: PLC0415 keeps `assay --help` quick
+        allowed_values,
+        default_request,
+    )
+    from metric_core.metrics.guides import read_guide  # noqa: PLC0415
 
-    parameters = {name: parameter.default for name, parameter in metric.parameters.items()}
-    request = MetricRequest(metric, parameters, metric.name)
+    request = default_request(metric)
     bounds = request.bounds
     return {
         "name": metric.name,
@@ -76,13 +78,17 @@ def _entry(metric: Metric) -> dict[str, object]:
         },
         "undefined": dict(metric.undefined),
         "language_model": request.needs_language_model,
-        "formula": guide.formula if (guide := GUIDES.get(metric.name)) and not metric.origin else None,
+        "formula": None if metric.origin else read_guide(metric.name).formula,
         "in_default_suite": metric.in_default_suite,
     }
 
 
 def _table(chosen: list[Metric]) -> Table:
-    from deployments.cli._support.metric_guide import judge_of, range_of  # noqa: PLC0415 keeps `assay --help` quick
+    from deployments.cli._support.metric_guide import (  # noqa: PLC0415 keeps `assay --help` quick
+        default_request,
+        judge_of,
+        range_of,
+    )
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     headings = ("metric", "better", "range", "judge", "columns", "what it measures")
@@ -90,13 +96,12 @@ def _table(chosen: list[Metric]) -> Table:
     for heading in shown:
         table.add_column(heading, overflow="fold", no_wrap=heading in ("metric", "better", "range"))
     for metric in chosen:
-        entry = _entry(metric)
         cells = (
             metric.name,
             {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "-"}[metric.direction],
             range_of(metric),
             judge_of(metric),
-            ", ".join(str(column) for column in entry["columns"] or ()) or "any",  # type: ignore[attr-defined]
+            ", ".join(default_request(metric).columns) or "any",
             metric.summary,
         )
         table.add_row(*(cell for heading, cell in zip(headings, cells, strict=True) if heading in shown))

@@ -100,11 +100,7 @@ class BetaMean:
         return quantiles
 
     def draws(self, normal: Floats) -> Floats:
-        """Return the quantiles that correspond to standard normal numbers, interpolated on a fine grid.
-
-        Args:
-            normal: Standard normal numbers.
-        """
+        """Return the quantiles that correspond to standard normal numbers, interpolated on a fine grid."""
         from scipy.special import ndtr  # noqa: PLC0415 scipy loads slowly
 
         return np.interp(normal, _GRID, self.quantiles(ndtr(_GRID)))

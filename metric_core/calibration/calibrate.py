@@ -56,9 +56,7 @@ class LabelledScores:
     """Rows with labels by people and scores by a judge.
 
     Args:
-        scale: Kind of labels.
         labels: 0 or 1; or grades, scaled to [0, 1] if `bounds` are known, else unscaled.
-        scores: Scores of the metric.
         bounds: Least and greatest score; None if the metric has no bounds.
         probabilities: Scores computed from the judge's probabilities instead of its verdicts, in [0, 1].
         predict: Function that computes such scores under a map of the probabilities; None if the judge gives none.
@@ -149,7 +147,6 @@ class _Measure:
     """A figure of the rows, and a function that computes it for resamples.
 
     Args:
-        value: Value for the rows.
         resampled: Function that returns the values for resamples; None for a figure without an interval.
         is_correlation: True for a rank correlation. Its interval is symmetric on Fisher's scale (the inverse hyperbolic
             tangent), since quantiles of resamples of few rows with ties lie too high.
@@ -227,7 +224,6 @@ def _measures_at(
         labels: Answers of people.
         predict: Function from weights to the judge's answers, for which it may choose a threshold.
         suffix: End of the names of the figures.
-        row_weights: Weight of each row.
         is_chosen: True if the threshold is chosen again. Resamples then leave rows out, since the choice varies more
             where rows are missing, and light pseudo-rows are enough.
     """

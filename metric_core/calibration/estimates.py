@@ -116,7 +116,6 @@ class NormalEstimate(Estimate):
     """An estimate with a standard error.
 
     Args:
-        value: The estimate.
         error: Standard error.
         freedom: Degrees of freedom of Student's distribution.
         within: Range. Limits of a share are computed on the scale of log odds, so that they stay within 0 and 1.
@@ -147,7 +146,6 @@ class CombinedDifference(Estimate):
     than necessary.
 
     Args:
-        value: Difference of the values.
         before: Estimate that is subtracted.
         after: Estimate that it is subtracted from.
     """

@@ -16,7 +16,6 @@ def correlation_interval(value: float, drawn: Sequence[Floats], units: int) -> I
     """Return the interval of a correlation: Fisher's scale, the deviation of resamples, Student's quantiles.
 
     Args:
-        value: The correlation.
         drawn: Correlations of resamples, in batches.
         units: Number of rows, or of groups of rows.
 

@@ -34,8 +34,6 @@ class LabelledRows:
     """Rows with labels by people and the scores of several judges. Labels and scores are in [0, 1].
 
     Args:
-        scale: Kind of labels.
-        labels: Label of each row.
         scores: Mapping from the name of each judge to its score of each row.
         groups: Group of each row; None if rows are independent.
         weights: Number of rows that each row stands for, up to a constant factor; None if all are equal.
@@ -48,11 +46,7 @@ class LabelledRows:
     weights: Floats | None = None
 
     def units(self, values: Floats) -> Units:
-        """Return the values of rows as units, in which rows count by their weights.
-
-        Args:
-            values: Value of each row.
-        """
+        """Return the values of rows as units, in which rows count by their weights."""
         if self.weights is None:
             return Units.from_values(values, self.groups)
         weights = self.weights / self.weights.mean()
@@ -77,7 +71,6 @@ class ComparedJudge:
     """The agreement of a judge with people, and its difference from the judge that agrees most.
 
     Args:
-        name: Name of the judge.
         agreement: Mean agreement over the rows, in [0, 1].
         interval: Its 95 % interval; None for too few rows.
         difference: Agreement less that of the judge that agrees most, in [-1, 0].
@@ -101,8 +94,6 @@ class ErrorOverlap:
     """The rows that two judges judge wrongly.
 
     Args:
-        first: Name of one judge.
-        second: Name of the other judge.
         both: Number of rows that both judge wrongly.
         only_first: Number of rows that only the first judges wrongly.
         only_second: Number of rows that only the second judges wrongly.
@@ -153,9 +144,7 @@ def compare_judges(rows: LabelledRows, margin: float, seed: int = SEED) -> Judge
     """Compare judges on the same labelled rows.
 
     Args:
-        rows: Labels and scores.
         margin: Difference of agreement that does not matter, in [0, 1].
-        seed: Seed of the random generator.
 
     >>> labels = np.array([1.0, 0.0] * 20)
     >>> good, same, bad = labels, np.where(labels > 0, 0.9, 0.2), 1 - labels
@@ -201,9 +190,7 @@ def find_not_worse(rows: LabelledRows, margin: float, seed: int = SEED) -> froze
     The probability that one of them is worse than the best by at least the margin is at most `ERROR_RATE`.
 
     Args:
-        rows: Labels and scores.
         margin: Difference of agreement that does not matter, in [0, 1].
-        seed: Seed of the random generator.
 
     >>> labels = np.array([1.0, 0.0] * 20)
     >>> scores = {"large": labels, "small": labels, "poor": 1 - labels}

@@ -54,9 +54,6 @@ class JudgeError:
     Args:
         bad: Mean score of rows with label 0, the lowest.
         gain: Mean score of rows with label 1, the highest, minus `bad`.
-        variance_bad: Variance of `bad`.
-        covariance: Covariance of `bad` and `gain`.
-        variance_gain: Variance of `gain`.
         units: Number of rows, or of groups of rows, that the line was fitted to.
         classes: Distributions of the mean scores by label; None for grades, and for scores without bounds.
     """
@@ -83,7 +80,6 @@ def estimate_judge_error(
 
     Args:
         labels: Label of each row, from 0 to 1.
-        scores: Score of each row.
         groups: Group of each row; None if rows are independent.
         bounds: Least and greatest score; None if the metric has no bounds.
         weights: Number of rows that each row stands for, if rows were drawn with different probabilities; None if all
@@ -125,7 +121,6 @@ def lack_of_fit(
 
     Args:
         labels: Grade of each row, from 0 to 1.
-        scores: Score of each row.
         groups: Group of each row; None if rows are independent.
         weights: Number of rows that each row stands for; None if all are equal.
 
@@ -157,7 +152,6 @@ def correct_mean(error: JudgeError, scores: Units) -> Estimate:
     """Return the bias-corrected mean of scores, assuming that the judge errs as on the labelled rows.
 
     Args:
-        error: Error of the judge.
         scores: Scores of at least two rows or groups.
 
     >>> error = JudgeError(bad=0.2, gain=0.6, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
@@ -178,7 +172,6 @@ def correct_difference(error: JudgeError, differences: Units) -> Estimate:
     """Return the bias-corrected difference of two runs, assuming that the judge errs alike on both.
 
     Args:
-        error: Error of the judge.
         differences: Differences of scores of at least two pairs of rows or groups.
 
     >>> error = JudgeError(bad=0.2, gain=0.5, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
@@ -281,8 +274,6 @@ class _Fieller(Estimate):
 
     Args:
         value: Rise divided by gain; None if limits at the usual level are unbounded.
-        error: Error of the judge.
-        rise: Rise of the score.
         variance: Variance of the rise.
         covariance: Covariance of the rise and the gain, negated.
         within: Least and greatest possible label.

@@ -43,7 +43,6 @@ def labels_to_halve(error: JudgeError, scores: Units, good: int, bad: int) -> La
 
     Args:
         error: Error of the judge on the labels so far.
-        scores: Scores of the run.
         good: Number of labelled rows that are good; for grades, of all labelled rows.
         bad: Number of labelled rows that are bad; 0 for grades.
 
@@ -87,7 +86,6 @@ def own_labels_to_halve(estimate: Estimate, labelled: int) -> LabelsNeeded:
 
     Args:
         estimate: Estimate from the labels so far.
-        labelled: Number of labelled rows.
 
     >>> from metric_core.statistics.resampling import Interval
     >>> estimate = NormalEstimate(0.8, 0.05, 99, Interval(0.0, 1.0))
@@ -103,7 +101,6 @@ def own_labels_to_decide(estimate: Estimate, labelled: int, threshold: float, le
 
     Args:
         estimate: Estimate from the labels so far; its value is assumed to be true.
-        labelled: Number of labelled rows.
         threshold: Threshold for the mean label, from 0 to 1.
         level: Confidence level of the limit, in (0.5, 1).
 

@@ -25,7 +25,6 @@ class LabelRules:
     """Rules for reading a column of labels.
 
     Args:
-        column: Name of the column.
         positive: Label that means yes, while all others mean no; None if labels are numbers, yes/no or true/false.
         span: Lowest and highest grade; None to use the bounds of the metric, or else the grades that occur.
     """
@@ -40,7 +39,6 @@ class Labels:
     """Labels of rows.
 
     Args:
-        scale: Kind of labels.
         values: Row id -> 0 or 1, or the grade.
         unlabelled: Number of rows without a label.
     """
@@ -55,7 +53,6 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
 
     Args:
         cells: Row id -> cell of the column.
-        rules: Rules for reading the column.
 
     Raises:
         SourceError: If a label cannot be read, or all labels are the same.

@@ -106,7 +106,6 @@ class LabelMean:
     """The mean label of a run.
 
     Args:
-        estimate: The estimate.
         is_powered: True for a prediction-powered estimate, False for labels alone.
         reason: Why labels are used alone; empty for a prediction-powered estimate.
         labelled: Number of labelled rows.
@@ -124,7 +123,6 @@ def estimate_label_mean(sample: SampledLabels, seed: int = SEED) -> LabelMean:
     """Estimate the mean label of rows like those of a run from a random sample of its labels.
 
     Args:
-        sample: Scores and labels.
         seed: Seed of the split into folds.
 
     >>> labels = np.array([1.0, 0.0] * 6 + [1.0, 1.0] * 24)
@@ -175,7 +173,6 @@ class _Powered:
     """A prediction-powered estimate.
 
     Args:
-        value: The estimate.
         names: Names of the units, in ascending order.
         influence: Influence of each unit on the estimate.
         residual: The part of it that comes from the labels; it is 0 for units without.

@@ -96,7 +96,6 @@ def widen(text: str, start: int, end: int, floor: int) -> tuple[int, int]:
     """Return what is cut with the markers between two positions: the brackets and words that are only about them.
 
     Args:
-        text: The text.
         start: Start of the first marker.
         end: End of the last one.
         floor: End of what has been cut before.

@@ -76,7 +76,6 @@ def keep_citations(
     """Return those of the parts with the form of a marker that are citations.
 
     Args:
-        text: The text.
         found: Parts that have the form of a marker, in order.
         ids: Ids of the retrieved contexts.
         passages: Number of retrieved contexts; None if it is not known.

@@ -161,10 +161,8 @@ class FoundForm:
     """A part of a text that has the form of a marker.
 
     Args:
-        form: Name of the form.
         start: Position of its first character.
         end: Position after its last character.
-        labels: Its labels.
         target: Target of a link; empty without one.
     """
 

@@ -44,8 +44,6 @@ def read_cited_claims(evidence: Evidence, side: Side, product: Product) -> list[
 
     Args:
         evidence: Evidence of the row, with the sentences of the response.
-        side: Side of the claims or sentences.
-        product: Product that holds them.
     """
     ids = evidence.claim_ids(side, product)
     sentences = evidence.claim_ids(Side.RESPONSE_SENTENCE, Product.RESPONSE_SENTENCES)
@@ -68,7 +66,6 @@ class Attribution:
     """Verdicts on one claim by the contexts that it cites, as far as they are wanted and known.
 
     Args:
-        claim: The claim.
         parts: The contexts that it cites which are not blank, and of equal ones the first.
         alone: Context -> verdict on the claim by it alone.
         together: Verdict by all parts; None if it is not wanted, because one context supports the claim alone, or there
@@ -95,7 +92,6 @@ def attribute(claim: CitedClaim, evidence: Evidence, *, precisely: bool = False)
     """Return which verdicts tell whether the contexts that a claim cites support it, given those that are known.
 
     Args:
-        claim: The claim.
         evidence: Evidence of the row, with the verdicts that have been requested.
         precisely: True to find out which of the contexts are needed, too.
     """
@@ -142,10 +138,6 @@ def support_of(attribution: Attribution, supports: Mapping[VerdictRequest, Suppo
     """Return the support of a claim by the contexts that it cites together; None if a failed verdict leaves it open.
 
     It is the highest support that the verdicts give: a passage that supports the claim alone supports it with others.
-
-    Args:
-        attribution: The claim with its verdicts.
-        supports: Requested verdict -> support.
     """
     alone = [supports.get(request) for request in attribution.alone.values()]
     if attribution.together is not None:
@@ -162,8 +154,6 @@ def need_of(index: int, attribution: Attribution, supports: Mapping[VerdictReque
 
     Args:
         index: Index of the context.
-        attribution: The claim with its verdicts.
-        supports: Requested verdict -> support.
     """
     whole, alone = support_of(attribution, supports), supports.get(attribution.alone[index])
     if whole is None or alone is None or index not in attribution.parts:

@@ -19,8 +19,6 @@ def cited_contexts(labels: Collection[str], sample: Sample, first: int = 1) -> t
     the k-th context. Labels that name no context are left out.
 
     Args:
-        labels: Labels of citation markers.
-        sample: Row with the contexts and their ids.
         first: Number of the first context: see `first_number`.
 
     >>> row = Sample(retrieved_contexts=("a", "b", "c"), retrieved_context_ids=("x9", "intro", "z"))

@@ -147,12 +147,7 @@ class Declarations:
 
 
 class DeclaredSample(Sample):
-    """A sample that raises MetricError when an undeclared column is read.
-
-    Args:
-        whole: Sample with all columns.
-        declared: Declarations of the metric.
-    """
+    """A sample that raises MetricError when an undeclared column is read."""
 
     __slots__ = ("_declared", "_whole")
     _declared: Declarations
@@ -177,12 +172,7 @@ class DeclaredSample(Sample):
 
 
 class DeclaredEvidence(Evidence):
-    """Evidence that raises MetricError when an undeclared product or column is read.
-
-    Args:
-        whole: Evidence of the row.
-        declared: Declarations of the metric.
-    """
+    """Evidence that raises MetricError when an undeclared product or column is read."""
 
     __slots__ = ("_declared", "_whole")
     _declared: Declarations

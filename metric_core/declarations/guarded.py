@@ -13,7 +13,6 @@ class Guarded(Mapping[K, V]):
     """A mapping without its undeclared entries; a lookup of one raises MetricError.
 
     Args:
-        whole: Mapping with all entries.
         require: Function that raises MetricError for the key of an undeclared entry.
     """
 

@@ -22,7 +22,6 @@ def score_problem(
     """Return what is wrong with the result of a formula; None if it is a valid score.
 
     Args:
-        score: Result of the formula.
         bounds: Least and greatest value; None if there is no declared range.
         undefined: Reasons of undefined cells that the metric declares.
         failed: Reasons of failed cells that the metric declares.

@@ -34,8 +34,6 @@ class DiagnosisClass:
     Args:
         name: Name in tables, reports and messages.
         meaning: Definition in one sentence.
-        applies: Condition on the facts of a row.
-        reads: Products that the condition reads.
         part: Part of the system that the fault is due to; None for rows without a fault of the answer.
         is_lost: True if the user has no good answer.
     """
@@ -170,13 +168,12 @@ def diagnose(evidence: Evidence, products: frozenset[Product]) -> Diagnosis:
     """Return the diagnosis of a row.
 
     Args:
-        evidence: Products of the row.
         products: Products that the run has asked for, with those that they are computed from.
 
-    >>> from metric_core.guides.guide import judge
-    >>> from metric_core.records import Sample, Side
+    >>> from metric_core.records import Sample, Side, VerdictKind
     >>> row = Sample(response="It opens at ten.", retrieved_contexts=("It opens at nine.",), reference="At nine.")
-    >>> evidence = judge(row, {Side.RESPONSE: {"It opens at ten.": {"contexts": 0.0}}})
+    >>> claims = {Side.RESPONSE: {"response:0": "It opens at ten."}}
+    >>> evidence = Evidence(row, claims, {(VerdictKind.SUPPORT, "response:0", "contexts"): 0.0})
     >>> diagnose(evidence, frozenset({Product.RESPONSE_CLAIMS, Product.RESPONSE_CLAIMS_BY_CONTEXTS})).name
     'contradicted'
     >>> diagnose(evidence, frozenset()).reason

@@ -64,10 +64,7 @@ def check_gate(
     """Apply a gate.
 
     Args:
-        gate: Rules to apply.
         columns: Cells of every metric of the baseline (a) and of the run (b).
-        seed: Seed of resampling.
-        facts: Further facts about the run.
 
     Raises:
         ConfigError: If a rule names a metric that the run does not have, or that the rule cannot apply to, or if it is
@@ -269,10 +266,6 @@ def _has_categories(cells: Mapping[str, Score]) -> bool:
 
 def check_metric_names(gate: Gate, keys: Collection[str]) -> None:
     """Check that a run has every metric that a gate names.
-
-    Args:
-        gate: Gate to check.
-        keys: Keys of the metrics of the run.
 
     Raises:
         ConfigError: A rule names another metric.

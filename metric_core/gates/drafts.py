@@ -40,7 +40,6 @@ def settle_all(drafts: Sequence[Draft], level: float) -> list[Check]:
 
     Args:
         drafts: All drafts of a gate.
-        level: Confidence level of the gate.
     """
     adjusted = iter(holm([draft.finding.p_met for draft in drafts if draft.finding]))
     return [
@@ -82,9 +81,7 @@ def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft
 
     Args:
         check: The check, without an outcome.
-        measured: Values and threshold.
         gate: Gate of the rule, for its level and least number of rows.
-        seed: Seed of resampling.
     """
     values, threshold = measured.values, measured.threshold
     units = Units.from_values(values, measured.groups)
@@ -122,7 +119,6 @@ def decide_fact(check: Check, observed: float | None, threshold: Threshold, reas
     Args:
         check: The check, without an outcome.
         observed: The fact; None if there are no such rows.
-        threshold: Threshold of the rule.
         reason: Explanation of the outcome; by default the number of rows.
     """
     if observed is None:
@@ -136,9 +132,6 @@ def open_check(kind: RuleKind, metric: str, rule: str, rows: int) -> Check:
     """Return a check without an outcome, which counts as inconclusive.
 
     Args:
-        kind: Subject of the rule.
-        metric: Key of the metric.
-        rule: Description of the rule.
         rows: Number of rows that it is about.
     """
     return Check(

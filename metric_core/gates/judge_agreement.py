@@ -17,11 +17,6 @@ An agreement is None if it was never measured. Metrics that ask no judge are mis
 def check_judge(rule: JudgeRule, metrics: Sequence[str], agreements: Agreements) -> Iterator[Check]:
     """Yield a check of the agreement with people for every judge of these metrics.
 
-    Args:
-        rule: Required agreement.
-        metrics: Keys of the metrics.
-        agreements: Measured agreement.
-
     >>> from metric_core.gates.rules import Threshold
     >>> from metric_core.statistics.resampling import Interval
     >>> agreement = JudgeAgreement("Cohen's kappa", 0.7, Interval(0.5, 0.85), 200)

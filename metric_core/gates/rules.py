@@ -247,7 +247,6 @@ class Check:
         kind: Subject of the rule.
         metric: Key of the metric, with the scale if rows have different scales.
         rule: Description of the rule.
-        outcome: Outcome of the rule.
         observed: Number that the rule checks; None if there is none.
         interval: Lower and upper limit of the true value, each at the level of the gate; the 95 % interval for
             agreement with people; None for facts.

@@ -29,10 +29,6 @@ class ColumnParts:
     ) -> Iterator[tuple[Slice | None, ScoreColumns]]:
         """Yield the cells of each slice that a rule is about; those of all rows if it is about none.
 
-        Args:
-            selection: Slices of the rule.
-            column: Cells of a metric.
-
         Raises:
             ConfigError: The rows are not divided by this column.
         """
@@ -56,7 +52,6 @@ def name_slice(draft: Draft, part: Slice | None) -> Draft:
     """Return the draft of a check as one about a slice.
 
     Args:
-        draft: Draft about the rows of the slice.
         part: The slice; None for all rows.
     """
     if part is None:

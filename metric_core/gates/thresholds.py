@@ -47,11 +47,8 @@ def check_mean(
     decides nothing if all rows are the same.
 
     Args:
-        units: Values to test.
-        threshold: Threshold for the true mean.
         level: Confidence level of each limit, in (0.5, 1).
         bounds: Bounds of the values; extended to values beyond them. None if there are none.
-        stream: Random stream for resampling.
 
     >>> units = Units.from_values(np.linspace(0.7, 1.0, 100))
     >>> finding = check_mean(units, Threshold(0.8), 0.95, Bounds(0.0, 1.0))
@@ -81,11 +78,8 @@ def check_median(
     The true median meets the threshold if at least half of all rows do.
 
     Args:
-        values: Values to test.
-        threshold: Threshold for the true median.
         level: Confidence level of each limit, in (0.5, 1).
         groups: Number of rows that meet the threshold, and of all rows, for each group; None if rows are independent.
-        stream: Random stream for resampling.
 
     >>> finding = check_median(np.linspace(0.7, 1.0, 31), Threshold(0.8), 0.95)
     >>> round(finding.observed, 3), finding.p_violated < 0.05

@@ -27,7 +27,6 @@ def mean_support(supports: Sequence[Support], no_claims: Score) -> Score:
 
     Args:
         supports: Support of each claim, in [0, 1].
-        no_claims: Score to return if there are no claims.
 
     Returns:
         A score in [0, 1]; `no_claims` without claims; failed if a verdict failed.

@@ -1,6 +1,7 @@
 """Citations: whether the passages that a response cites support its claims, and are needed for that."""
 
 from collections.abc import Sequence
+from functools import partial
 from statistics import fmean
 
 from metric_core import columns, reasons
@@ -77,10 +78,6 @@ def citation_precision(needs: Sequence[Support]) -> Score:
 
 def citation_f1(precision: Score, recall: Score) -> Score:
     """Return the harmonic mean of citation precision and recall.
-
-    Args:
-        precision: Citation precision of the row.
-        recall: Citation recall of the row.
 
     Returns:
         A score in [0, 1]; 0 without citations, because then the recall is 0 whatever the precision; the recall's
@@ -231,66 +228,46 @@ def _optional_of_uncited(parameters: Parameters) -> tuple[str, ...]:
     return (columns.RETRIEVED_CONTEXT_IDS, columns.EARLIER_CONTEXTS, columns.TOOL_RESULTS)
 
 
-CITATION_PRECISION = Metric(
+_ATTRIBUTED = partial(
+    Metric,
+    source=_SOURCE,
+    family="citations",
+    columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
+    optional_columns=constant(columns.RETRIEVED_CONTEXT_IDS),
+    products=_products,
+    follows_up=True,
+    undefined=_NOTHING,
+    parameters={"unit": _UNIT},
+    in_default_suite=False,
+)
+"""Declaration of the metrics that read the verdicts by cited passages."""
+
+CITATION_PRECISION = _ATTRIBUTED(
     name="citation_precision",
     summary="Share of the citations of the response that its claims need.",
-    source=_SOURCE,
-    family="citations",
-    columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
-    optional_columns=constant(columns.RETRIEVED_CONTEXT_IDS),
-    products=_products,
     verdicts=_precision_requests,
-    follows_up=True,
     compute=_precision,
     undefined={**_NOTHING, reasons.NO_CITATIONS: "no claim of the response has a citation marker"},
-    parameters={"unit": _UNIT},
-    in_default_suite=False,
 )
-CITATION_RECALL = Metric(
+CITATION_RECALL = _ATTRIBUTED(
     name="citation_recall",
     summary="Share of the claims of the response that the passages they cite support.",
-    source=_SOURCE,
-    family="citations",
-    columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
-    optional_columns=constant(columns.RETRIEVED_CONTEXT_IDS),
-    products=_products,
     verdicts=_recall_requests,
-    follows_up=True,
     compute=_recall,
-    undefined=_NOTHING,
-    parameters={"unit": _UNIT},
-    in_default_suite=False,
 )
-CITATION_F1 = Metric(
+CITATION_F1 = _ATTRIBUTED(
     name="citation_f1",
     summary="Harmonic mean of citation precision and citation recall.",
-    source=_SOURCE,
-    family="citations",
-    columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
-    optional_columns=constant(columns.RETRIEVED_CONTEXT_IDS),
-    products=_products,
     verdicts=_precision_requests,
-    follows_up=True,
     compute=_f1,
-    undefined=_NOTHING,
-    parameters={"unit": _UNIT},
-    in_default_suite=False,
 )
-MISATTRIBUTED_CLAIMS = Metric(
+MISATTRIBUTED_CLAIMS = _ATTRIBUTED(
     name="misattributed_claims",
     summary="Share of the claims that a retrieved passage supports, but not the cited ones; lower is better.",
     source="rag-assay",
-    family="citations",
-    columns=constant(columns.RESPONSE, columns.RETRIEVED_CONTEXTS),
-    optional_columns=constant(columns.RETRIEVED_CONTEXT_IDS),
-    products=_products,
     verdicts=_misattribution_requests,
-    follows_up=True,
     compute=_misattributed,
     direction=Direction.LOWER,
-    undefined=_NOTHING,
-    parameters={"unit": _UNIT},
-    in_default_suite=False,
 )
 UNCITED_CLAIMS = Metric(
     name="uncited_claims",

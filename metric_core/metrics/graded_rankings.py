@@ -158,7 +158,6 @@ def ranked_passages(sample: Sample, judgments: str) -> list[RankedPassage] | Sco
     [(0, 'b', None), (1, 'a', 2.0)]
 
     Args:
-        sample: The row.
         judgments: Value of the parameter `judgments`.
     """
     grades: Mapping[str, float] = (sample.relevance_judgments or {}) if judgments != JUDGE else {}
@@ -187,8 +186,6 @@ def graded_ranking(request: MetricRequest, evidence: Evidence, *, only_top: bool
     """Return the graded ranking of a row, or its score if a grade is missing.
 
     Args:
-        request: Metric with its parameters.
-        evidence: Evidence of the row.
         only_top: True if the metric reads no grade beyond the cut-off; the judge is not asked for them.
     """
     parameters = request.parameters

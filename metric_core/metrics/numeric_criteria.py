@@ -26,8 +26,6 @@ def numeric_criteria(value: str | float | None, least: float = 0.0, greatest: fl
 
     Args:
         value: Value from the judge's reply: a number, or a text that spells one.
-        least: Least allowed value.
-        greatest: Greatest allowed value.
 
     Returns:
         A score in [least, greatest]; failed (no number, or out of range).

@@ -25,7 +25,6 @@ def non_llm_context_precision(
 
     Args:
         retrieved: Retrieved contexts, best rank first.
-        reference: Reference contexts.
         threshold: Similarity to reach or exceed, in [0, 1].
         distance: Name of a string distance, see `string_similarity.similarity_of`.
 
@@ -48,8 +47,6 @@ def non_llm_context_recall(
     Source: Ragas documentation, Context Recall.
 
     Args:
-        retrieved: Retrieved contexts.
-        reference: Reference contexts.
         threshold: Similarity to exceed, in [0, 1).
         distance: Name of a string distance, see `string_similarity.similarity_of`.
 
@@ -70,10 +67,6 @@ def id_context_precision(retrieved: Iterable[str], reference: Iterable[str]) -> 
 
     Source: Ragas documentation, Context Precision.
 
-    Args:
-        retrieved: Ids of the retrieved contexts.
-        reference: Ids of the reference contexts.
-
     Returns:
         A score in [0, 1]; undefined (nothing retrieved).
 
@@ -87,10 +80,6 @@ def id_context_recall(retrieved: Iterable[str], reference: Iterable[str]) -> Sco
     """Return the share of distinct reference ids that were retrieved. Ids are compared as texts.
 
     Source: Ragas documentation, Context Recall.
-
-    Args:
-        retrieved: Ids of the retrieved contexts.
-        reference: Ids of the reference contexts.
 
     Returns:
         A score in [0, 1], 0 if nothing was retrieved; undefined (no reference ids).

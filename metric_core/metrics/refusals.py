@@ -50,7 +50,6 @@ def abstention_accuracy(declines: bool, answerable: float) -> Score:
     reference.
 
     Args:
-        declines: True if the response declines to answer.
         answerable: Probability that the contexts hold an answer; see `answerability`.
 
     Returns:
@@ -68,7 +67,6 @@ def over_refusal(declines: bool, answerable: float) -> Score:
     Source: Song et al. (2024), grounded refusals.
 
     Args:
-        declines: True if the response declines to answer.
         answerable: Probability that the contexts hold an answer; see `answerability`.
 
     Returns:

@@ -251,15 +251,17 @@ _GRADED = partial(
     columns=columns_of,
     optional_columns=optional_columns_of,
     products=products_of,
+    undefined=_UNDEFINED,
+    parameters={"k": CUT_OFF, "min_grade": _MIN_GRADE, "judgments": JUDGMENTS},
     question_kinds=(QuestionKind.PASSAGE_RELEVANCE,),
     language_model=True,
 )
+"""Declaration of the metrics that read grades, given or made by the judge."""
 
 NDCG = _GRADED(
     name="ndcg",
     summary="Gain of the ranked passages over that of the best possible ranking, by graded judgments.",
     compute=partial(_over_all, ndcg, ("k", "gain")),
-    undefined=_UNDEFINED,
     aliases=("ndcg_at_k",),
     parameters={"k": CUT_OFF, "gain": _GAIN, "judgments": JUDGMENTS},
     ratings=questions_about_all,
@@ -269,9 +271,7 @@ AVERAGE_PRECISION = _GRADED(
     name="average_precision",
     summary="Mean precision at the ranks of the relevant passages, by judgments; its mean is MAP.",
     compute=partial(_over_all, average_precision, ("k", "min_grade")),
-    undefined=_UNDEFINED,
     aliases=("map", "mean_average_precision"),
-    parameters={"k": CUT_OFF, "min_grade": _MIN_GRADE, "judgments": JUDGMENTS},
     ratings=questions_about_all,
 )
 
@@ -279,9 +279,7 @@ RETRIEVAL_RECALL = _GRADED(
     name="retrieval_recall",
     summary="Share of the relevant passages that were retrieved, by judgments.",
     compute=partial(_over_all, retrieval_recall, ("k", "min_grade")),
-    undefined=_UNDEFINED,
     aliases=("recall_at_k",),
-    parameters={"k": CUT_OFF, "min_grade": _MIN_GRADE, "judgments": JUDGMENTS},
     ratings=questions_about_all,
 )
 
@@ -291,7 +289,6 @@ RETRIEVAL_PRECISION = _GRADED(
     compute=partial(_over_ranks, retrieval_precision),
     undefined=_UNDEFINED | {reasons.NO_CONTEXTS: "nothing was retrieved, and there is no k"},
     aliases=("precision_at_k",),
-    parameters={"k": CUT_OFF, "min_grade": _MIN_GRADE, "judgments": JUDGMENTS},
     ratings=questions_about_top,
 )
 
@@ -299,9 +296,7 @@ RECIPROCAL_RANK = _GRADED(
     name="reciprocal_rank",
     summary="One over the rank of the first relevant passage, by judgments; its mean is MRR.",
     compute=partial(_over_ranks, reciprocal_rank),
-    undefined=_UNDEFINED,
     aliases=("mrr", "mean_reciprocal_rank"),
-    parameters={"k": CUT_OFF, "min_grade": _MIN_GRADE, "judgments": JUDGMENTS},
     ratings=questions_about_top,
 )
 
@@ -309,9 +304,7 @@ HIT_RATE = _GRADED(
     name="hit_rate",
     summary="Whether a relevant passage was retrieved, by judgments.",
     compute=partial(_over_ranks, hit_rate),
-    undefined=_UNDEFINED,
     aliases=("hit_rate_at_k", "success_at_k"),
-    parameters={"k": CUT_OFF, "min_grade": _MIN_GRADE, "judgments": JUDGMENTS},
     ratings=questions_about_top,
 )
 

@@ -24,8 +24,6 @@ def similarity_of(one: str, other: str, distance: str = "levenshtein") -> float:
     Source: Ragas documentation, Traditional NLP Metrics.
 
     Args:
-        one: First string.
-        other: Second string.
         distance: "levenshtein", "hamming", "jaro" or "jaro_winkler".
 
     >>> similarity_of("sunday", "monday")
@@ -38,8 +36,6 @@ def string_similarity(response: str, reference: str, distance: str = "levenshtei
     """Return the similarity of response and reference as strings.
 
     Args:
-        response: Response of the RAG system.
-        reference: Reference answer.
         distance: Name of a string distance, see `similarity_of`.
 
     Returns:

@@ -33,7 +33,6 @@ class MetricTextError(MetricParameterError):
 
     Args:
         problem: Description of what was wanted.
-        text: The whole text.
         position: Index of the character at fault.
     """
 
@@ -47,9 +46,6 @@ class MetricText:
     """A metric as it was written.
 
     Args:
-        name: Name of the metric.
-        parameters: Values of its parameters.
-        text: The text that was parsed.
         span: Indices of its first character and of the one behind its last.
         places: Parameter -> index of its name in the text.
         after_bare_text: Parameter -> the parameter before it, whose value is bare text.

@@ -12,7 +12,6 @@ class DuplicateKeyError(ValueError):
     """A key that is given twice in one object.
 
     Args:
-        key: The key.
         line: Line on which the object begins, from 1; None if it is not known.
     """
 

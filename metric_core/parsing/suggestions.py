@@ -12,8 +12,6 @@ def suggest_names(wanted: str, known: Iterable[str], most: int = 4) -> list[str]
     """Return known names that contain the given name or are spelled like it, closest first.
 
     Args:
-        wanted: Name as given.
-        known: Names to choose from.
         most: Maximum number of suggestions.
 
     >>> suggest_names("noise", ["faithfulness", "noise_sensitivity"])

@@ -15,9 +15,6 @@ def parse_json_reply(text: str) -> Any:
     Truncated replies are rejected even if a part of them is complete, and so are replies with two values or with
     repeated member names, because their meaning would be a guess.
 
-    Args:
-        text: Reply of the judge.
-
     Raises:
         ValueError: If there is no complete JSON value, or more than one.
 

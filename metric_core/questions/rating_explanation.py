@@ -28,7 +28,6 @@ def ask_rating_explanation(question: JudgeQuestion, value: str) -> GenerateQuest
     Reply: `{"explanation": str}`.
 
     Args:
-        question: Rating question.
         value: Its answer, a label or a number.
 
     >>> from metric_core.judge_questions import RESPONSE

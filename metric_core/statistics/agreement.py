@@ -15,7 +15,6 @@ class Agreement:
 
     Args:
         judges: Names of the judges, in order of appearance.
-        items: Number of items.
         compared: Number of items with the labels of at least two judges.
         complete: Number of items with the labels of all judges.
         agreement: Share of pairs of labels that are equal, averaged over the compared items; None without any.

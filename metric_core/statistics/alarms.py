@@ -96,7 +96,6 @@ class Alarm:
     """A metric that is worse than in the baseline.
 
     Args:
-        stream: Metric and slice.
         since: Start of the first run that is worse, as far as the last nights show it.
         told: Start of the run that raised the alarm.
         drop: Difference of the mean since then to the baseline; positive, whichever direction is better.
@@ -255,7 +254,6 @@ class Evidence:
     """Evidence about the last nights of a panel.
 
     Args:
-        panel: The nights.
         number: Number of the last night's run among the runs of its calendar year, from 1.
         settings: Weights of the nights.
         error: Share of years with any false alarm, at most.
@@ -316,7 +314,6 @@ class Evidence:
         """Return the alarms about streams, with their days and sizes.
 
         Args:
-            found: Streams that have an alarm.
             standing: Alarms of earlier nights.
         """
         # Limits take many tests: only of the metrics and slices that need them.

@@ -116,7 +116,6 @@ class Attribution:
     """The cause of a change of a score.
 
     Args:
-        cause: The cause.
         reason: Sentence on why.
         probabilities: Posterior probability of each cause; empty if none was computed.
         system: The system's part of the change; None if it could not be estimated.

@@ -78,7 +78,6 @@ def largest_drop(is_refuted: Callable[[Floats], Bools], streams: int) -> Floats:
 
     Args:
         is_refuted: Tells for a drop per stream which are refuted; if a drop is, all smaller ones are.
-        streams: Number of streams.
     """
     low, high = np.zeros(streams), np.ones(streams)
     for _ in range(_STEPS):
@@ -93,7 +92,6 @@ def smallest_drop(is_refuted: Callable[[Floats], Bools], streams: int) -> Floats
 
     Args:
         is_refuted: Tells for a drop per stream which are refuted; if a drop is, all larger ones are.
-        streams: Number of streams.
     """
     return 1.0 - largest_drop(lambda rest: is_refuted(1.0 - rest), streams)
 
@@ -106,7 +104,6 @@ def average_over_all_sets(e_values: Floats, shares: Floats) -> Floats:
     share of the error does, and more if several metrics fall together.
 
     Args:
-        e_values: E-value against each hypothesis.
         shares: Share of the error of each, in total 1.
 
     >>> average_over_all_sets(np.array([100.0, 60.0, 0.0]), np.array([0.25, 0.25, 0.5])).tolist()

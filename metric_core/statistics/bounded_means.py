@@ -41,7 +41,6 @@ class Bounds:
     """The least and the greatest value that a score, or a difference of scores, can have.
 
     Args:
-        low: Least value.
         high: Greatest value, above `low`.
     """
 
@@ -99,11 +98,7 @@ class BoundedMean:
     draws are deterministic.
 
     Args:
-        units: Rows or groups of rows.
-        bounds: Bounds of the values.
-        seed: Seed of the random generator.
         label: Name of the mean; different labels use independent random streams.
-        draws: Number of draws.
     """
 
     units: Units
@@ -262,7 +257,6 @@ def _negative_probability(coefficients: Floats, shapes: Floats) -> float:
     for the distribution of the sum of independent random variables", 1980).
 
     Args:
-        coefficients: Factor of each gamma variable.
         shapes: Shape of each gamma variable; the scales are 1.
 
     >>> from scipy.special import betainc
@@ -318,9 +312,7 @@ def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str
     Without bounds, the interval comes from a bootstrap, which needs more rows to hold; see `bootstrap_mean`.
 
     Args:
-        units: Rows or groups of rows.
         bounds: Bounds of the values; extended to values beyond them. None if there are none.
-        seed: Seed of the random generator.
         label: Name of the mean; different labels use independent random streams.
 
     >>> estimate_interval(Units.from_values(np.array([1.0, 0.5])), Bounds(0, 1), seed=1) is None

@@ -62,7 +62,6 @@ class RowChange:
     """A row whose value changed.
 
     Args:
-        row: Id of the row.
         a: Value in the first run.
         b: Value in the second run.
     """
@@ -83,7 +82,6 @@ class Difference:
         interval: Interval of the difference at confidence level LEVEL; None for fewer than five rows or groups.
         test: Test of "there is no difference"; None without an interval.
         p_adjusted: P-value of the test after Holm's correction over all compared metrics.
-        effect: Effect sizes.
         improved: Number of rows that improved; if the metric has no direction, rows that increased.
         worsened: Number of rows that worsened; if the metric has no direction, rows that decreased.
         unchanged: Number of rows that did not change.
@@ -117,9 +115,6 @@ class MetricComparison:
     Args:
         metric: Key of the metric.
         scale: Scale of the rows, for metrics whose rows have different scales; each scale is compared separately.
-        direction: Direction of improvement.
-        verdict: Outcome of the comparison.
-        rows: Counts of paired and unpaired rows.
         difference: Difference of the values; None without values in both runs.
         categories: Category -> number of rows in the first and in the second run, for categorical metrics.
         relabelled: Number of rows whose category changed.
@@ -141,8 +136,6 @@ def compare(
     """Compare every metric of two runs.
 
     Args:
-        columns: Cells of each metric.
-        seed: Seed of resampling and random permutations.
         most_changed: Maximum number of most changed rows to list per metric.
 
     >>> from metric_core.records import Score
@@ -175,8 +168,6 @@ def compare_metric(columns: ScoreColumns, seed: int = SEED, most_changed: int = 
     """Return the comparisons of a metric, one per scale, without outcomes.
 
     Args:
-        columns: Cells of the metric.
-        seed: Seed of resampling and random permutations.
         most_changed: Maximum number of most changed rows to list.
     """
     paired = pair_scores(columns)

@@ -15,7 +15,6 @@ def find_failures(summaries: Iterable[MetricSummary], share: float = ALL) -> tup
     sentences hold names and numbers only.
 
     Args:
-        summaries: Summaries of all metrics of a run.
         share: Share of failed cells, greater than 0 and at most 1, from which on a metric is named.
 
     >>> from metric_core.records import Direction, Score

@@ -52,10 +52,8 @@ def find_missing_scores(
     """Return what rows that only one run has scored could change; None if there are none.
 
     Args:
-        columns: Cells of a metric in two runs.
         pairs: Paired rows of the metric, or of one of its scales.
         counts: Counts of paired and unpaired rows, which all scales share.
-        seed: Seed of the random generator of the limits.
 
     >>> from metric_core.records import Direction, Score
     >>> from metric_core.statistics.pairs import pair_scores

@@ -47,7 +47,6 @@ class SliceRows:
     """The rows of a panel that belong to a slice.
 
     Args:
-        slice: The slice.
         members: True for each row of the panel that belongs to the slice.
     """
 
@@ -274,7 +273,6 @@ def find_slice_rows(slices: RowSlices, rows: Sequence[str]) -> list[SliceRows]:
     """Return the rows of each slice of a column that has at least five of them; fewer rows can raise no alarm.
 
     Args:
-        slices: Rows divided by a column.
         rows: Rows of the panel, in order.
 
     >>> languages = {f"row {i}": "de" if i < 5 else "en" if i < 11 else "fr" for i in range(12)}

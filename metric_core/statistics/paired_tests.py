@@ -36,12 +36,7 @@ class TestKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """A two-sided test of "there is no difference".
-
-    Args:
-        kind: Name of the test.
-        p: P-value of the test.
-    """
+    """A two-sided test of "there is no difference"."""
 
     kind: TestKind
     p: float
@@ -52,7 +47,6 @@ def paired_test(pairs: Pairs, seed: int) -> PairedTest:
 
     Args:
         pairs: Scores of at least two rows or groups.
-        seed: Seed of random permutations.
 
     >>> pairs = Pairs(None, ("u", "v", "w", "x"), np.ones(4), np.zeros(4), None)
     >>> paired_test(pairs, seed=1)

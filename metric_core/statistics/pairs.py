@@ -19,7 +19,6 @@ class ScoreColumns:
 
     Args:
         metric: Key of the metric.
-        direction: Direction of improvement.
         a: Row -> cell of the first run, the baseline; empty without a baseline.
         b: Row -> cell of the second run.
         groups: Row -> name of its group; rows without a name are independent.
@@ -93,7 +92,6 @@ class Pairs:
 
     Args:
         scale: Scale of these rows; None if the metric has one scale.
-        rows: Ids of the rows.
         a: Values in the first run.
         b: Values in the second run.
         groups: Name of the group of each row; None if rows are not grouped.
@@ -141,7 +139,6 @@ class Paired:
     """Paired cells of a metric in two runs.
 
     Args:
-        counts: Counts of paired and unpaired rows.
         pairs: Values per scale; empty if no row has a value in both runs.
         labels: Categories in the first and in the second run, for every row that has one in both.
     """

@@ -135,9 +135,7 @@ def bootstrap_mean(units: Units, seed: int, label: str = "", resamples: int = RE
 
     Args:
         units: Units to resample, at least two.
-        seed: Seed of the random generator.
         label: Name of the mean; different labels use independent random streams.
-        resamples: Number of resamples.
 
     >>> distribution = bootstrap_mean(Units.from_values(np.array([0.0, 0.5, 1.0, 0.5])), seed=1)
     >>> interval = distribution.interval()

@@ -25,8 +25,6 @@ class Moments:
     """Mean, variance and third central moment of the values of rows or groups.
 
     Args:
-        mean: Mean of the values.
-        variance: Variance of the values, at least 0.
         third: Third central moment of the values.
         size: Rows per unit: 1, or the average number of rows of a group.
     """
@@ -57,7 +55,6 @@ def limit_of_mean(moments: Moments, units: float, end: float, level: float) -> f
     """Return the limit that a number of rows or groups would give, with one pseudo-row at an end of the range.
 
     Args:
-        moments: Moments of the values.
         units: Number of rows or groups.
         end: Unfavorable end of the range: the limit is a lower one if it is below the mean, else an upper one.
         level: Confidence level of the limit, in (0.5, 1).
@@ -89,8 +86,6 @@ def rows_to_decide(moments: Moments, threshold: float, bounds: Bounds, level: fl
 
     Args:
         moments: Moments of the values seen so far; the mean is assumed to be true.
-        threshold: Threshold for the true mean.
-        bounds: Bounds of the values.
         level: Confidence level of the limit, in (0.5, 1).
 
     Returns:
@@ -158,7 +153,6 @@ def rows_for_difference(differences: Moments, difference: float, bounds: Bounds,
     Args:
         differences: Moments of the differences of paired rows; their mean does not matter.
         difference: Difference to see, above 0.
-        bounds: Bounds of the differences.
         level: Confidence level of the interval and of the gate's limits.
 
     >>> rows_for_difference(Moments(0.0, 0.04, 0.0), 0.02, Bounds(-1.0, 1.0))

@@ -18,10 +18,8 @@ class SliceComparison:
     """A metric in two runs, over the rows of a slice.
 
     Args:
-        slice: The slice.
         rows: Number of rows of the slice in the second run.
         is_small: True if so few rows are compared that the difference can be far from the truth.
-        comparison: Comparison of the metric.
     """
 
     slice: Slice
@@ -41,9 +39,7 @@ def compare_slices(
     """Compare every metric of two runs in every slice.
 
     Args:
-        columns: Cells of each metric.
         slices: Slices of the rows of both runs, by column.
-        seed: Seed of resampling and random permutations.
 
     Returns:
         A comparison per slice, metric and scale: slices in the order of their column, metrics in theirs.

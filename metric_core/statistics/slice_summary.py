@@ -18,7 +18,6 @@ class Rest:
     """The other rows of a run, compared with those of a slice.
 
     Args:
-        mean: Mean of the other rows.
         p: P-value of "the slice is not worse than the other rows", after Holm's correction over all slices and metrics.
         is_worse: True if the slice is worse by more than chance.
     """
@@ -33,7 +32,6 @@ class SlicedMetric:
     """A metric over the rows of a slice.
 
     Args:
-        summary: Summary of the metric.
         rest: The other rows; None for a metric without a direction, bounds or one scale, and for fewer than five rows
             or groups on either side.
     """
@@ -48,7 +46,6 @@ class SliceSummary:
 
     Args:
         value: Value of its rows.
-        rows: Number of its rows.
         metrics: Metrics over these rows, in the order of the run.
     """
 
@@ -67,7 +64,6 @@ class ColumnSummary:
     """Summaries of the slices of a column.
 
     Args:
-        column: Name of the column.
         values: Number of different values, without those that are missing.
         merged: Number of these values whose rows are one slice together.
         slices: Summaries of the slices, the largest first.
@@ -85,7 +81,6 @@ class SlicedCells:
 
     Args:
         metric: Key of the metric.
-        direction: Direction of improvement.
         bounds: Least and greatest value of the metric; None if it has none, or if each scale has its own.
         is_grouped: True if rows belong to groups.
         counts: Column -> value -> cells.
@@ -150,7 +145,6 @@ def summarize_slices(metrics: Sequence[SlicedCells], slices: Sequence[RowSlices]
     """Return the summaries of all slices; which are worse is decided together, over all slices and metrics.
 
     Args:
-        metrics: Cells of each metric, counted by slice.
         slices: Slices of all rows, by column.
 
     >>> from metric_core.statistics.slices import divide_rows

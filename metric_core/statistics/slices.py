@@ -29,7 +29,6 @@ class Slice:
     """The rows that have one value in a column.
 
     Args:
-        column: Name of the column.
         value: Value of the rows, NO_VALUE, or OTHER_VALUES.
     """
 
@@ -55,7 +54,6 @@ class RowSlices:
     """The rows of a run divided by a column; every row is in one slice.
 
     Args:
-        column: Name of the column.
         values: Row -> value of its slice.
         merged: Number of values whose rows make up the slice OTHER_VALUES.
     """
@@ -97,7 +95,6 @@ def divide_rows(
     the first in alphabetical order. All other rows are in the slice OTHER_VALUES.
 
     Args:
-        column: Name of the column.
         values: Row -> value; None or a blank text for a row without one.
         most: Maximum number of slices, at least 2, of which OTHER_VALUES is one; rows without a value do not count.
             None for any number.

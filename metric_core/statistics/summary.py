@@ -19,13 +19,8 @@ class Distribution:
     """Distribution of the values of scored cells.
 
     Args:
-        count: Number of values.
-        mean: Mean of the values.
         interval: 95 % interval of the mean; None for fewer than five rows, or groups of rows.
-        median: Median of the values.
         deviation: Sample standard deviation; None for fewer than two values.
-        least: Smallest value.
-        greatest: Greatest value.
         groups: Number of groups of rows; None if rows are not grouped.
         design_effect: Variance of the mean divided by that of as many independent rows; None if rows are not grouped,
             or if all values are the same.
@@ -50,7 +45,6 @@ class MetricSummary:
 
     Args:
         metric: Key of the metric.
-        direction: Direction of improvement.
         scored: Number of cells with a value or a category.
         undefined: Number of cells with nothing to measure.
         failed: Number of cells without a usable answer.
@@ -81,8 +75,6 @@ def summarize(
     """Summarize the cells of one metric in one pass, storing only their values.
 
     Args:
-        metric: Key of the metric.
-        direction: Direction of improvement.
         scores: Cells, one per row.
         bounds: Least and greatest value of the metric; None if it has none, or if each scale has its own.
         groups: Group of each row; rows without a group have one of their own. None if rows are independent.
@@ -102,8 +94,6 @@ class CellCounts:
     """The cells of a metric, counted one by one; only their values are stored.
 
     Args:
-        metric: Key of the metric.
-        direction: Direction of improvement.
         bounds: Least and greatest value of the metric; None if it has none, or if each scale has its own.
         is_grouped: True if rows belong to groups.
     """
@@ -127,7 +117,6 @@ class CellCounts:
         """Count a cell.
 
         Args:
-            score: The cell.
             group: Group of its row, if rows belong to groups.
         """
         self._status[score.status] += 1
@@ -156,7 +145,6 @@ class CellCounts:
         """Add the values of many cells of one scale.
 
         Args:
-            values: The values.
             scale: Label of the scale; None if all rows have the same.
             groups: Group of each value, if rows belong to groups.
         """
@@ -196,7 +184,6 @@ def describe(
     """Return the distribution of at least one value.
 
     Args:
-        values: Values of the rows.
         bounds: Bounds of the values; None if there are none.
         groups: Group of each row; None if rows are independent.
 

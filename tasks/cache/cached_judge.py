@@ -29,8 +29,6 @@ class CachedJudge:
     questions that failed or whose answer is undefined are asked again next time.
 
     Args:
-        judge: Judge to ask the questions that are not cached.
-        cache: Cache of the answers.
         refresh: If true, ask everything and replace cached answers.
     """
 

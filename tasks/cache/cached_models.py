@@ -31,12 +31,7 @@ _BATCH = 1024
 
 
 class CachedEmbedder:
-    """An embedder that looks vectors up first: computing them is the main cost of an evaluation with the builtin judge.
-
-    Args:
-        embedder: Embedder of the texts that are not cached.
-        cache: Cache of the vectors.
-    """
+    """An embedder that looks vectors up first: they are the main cost of an evaluation with the builtin judge."""
 
     def __init__(self, embedder: Embedder, cache: AnswerCache) -> None:
         self._embedder = embedder
@@ -82,12 +77,7 @@ class CachedEmbedder:
 
 
 class CachedRecognizer:
-    """An entity recognizer that looks entities up first.
-
-    Args:
-        recognizer: Recognizer of the texts that are not cached.
-        cache: Cache of the entities.
-    """
+    """An entity recognizer that looks entities up first."""
 
     def __init__(self, recognizer: EntityRecognizer, cache: AnswerCache) -> None:
         self._recognizer = recognizer

@@ -24,9 +24,6 @@ class CircuitBreaker:
     """A guard around a database that replaces failures with a fallback. May be used from several threads.
 
     Reading and writing are paused separately: a full disk can still be read.
-
-    Args:
-        database: The database to access.
     """
 
     def __init__(self, database: Database) -> None:

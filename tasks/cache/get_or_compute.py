@@ -27,9 +27,6 @@ class CachedComputation(Generic[T]):
     """A computation of values of one kind with a cache: overlapping runs compute each value once.
 
     Args:
-        cache: Cache of the values.
-        codec: Codec of their kind.
-        compute: Function that computes the missing values.
         refresh: If true, compute all values and replace cached ones.
     """
 
@@ -105,7 +102,6 @@ class _Results(Generic[T]):
 
     Args:
         keys: Keys of the requested values, position by position.
-        on_value: Called with each value.
     """
 
     def __init__(self, keys: Sequence[bytes], on_value: OnValue[T] | None) -> None:

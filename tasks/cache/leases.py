@@ -17,12 +17,7 @@ LEASE_SECONDS = 10.0
 
 
 class Leases:
-    """The leases of a cache. If the cache cannot be used, every process computes everything.
-
-    Args:
-        database: Database that stores the leases.
-        breaker: Circuit breaker of the database.
-    """
+    """The leases of a cache. If the cache cannot be used, every process computes everything."""
 
     def __init__(self, database: Database, breaker: CircuitBreaker) -> None:
         self._database = database
@@ -38,7 +33,6 @@ class Leases:
         """Take leases on missing answers for an owner.
 
         Args:
-            keys: Keys of the answers.
             owner: Name that no other owner has.
 
         Returns:

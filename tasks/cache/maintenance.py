@@ -97,7 +97,6 @@ def check(cache: AnswerCache, *, remove: bool = False) -> CheckResult:
     """Read and verify every value, and run the integrity check of a SQLite file.
 
     Args:
-        cache: Cache to check.
         remove: If true, remove damaged values; they are recomputed when they are needed.
 
     Raises:
@@ -129,7 +128,6 @@ def prune(
     """Remove the least recently used values; runs in progress may continue.
 
     Args:
-        cache: Cache to prune.
         before: Remove values last used before this time; values used within the last hour always stay.
         size: Size in bytes that the remaining values must not exceed.
         dry_run: If true, only count what would be removed.

@@ -25,7 +25,6 @@ def recognize_model(cache: AnswerCache, model: ServedModel) -> RecognizedModel:
     """Compare a model with those of the same name that gave cached answers, and remember it.
 
     Args:
-        cache: Cache of the answers.
         model: Model as its servers show it now.
     """
     key = _MODELS.key(model.kind, model.name)

@@ -33,7 +33,6 @@ class QueuedValue(NamedTuple):
     """A value to write.
 
     Args:
-        step: Kind of the value.
         key: Digest of all that determines it.
         value: Its bytes.
         owner: Owner of the lease on the value.
@@ -140,18 +139,11 @@ class WriteQueue:
                 Thread(target=self._work, args=(self._queue, write, beat), name="answers", daemon=True).start()
 
     def put(self, value: QueuedValue) -> None:
-        """Queue a value; first wait, at most LONGEST_WAIT_SECONDS, while MAX_UNWRITTEN values are not written.
-
-        Args:
-            value: Value of an owner of the queue.
-        """
+        """Queue a value; first wait, at most LONGEST_WAIT_SECONDS, while MAX_UNWRITTEN values are not written."""
         self._queue.put(value)
 
     def close(self, owner: str) -> bool:
         """Wait until all values that were put are written, and end the heartbeats of an owner.
-
-        Args:
-            owner: Owner of the queue.
 
         Returns:
             True if it was the last owner.

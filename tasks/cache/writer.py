@@ -14,8 +14,6 @@ class CacheWriter:
     """A writer of the answers that one call computes. Use it in a `with` block; at its end all answers are written.
 
     Args:
-        cache: Cache to write to.
-        step: Kind of the answers.
         replace: If true, replace cached answers.
     """
 

@@ -53,7 +53,6 @@ class LabelScale:
     """Column and scale of labels.
 
     Args:
-        label: Column of the labels.
         span: Lowest and highest grade; None for yes and no.
     """
 
@@ -82,8 +81,6 @@ class Correction:
     """A bias-corrected mean of a metric, or the difference of those of two runs.
 
     Args:
-        scale: Scale of the labels.
-        method: Way in which it was estimated.
         estimate: Estimate, from 0 to 1; None without a method.
         reason: Reason for this method, or for having no value; may be empty.
         labelled: Number of labelled rows that it rests on; None if unknown.
@@ -155,8 +152,6 @@ def find_label_needs(folder: Path, manifest: Mapping[str, Any], key: str, counts
     Args:
         folder: Run folder with the scores.
         manifest: Content of run.json.
-        key: Key of the metric.
-        counts: Numbers of labelled rows.
     """
     correction = find_corrections(folder, manifest).get(key)
     if correction is None or correction.estimate is None:
@@ -206,7 +201,6 @@ def correct_differences(
     Args:
         before: Folder and content of run.json of the first run.
         after: Folder and content of run.json of the second run.
-        columns: Cells of each metric.
 
     Returns:
         Entries as returned by `correct_means`, with the difference as value.

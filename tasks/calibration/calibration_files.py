@@ -80,7 +80,6 @@ class Counts:
     """The numbers of rows that a calibration rests on.
 
     Args:
-        rows: Evaluated rows.
         unlabelled: Rows without a label.
         undefined: Labelled rows with nothing to measure.
         failed: Labelled rows for which the judge returned nothing usable.
@@ -125,18 +124,13 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         format: Version of the file format.
         created: Time of the calibration, in ISO 8601.
         identity: Digest of all that determines the metric's tables: judge, prompts, sampling, models, code.
-        judge: Name of the judge.
         metric: Key of the metric.
-        name: Name of the metric.
-        parameters: Parameters of the metric.
         verdict: `binary` or `probability`, as verdicts counted in the scores.
-        source: Source of the labelled data.
         data: Digest of the labelled rows and their labels.
         label: Column with the labels.
         positive: Label that means yes, where one was named.
         scale: Kind of labels: yes or no, or grades.
         span: Lowest and highest grade; None for yes and no.
-        counts: Numbers of rows.
         figures: Figures by name, see `FIGURES`.
         best: Confusion at the best threshold, out of sample.
         middle: Confusion at the middle of the metric's range.
@@ -235,8 +229,6 @@ class SavedCalibration:
     """A calibration in ASSAY_HOME.
 
     Args:
-        path: Path of its file.
-        calibration: Content of the file.
         is_latest: True if runs use it; False if a later one has replaced it.
     """
 
@@ -249,7 +241,6 @@ def save_latest(calibration: Calibration, replace: bool = False) -> Path:
     """Save a calibration for later runs on this machine; one of the same metric and fingerprint becomes an earlier one.
 
     Args:
-        calibration: Calibration to save.
         replace: True if it may replace one that rests on more labelled rows.
 
     Raises:
@@ -283,9 +274,7 @@ def save_audit(metric: str, created: str, audit: Audit) -> Path | None:
     """Add an audit to a saved calibration and return its path; None if the calibration is gone.
 
     Args:
-        metric: Key of the metric.
         created: Time at which the calibration was made.
-        audit: Audit to add.
     """
     for found in load_saved():
         calibration = found.calibration

@@ -15,7 +15,6 @@ def find_common_rows(labels: Mapping[str, RunLabels], scale: Scale) -> LabelledR
 
     Args:
         labels: Mapping from the name of each judge to the labels and scores of its run.
-        scale: Kind of labels.
 
     Raises:
         SourceError: There are none.

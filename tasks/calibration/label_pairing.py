@@ -62,10 +62,8 @@ class LabelledData:
     """The labels of a source.
 
     Args:
-        labels: Label of each row.
         groups: Mapping from row id to the name of its group; rows without one have a name of their own. None if rows
             are not grouped.
-        sampling: Choice of the labelled rows.
     """
 
     labels: Labels
@@ -84,8 +82,6 @@ def read_labelled(
 
     Args:
         source: Path or name of the data.
-        options: Options of the source.
-        rules: Column and meaning of the labels.
         by: Column by which rows are grouped.
         sampling: `random` if the labelled rows are a random sample of all, `unknown`, or the column with the
             probability with which each row was drawn. None takes the column `PROBABILITY_COLUMN` if there is one.
@@ -180,8 +176,6 @@ class PairedLabels:
     """Labelled and scored rows of a run.
 
     Args:
-        judged: Labels and scores, for the statistics.
-        counts: Numbers of rows.
         span: Lowest and highest grade, which count as 0 and 1; None for yes and no, or a metric without a range.
         warnings: Sentences that a reader should know.
         of_run: All scored rows of the run, with the labels of some; None if the grades have no range.
@@ -312,8 +306,6 @@ class _Rescorer:
     """A metric computed from the judge's probabilities, mapped or not, instead of its verdicts. It asks no judge.
 
     Args:
-        run: Finished run.
-        request: Metric to compute.
         row_ids: Ids of the rows, in the order of all results.
     """
 

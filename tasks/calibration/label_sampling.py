@@ -38,7 +38,6 @@ class SampleOptions:
             less than those of others. None draws rows independently.
         strata: Number of parts of the metric's range. Rows are drawn from each by itself, more from those where the
             labels are more uncertain. None draws from all rows at once.
-        seed: Seed of the random generator.
     """
 
     rows: int
@@ -53,10 +52,6 @@ def sample_rows(run: Path, options: SampleOptions) -> pa.Table:
     """Draw rows of a run at random, and return them in random order with an empty column for the labels.
 
     People can stop anywhere: the rows labelled so far are a random sample, too.
-
-    Args:
-        run: Run folder.
-        options: Options of the sample.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.
@@ -102,9 +97,7 @@ def draw(
 
     Args:
         rows: Ids of the rows to draw from.
-        count: Number of rows to draw.
         groups: Group of each row, for rows that have one; None draws rows independently.
-        generator: Random generator.
 
     Returns:
         A mapping from the id of each drawn row to the probability with which it was drawn.
@@ -143,11 +136,8 @@ def draw_from_strata(
     score were the share of good rows, but at least 0.2 (Neyman 1934): a judge is wrong on high scores, too.
 
     Args:
-        scores: Score of each row to draw from.
-        count: Number of rows to draw.
         strata: Number of equal parts of the range.
         bounds: Least and greatest possible score.
-        generator: Random generator.
 
     Returns:
         Mappings from the id of each drawn row to the probability with which it was drawn, and to the name of its

@@ -32,7 +32,6 @@ class RunLabels:
     """The scored rows of a run with the labels of some, for one metric.
 
     Args:
-        rows: Id of each row.
         scores: Score of each row, from 0 to 1.
         labels: Label of each row, from 0 to 1; None if it has none.
         probabilities: Probability with which each labelled row was drawn; None if all are equal.
@@ -64,8 +63,6 @@ def refuse_fewer_labels(folder: Path, metric: str, labels: RunLabels | None) -> 
     """Raise an error if the labels would replace a larger number of labels that a run has.
 
     Args:
-        folder: Run folder.
-        metric: Key of the metric.
         labels: Labels to write; None if none are written.
 
     Raises:

@@ -41,8 +41,7 @@ class DiagnosisChange:
         before: Diagnosis in the first run, or "undiagnosed".
         after: Diagnosis in the second run, or "undiagnosed".
         cause: Part of the system, judge or test that the change is due to.
-        count: Number of rows.
-        rows: Names of the first of them.
+        rows: Names of the first rows.
         is_loss: True if good answers were lost, False if they were regained, None for neither.
     """
 
@@ -59,7 +58,6 @@ class DiagnosisChanges:
     """The diagnoses of the rows that two runs have in common.
 
     Args:
-        rows: Number of common rows.
         a: Diagnosis -> number of rows in the first run.
         b: Diagnosis -> number of rows in the second run.
         changes: Rows that changed, losses first, the most rows first.

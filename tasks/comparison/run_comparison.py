@@ -19,11 +19,8 @@ class Side:
     """One run of a comparison.
 
     Args:
-        folder: Run folder.
-        run_id: Id of the run.
         created: Start of the run.
         source: Evaluated data.
-        rows: Number of rows.
         judge: Model of the judge.
     """
 
@@ -54,7 +51,6 @@ class RunComparison:
         gate: Result of the gate; None without one.
         bias_corrected: Differences of the bias-corrected means, as `correct_differences` returns them.
         causes: Mapping from a metric that is better or worse to the cause, system or judge, if the runs tell.
-        seed: Seed of the resampling.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
         slices: Comparisons of these metrics in each slice.

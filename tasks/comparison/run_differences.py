@@ -36,7 +36,6 @@ class SettingDifference:
     """One setting that differs.
 
     Args:
-        name: Name of the setting.
         a: Value in the first run.
         b: Value in the second run.
         is_serious: True if the runs are not like for like because of it.
@@ -77,7 +76,6 @@ class RunDifferences:
 
     Args:
         settings: Settings that differ, the serious ones first.
-        rows: Differences of the rows.
         has_same_formulas: True if both runs are known to have computed their scores by the same code.
     """
 

@@ -43,7 +43,6 @@ class RunRows:
     """A run and the names under which its rows are compared.
 
     Args:
-        run: Finished run.
         keys: Mapping from row id to the name of the row, which is also the name of the matching row in the other run.
         groups: Mapping from name to the group of the row, for rows that belong to one.
         slice_values: Mapping from column to a mapping from name to value, None for a row without one.
@@ -59,8 +58,6 @@ class RunRows:
         """Read the names, groups and slices of a run's rows.
 
         Args:
-            run: Finished run.
-            matching: Columns to read.
             is_baseline: True for a run whose rows are sliced as those of another run, so that it may lack the columns.
 
         Raises:

@@ -32,12 +32,7 @@ _NOT_TEXT = frozenset({"extras"})
 
 
 class CauseFinder:
-    """Finds what moved the scores of a run since a baseline. Tables are read when they are needed.
-
-    Args:
-        baseline: Baseline run.
-        pair: Rows of the baseline and of the run that is compared with it.
-    """
+    """Finds what moved the scores of a run since a baseline. Tables are read when they are needed."""
 
     def __init__(self, baseline: FinishedRun, pair: RunPair) -> None:
         self._before = baseline
@@ -49,8 +44,6 @@ class CauseFinder:
         """Pair the rows of two runs.
 
         Args:
-            baseline: Baseline run.
-            run: Run that is compared with it.
             matching: Matching and grouping of the rows; by default, rows are matched by their ids.
 
         Raises:
@@ -72,7 +65,6 @@ class CauseFinder:
         """Return what moved the mean score of a metric.
 
         Args:
-            metric: Key of the metric.
             rows: Names of the rows that the mean is about, such as those of a slice; None for all.
 
         Raises:

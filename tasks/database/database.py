@@ -64,7 +64,6 @@ class Layout:
 
     Args:
         purpose: Purpose of the database, as in "the cache"; also the name of the option that sets it.
-        tables: All tables.
         formats: The table with the one column `version`, which holds the format of the tables.
         version: Format of the tables, incremented with each change.
     """
@@ -79,7 +78,6 @@ class Database:
     """A SQLite file or a PostgreSQL database. Several threads, processes and machines may use it.
 
     Args:
-        url: SQLAlchemy URL.
         layout: Tables of the database, which are created where they are missing.
 
     Raises:
@@ -109,11 +107,7 @@ class Database:
         """The time of the database, in seconds since 1970: clocks of several machines may differ."""
 
     def insert(self, table: Table) -> "sqlite.Insert | postgresql.Insert":
-        """Return an INSERT statement that supports ON CONFLICT.
-
-        Args:
-            table: Table to insert into.
-        """
+        """Return an INSERT statement that supports ON CONFLICT."""
         if self.is_sqlite:
             from sqlalchemy.dialects import sqlite  # noqa: PLC0415 importing both takes a tenth of a second
 
@@ -207,11 +201,7 @@ def _dispose(engine: Engine, process: int) -> None:
 
 
 def chunks(keys: Sequence[bytes]) -> list[Sequence[bytes]]:
-    """Split keys into portions for one statement each, in the same order for all processes, which avoids deadlocks.
-
-    Args:
-        keys: Keys to split.
-    """
+    """Split keys into portions for one statement each, in the same order for all processes, which avoids deadlocks."""
     ordered = sorted(keys)
     return [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
 

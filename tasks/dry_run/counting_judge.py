@@ -40,6 +40,7 @@ from tasks.languages.scripts import SENTENCE_ENDS
 from tasks.metering.accounts import Account, account_of
 from tasks.metering.prefix_forecast import PrefixForecast
 from tasks.options.judge_options import SingleJudgeSettings
+from tasks.runtime.usage import Numbers
 
 if TYPE_CHECKING:
     from tasks.judges.verifiers.question_plan import SentenceSplitter
@@ -53,7 +54,7 @@ A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Numbers):
     """The questions that a stage would ask.
 
     Args:
@@ -75,19 +76,6 @@ class Tally:
     prompt_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-
-    def __add__(self, other: "Tally") -> "Tally":
-        """Return the sum of both."""
-        return Tally(
-            self.questions + other.questions,
-            self.stored + other.stored,
-            self.asked + other.asked,
-            self.waiting + other.waiting,
-            self.requests + other.requests,
-            self.prompt_tokens + other.prompt_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-        )
 
 
 @dataclass(slots=True)
@@ -131,8 +119,6 @@ class CountingJudge:
     """A judge that counts the questions it would be asked.
 
     Args:
-        ledger: Ledger that it adds to.
-        settings: Settings of the judge that it stands for.
         open_judge: Function that opens that judge, which probes its server and asks nothing.
         open_splitter: For a verifier, the function that opens the splitter of its claims.
     """

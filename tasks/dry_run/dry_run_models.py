@@ -15,7 +15,6 @@ class DryRunModels(RunModels):
     """The models of a dry run; all but the judges are those of a run.
 
     Args:
-        ledger: Ledger of what would be asked.
         models: Models of the run, whose judges answer from the cache only.
     """
 

@@ -28,7 +28,6 @@ class ExpectedRequests:
     """The requests that some questions take.
 
     Args:
-        requests: Number of requests.
         prompts: Texts that they hold, in the order of sending: one per part of a premise and sentence of a claim.
         output_tokens: Estimated tokens of the replies.
         reuses_prefixes: True if a server may find the beginning of a text in its prefix cache.
@@ -44,8 +43,6 @@ class VerifierForecast:
     """The size of a verifier's requests, estimated from bytes.
 
     Args:
-        profile: Profile of the verifier.
-        splitter: Splits claims.
         window: Tokens of a request as the server tells, if it has been asked.
         counts_tokens: False if the server counts no tokens: parts of premises are then measured in bytes.
     """
@@ -70,7 +67,6 @@ class VerifierForecast:
 
         Args:
             settings: Settings of the judge, with a profile.
-            splitter: Splits claims.
             features: Its features; None if the server could not be reached, or is launched by the run.
         """
         from tasks.judges.verifiers.verifier_judge import VerifierFeatures  # noqa: PLC0415 loads the client

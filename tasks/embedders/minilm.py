@@ -95,10 +95,6 @@ class MiniLm:
     size, and its vector is the mean of the token vectors of all windows. A text that the tokenizer does not know gets a
     zero vector; see `find_problem`. An empty text is embedded as a space. The vector of a text does not depend on the
     rest of the batch. Thread-safe.
-
-    Args:
-        tokenizer: File of the tokenizer.
-        model: File of the model.
     """
 
     def __init__(self, tokenizer: PackagedFile = TOKENIZER, model: PackagedFile = MODEL) -> None:

@@ -16,7 +16,6 @@ class EmbedderIdentity:
 
     Args:
         backend: `minilm`, `huggingface`, `server` or the name of a plugin.
-        model: The name of the model.
         revision: The revision or digest of the model.
         dimensions: The length of a vector.
         languages: ISO 639 codes of the languages on which it was measured; empty if that is not known.

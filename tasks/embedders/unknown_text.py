@@ -19,7 +19,6 @@ def find_problem(text: str, unknown: Sequence[tuple[int, int]], latin_only: bool
     script are in many vocabularies, and the words with the others vanish.
 
     Args:
-        text: The text.
         unknown: Start and end of each unknown token.
         latin_only: True if the vocabulary has words of the Latin script alone, and single letters of others.
 

@@ -7,7 +7,6 @@ def split_evenly(length: int, limit: int, starts: Sequence[bool] | None = None) 
     """Split a sequence into windows of at most `limit` items, of about equal size, without overlap.
 
     Args:
-        length: Number of items.
         limit: Maximum number of items in a window, at least 1.
         starts: True for each item at which a window should start, such as the first token of a word; None allows all.
 
@@ -33,7 +32,6 @@ def split_bytes(text: str, limit: int) -> list[str]:
     """Split a text into windows of at most `limit` bytes, of about equal size, at white space if possible.
 
     Args:
-        text: The text.
         limit: Maximum number of bytes in a window, at least 4.
 
     >>> split_bytes("one two three", 20), split_bytes("one two three", 8)

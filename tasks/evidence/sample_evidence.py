@@ -37,8 +37,6 @@ def read_evidence(samples: Iterable[Sample], tables: Tables, verdict: str) -> It
     """Yield the evidence of each sample from the stage tables.
 
     Args:
-        samples: Samples of the shard.
-        tables: Stage tables of the shard.
         verdict: `binary` or `probability`: the value that a verdict counts as.
     """
     grouped: dict[Stage, dict[str, list[Mapping[str, Any]]]] = {

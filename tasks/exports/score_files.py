@@ -43,7 +43,6 @@ def langfuse_scores(rows: Iterable[ScoredRow], run: str) -> pa.Table:
     The score of a row whose texts the trace itself has, rather than an observation in it, is one of the trace.
 
     Args:
-        rows: Rows of a run.
         run: Name of the run; the same scores of the same run have the same ids, so that importing again replaces them.
 
     Raises:
@@ -72,7 +71,6 @@ def langsmith_feedback(rows: Iterable[ScoredRow], run: str) -> pa.Table:
     """Return a feedback object of LangSmith per scored cell of a row that came from a trace.
 
     Args:
-        rows: Rows of a run.
         run: Name of the run; the same scores of the same run have the same ids.
 
     Raises:

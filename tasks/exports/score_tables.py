@@ -51,7 +51,6 @@ def reshape(folder: Path, shape: Shape) -> pa.Table:
     """Return the scores of a run in a shape.
 
     Args:
-        folder: Run folder.
         shape: Layout of the scores. In `wide` and `ragas` a cell without a value is null; a metric whose values are
             categories has a column of labels.
 
@@ -93,7 +92,6 @@ def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format)
     Args:
         table: Table to write. In CSV, lists become JSON.
         target: File, or stream of bytes.
-        file_format: File format.
 
     Raises:
         RunFolderError: The file cannot be written.

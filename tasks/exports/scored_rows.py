@@ -26,8 +26,6 @@ class Cell:
     """The score of a row.
 
     Args:
-        metric: Key of the metric.
-        status: Status of the cell.
         value: Value; None for a cell without one.
         label: Label, of metrics whose values are categories.
         reason: Why there is no value.
@@ -54,7 +52,6 @@ class ScoredRow:
     """A row with its scores.
 
     Args:
-        row_id: Id of the row.
         cells: Cells, in the order of the metrics.
         trace_id: Id of its trace; None if it came from none.
         span_id: Id of the span that answered.
@@ -77,9 +74,6 @@ class ScoredRow:
 
 def read_scored_rows(folder: Path) -> Iterator[ScoredRow]:
     """Yield the rows of a run with their scores, in the order of the data.
-
-    Args:
-        folder: Run folder.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.

@@ -97,10 +97,7 @@ def send_scores(rows: Iterable[ScoredRow], endpoint: str, form: Form, run: str, 
     (`OTEL_EXPORTER_OTLP_HEADERS`).
 
     Args:
-        rows: Rows of the run.
         endpoint: Base URL of the endpoint; `/v1/logs` or `/v1/traces` is added.
-        form: Form of the scores.
-        run: Name of the run.
         timeout: Seconds that the endpoint may take for a request, with retries.
 
     Returns:

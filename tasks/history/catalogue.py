@@ -27,12 +27,7 @@ _CONTENT = ("reason", "source", "deployment", "rows", "bad_rows", "versions", "f
 
 @dataclass(frozen=True, slots=True)
 class SkippedFolder:
-    """A run folder that could not be recorded.
-
-    Args:
-        folder: Path of the folder.
-        problem: Why it cannot be recorded.
-    """
+    """A run folder that could not be recorded."""
 
     folder: str
     problem: str
@@ -40,12 +35,7 @@ class SkippedFolder:
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """The result of recording the runs of whole folders.
-
-    Args:
-        recorded: Number of runs that were recorded.
-        skipped: Run folders that could not be read.
-    """
+    """The result of recording the runs of whole folders."""
 
     recorded: int
     skipped: tuple[SkippedFolder, ...]
@@ -162,7 +152,6 @@ class Catalogue(IncidentLog):
         """Return how many of the scheduled runs of an evaluation have a result, over several numbers of days.
 
         Args:
-            name: Name of the evaluation.
             now: Time at which the days end; None means the present.
 
         Raises:
@@ -172,11 +161,7 @@ class Catalogue(IncidentLog):
         return measure_availability(self.runs(name, since=now - timedelta(days=max(WINDOWS)), metrics=False), now)
 
     def run(self, run_id: str) -> RecordedRun | None:
-        """Return a run by its id; None if it is not recorded.
-
-        Args:
-            run_id: Id of the run.
-        """
+        """Return a run by its id; None if it is not recorded."""
 
         def work(connection: Connection) -> RecordedRun | None:
             row = connection.execute(select(RUNS).where(RUNS.c.run_id == run_id)).one_or_none()

@@ -33,10 +33,7 @@ class Incident:
     """An incident.
 
     Args:
-        incident_id: Id of the incident.
-        name: Name of the evaluation.
         key: Name of the problem; see `IncidentFinding`.
-        kind: Kind of the problem.
         sentence: The problem in words, as it was last found.
         opened: Time at which it was first found.
         seen: Time at which it was last found.

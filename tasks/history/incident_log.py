@@ -21,9 +21,6 @@ class IncidentLog(HistoryDatabase):
     def open_incidents(self, name: str) -> list[Incident]:
         """Return the incidents of an evaluation that are not over, oldest first.
 
-        Args:
-            name: Name of the evaluation.
-
         Raises:
             ConfigError: The database cannot be used.
         """
@@ -47,7 +44,6 @@ class IncidentLog(HistoryDatabase):
         Of several processes that open the same incident, one gets it as new (`Incident.is_new`).
 
         Args:
-            name: Name of the evaluation.
             finding: The problem; its sentence and details replace those of an open incident.
 
         Raises:
@@ -89,8 +85,6 @@ class IncidentLog(HistoryDatabase):
         """Close an open incident.
 
         Args:
-            name: Name of the evaluation.
-            key: Name of the problem.
             at: Time at which it was over; None means now.
             run_id: Id of the run that found it over; empty if no run did.
 

@@ -23,13 +23,11 @@ class Message:
 
     Args:
         number: Number of the message; later ones have greater numbers.
-        recipient: Name of the recipient.
         alert_id: Identity of the alert.
         content: The alert as JSON.
         state: Waiting: it is to be sent. Silenced: it is to be sent after a silence. Dropped: it need not be sent.
         created: Time at which it was written.
         tries: Number of times that it was sent without success.
-        reply: Last reply of the recipient.
     """
 
     number: int
@@ -47,8 +45,6 @@ class Undelivered:
     """Messages that a recipient has not accepted.
 
     Args:
-        recipient: Name of the recipient.
-        count: Number of messages.
         since: Time of the oldest.
         reply: Last reply of the recipient to it.
     """
@@ -78,9 +74,7 @@ class MessageLog(HistoryDatabase):
         """Write messages, all or none, except for those that there are.
 
         Args:
-            name: Name of the evaluation.
             alerts: Name of the recipient, identity and content of each alert.
-            state: State of the messages.
             at: Present time.
 
         Returns:
@@ -115,7 +109,6 @@ class MessageLog(HistoryDatabase):
         """Return the messages about an evaluation, oldest first.
 
         Args:
-            name: Name of the evaluation.
             recipients: Names of recipients; None for all.
             state: State of the messages; None for any.
             alert_id: Identity of an alert; None for all.
@@ -137,7 +130,6 @@ class MessageLog(HistoryDatabase):
         """Return the recipients of the latest alert about an evaluation.
 
         Args:
-            name: Name of the evaluation.
             suffix: End of the names of recipients that are not looked at.
 
         Raises:
@@ -155,7 +147,6 @@ class MessageLog(HistoryDatabase):
         """Make silenced messages wait, and drop those that need not be sent any more; return the others.
 
         Args:
-            name: Name of the evaluation.
             settle: Function of the silenced messages to a recipient that returns the new contents of those to send.
             at: Present time.
 
@@ -185,9 +176,6 @@ class MessageLog(HistoryDatabase):
         """Reserve all waiting messages to a recipient for one sender, and return them, oldest first.
 
         Args:
-            name: Name of the evaluation.
-            recipient: Name of the recipient.
-            holder: Id of the sender.
             seconds: Time after which another sender may claim them.
 
         Returns:
@@ -222,7 +210,6 @@ class MessageLog(HistoryDatabase):
         """Write down that a message is about to be sent, before it is sent.
 
         Args:
-            number: Number of the message.
             seconds: Time after which another sender may claim it.
 
         Raises:
@@ -235,7 +222,6 @@ class MessageLog(HistoryDatabase):
         """Write down what came back.
 
         Args:
-            number: Number of the message.
             reply: The reply, or why there is none.
             at: Time at which the recipient accepted the message; None if it did not.
 
@@ -257,7 +243,6 @@ class MessageLog(HistoryDatabase):
         """Delete what waits for recipients that there are no longer, and return it.
 
         Args:
-            name: Name of the evaluation.
             present: Names of the recipients.
 
         Raises:
@@ -270,7 +255,6 @@ class MessageLog(HistoryDatabase):
         """Give up messages that wait for too long, and return them.
 
         Args:
-            name: Name of the evaluation.
             before: Time of the oldest message that may still wait.
             most: Number of messages that may wait for a recipient: the latest ones.
             at: Present time.
@@ -287,9 +271,6 @@ class MessageLog(HistoryDatabase):
 
     def find_undelivered(self, name: str) -> tuple[Undelivered, ...]:
         """Return what recipients have not accepted although it was sent to them.
-
-        Args:
-            name: Name of the evaluation.
 
         Raises:
             ConfigError: The database cannot be used.

@@ -16,8 +16,6 @@ class Silence:
     """A period in which no message about an evaluation is sent.
 
     Args:
-        begins: Beginning of the period.
-        ends: End of the period.
         reason: Reason; may be empty.
     """
 
@@ -31,7 +29,6 @@ class Acknowledgement:
     """The word of a person that an incident is taken care of.
 
     Args:
-        time: Time at which it was given.
         person: Name of the person; may be empty.
     """
 
@@ -48,10 +45,6 @@ class OperatorLog(HistoryDatabase):
 
     def silence(self, name: str, silence: Silence) -> None:
         """Send no messages about an evaluation for a while.
-
-        Args:
-            name: Name of the evaluation.
-            silence: The period.
 
         Raises:
             ConfigError: The database cannot be used.
@@ -70,7 +63,6 @@ class OperatorLog(HistoryDatabase):
         """Return the silences of an evaluation that are not over, by their beginning.
 
         Args:
-            name: Name of the evaluation.
             at: Present time.
 
         Raises:
@@ -88,7 +80,6 @@ class OperatorLog(HistoryDatabase):
         """End the silences of an evaluation, and return how many there were that are not over.
 
         Args:
-            name: Name of the evaluation.
             at: Present time.
 
         Raises:
@@ -109,10 +100,6 @@ class OperatorLog(HistoryDatabase):
     def acknowledge(self, incident_ids: Collection[str], acknowledgement: Acknowledgement) -> None:
         """Note who takes care of incidents; an earlier acknowledgement stays.
 
-        Args:
-            incident_ids: Ids of the incidents.
-            acknowledgement: The word that was given.
-
         Raises:
             ConfigError: The database cannot be used.
         """
@@ -128,9 +115,6 @@ class OperatorLog(HistoryDatabase):
 
     def acknowledgements(self, incident_ids: Collection[str]) -> dict[str, Acknowledgement]:
         """Return the acknowledgements of those incidents that have one, by the ids of the incidents.
-
-        Args:
-            incident_ids: Ids of incidents.
 
         Raises:
             ConfigError: The database cannot be used.

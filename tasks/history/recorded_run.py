@@ -34,7 +34,6 @@ class RecordedMetric:
     """A metric of a recorded run, over all rows or over a slice.
 
     Args:
-        metric: Key of the metric.
         direction: `higher` or `lower`: which scores are better.
         mean: Mean score; None without scored cells.
         low: Lower end of the interval of the mean; None without an interval.
@@ -90,8 +89,6 @@ class RecordedRun:
     """A run in the history.
 
     Args:
-        run_id: Id of the run.
-        name: Name of the evaluation.
         created: Time at which the run started; of a missed run that at which it was due.
         folder: Run folder, on the machine that wrote it; empty if the run was missed, or failed before it had one.
         status: `completed`, `failed`, `stopped` because its budget was spent, or `missed`.
@@ -99,12 +96,10 @@ class RecordedRun:
             that evaluated it failed afterwards, so that nothing was compared.
         source: Data that were evaluated.
         deployment: Name of the deployment; empty for a run that was started by hand.
-        rows: Number of evaluated rows.
         bad_rows: Number of rows that were left out because they are bad.
         versions: Versions of what takes part, as text, by SYSTEM, INDEX and so on; unknown ones are absent. PROMPTS
             and ASKED are mappings from the kind of a judge question to a digest: of the prompt, and of everything that
             determines the answers. JUDGES is a mapping from the group of questions to its judge.
-        cost: Cost of the run.
         failures: Sentences on metrics of which too many cells failed.
         metrics: Metrics over all rows, then over slices.
         outcome: Gate, alarms and incidents of a monitored run; None of another run.
@@ -172,7 +167,6 @@ class RecordedRun:
         """Return a metric of the run; None if the run does not have it.
 
         Args:
-            key: Key of the metric.
             slice_column: Column of the slice; empty for all rows.
             value: Value of the column.
         """
@@ -218,10 +212,6 @@ def find_version_changes(earlier: RecordedRun, later: RecordedRun) -> tuple[Vers
     """Return the versions that differ between two runs; a version that one of them does not know is no difference.
 
     A judge that is asked about other metrics is the same judge: only the kinds of questions of both runs count.
-
-    Args:
-        earlier: First run.
-        later: Second run.
 
     >>> from datetime import UTC
     >>> start = datetime(2026, 3, 1, tzinfo=UTC)

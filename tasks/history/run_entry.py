@@ -33,9 +33,7 @@ def evaluation_name(name: str | None, deployment: str, source: str | None) -> st
     """Return the name by which the history of an evaluation is kept.
 
     Args:
-        name: Name in the configuration.
         deployment: Name of the deployment; empty for a run that was started by hand.
-        source: Data that are evaluated.
 
     >>> evaluation_name(None, "evaluate-handbook", "answers.jsonl"), evaluation_name(None, "", "data/answers.jsonl")
     ('evaluate-handbook', 'answers')
@@ -51,9 +49,6 @@ def evaluation_name(name: str | None, deployment: str, source: str | None) -> st
 
 def read_run(folder: Path) -> RecordedRun:
     """Return the entry of a run that finished, failed or stopped.
-
-    Args:
-        folder: Run folder.
 
     Raises:
         RunFolderError: The folder is not a run folder, its run did not end, or a file in it is damaged.

@@ -25,7 +25,6 @@ class JudgeBatcher:
     Questions of a kind that the judge cannot answer are not asked; their answers are undefined.
 
     Args:
-        judge: Judge that answers.
         progress: Called with the number of newly answered questions and the increase of their total.
     """
 

@@ -158,9 +158,7 @@ class _VoteCollector:
     """A thread-safe collector of the members' answers that decides a question once all of them are available.
 
     Args:
-        questions: The choice questions.
         positions: For each member, the positions of the questions that it is asked.
-        names: The names of the members.
         on_answer: Called with each decision.
     """
 

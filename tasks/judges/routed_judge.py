@@ -171,12 +171,7 @@ class RoutedJudge:
 
 
 def judge_for(judge: Judge, kind: Kind) -> Judge:
-    """Return the judge that questions of a kind go to, where a judge may stand for several.
-
-    Args:
-        judge: Judge of a run.
-        kind: Kind of question.
-    """
+    """Return the judge that questions of a kind go to, where a judge may stand for several."""
     return judge.judge_for(kind) if isinstance(judge, RoutedJudge) else judge
 
 
@@ -184,7 +179,6 @@ def roles_of(judge: Judge, kinds: Sequence[Kind]) -> tuple[JudgeRole, ...]:
     """Return the judges of a run with the kinds of questions that go to each; one, where a judge stands for itself.
 
     Args:
-        judge: Judge of the run.
         kinds: Kinds of questions that the run may ask.
     """
     if isinstance(judge, RoutedJudge):
@@ -193,11 +187,7 @@ def roles_of(judge: Judge, kinds: Sequence[Kind]) -> tuple[JudgeRole, ...]:
 
 
 def members_of(judge: Judge) -> tuple[Judge, ...]:
-    """Return the judges that a judge consists of, without the stand-in for claims: groups, then members of panels.
-
-    Args:
-        judge: Judge of a run.
-    """
+    """Return the judges that a judge consists of, without the stand-in for claims: groups, then members of panels."""
     judges = [judge]
     if isinstance(judge, RoutedJudge):
         judges = _distinct([judge.default, *judge.by_group.values()])
@@ -208,9 +198,7 @@ def settings_for(options: JudgeOptions, judge: Judge, kind: Kind) -> tuple[Singl
     """Return the settings of the judges that questions of a kind go to; several for a panel.
 
     Args:
-        options: Options that name the judges.
-        judge: Judge that was opened for these options.
-        kind: Kind of question.
+        judge: Judge that was opened for the options.
     """
     named = options.judge.by_group.get(kind.group)
     if named is not None and isinstance(judge, RoutedJudge) and judge.judge_for(kind) is judge.by_group[kind.group]:
@@ -223,7 +211,6 @@ def needs_sentences(default: Judge, by_group: Mapping[KindGroup, Judge]) -> bool
 
     Args:
         default: Judge of all groups that have none of their own.
-        by_group: Judges of groups.
     """
     kind = QuestionKind.CLAIMS
     return not any(judge.can_answer(kind) for judge in (by_group.get(kind.group, default), default))

@@ -16,7 +16,6 @@ class JudgeStatus:
     """The state of the judge of a home.
 
     Args:
-        folder: Folder of the judge.
         record: Record of the judge; None if no judge is running.
         healthy: True if the judge answers.
         uptime: Seconds since the judge was launched.

@@ -40,7 +40,6 @@ def build_command(
     """Build the command that launches a judge.
 
     Args:
-        settings: Launch settings.
         port: Port to listen on.
         inherited: Environment of this process.
         name: Name of the container, if the settings run one.

@@ -35,9 +35,7 @@ class JudgeRecord(ProcessRecord):
         host: Machine of the process.
         started: Start time of the process, as the system writes it.
         url: `/v1` URL of the judge.
-        model: Name of the model at the server.
         settings: Launch settings without secrets.
-        digest: Digest of the launch settings.
         launched_at: Time of the launch, in seconds since the epoch.
         owner: Process whose run the judge belongs to; None if it runs until someone stops it.
         cleanup: Command that removes its container; empty without one.
@@ -70,9 +68,6 @@ class JudgeRecord(ProcessRecord):
 
 def read_judge_record(folder: JudgeFolder) -> JudgeRecord | None:
     """Read the record in a folder; None if there is none or it cannot be read.
-
-    Args:
-        folder: Folder of the judge.
 
     Raises:
         JudgeError: The judge runs on another machine.

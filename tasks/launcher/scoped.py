@@ -20,7 +20,6 @@ def launch_for_scope(
     If a judge with the same settings runs in this home until someone stops it, it is used instead and left running.
 
     Args:
-        settings: Launch settings.
         home: Folder of caches and stores.
         on_progress: Called while the judge starts.
         role: Group of questions that it is launched for; it then runs beside the judge of the home, unless that one has

@@ -21,7 +21,6 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None, role
     """Start the process of a judge and write its record.
 
     Args:
-        settings: Launch settings.
         folder: Folder of the judge; its log is replaced.
         owner: Id of this process if the judge must end with it; None otherwise.
         role: Group of questions that it is launched for, for errors.
@@ -58,11 +57,7 @@ def spawn(settings: LaunchSettings, folder: JudgeFolder, owner: int | None, role
 
 
 def describe_exit(pid: int) -> str:
-    """Return how a process that this one started has ended, for messages; empty if unknown.
-
-    Args:
-        pid: Id of the process.
-    """
+    """Return how a process that this one started has ended, for messages; empty if unknown."""
     code = find_exit_code(pid)
     if code is None:
         return ""

@@ -31,7 +31,6 @@ class RunningJudge:
     Args:
         url: `/v1` URL of the judge.
         pid: Id of its process, which leads a group with the same id.
-        log: Log of the process.
     """
 
     url: str
@@ -44,8 +43,6 @@ class LaunchedJudge:
     """A judge that is running or starting.
 
     Args:
-        folder: Folder of the judge.
-        record: Record of the judge.
         is_new: True if this call launched the judge.
     """
 
@@ -65,7 +62,6 @@ def launch_judge(
     """Launch a judge that runs until someone stops it, or return the running one if it has the same settings.
 
     Args:
-        settings: Launch settings.
         home: Folder of caches and stores.
         on_progress: Called while the judge starts.
         wait: True waits until the judge is ready, and stops it if it does not become ready.
@@ -89,7 +85,6 @@ def start_judge(settings: LaunchSettings, home: Path, owner: int | None = None, 
     """Launch a judge without waiting for it, unless one with the same settings is running.
 
     Args:
-        settings: Launch settings.
         home: Folder of caches and stores.
         owner: Id of this process if the judge must end with it; None otherwise.
         role: Group of questions that it is launched for; it then runs beside the judge of the home.
@@ -116,8 +111,6 @@ def wait_for_judge(launched: LaunchedJudge, settings: LaunchSettings, on_progres
     """Wait until a judge answers.
 
     Args:
-        launched: Judge that is running or starting.
-        settings: Launch settings.
         on_progress: Called about once a second.
 
     Raises:
@@ -141,11 +134,7 @@ def wait_for_judge(launched: LaunchedJudge, settings: LaunchSettings, on_progres
 
 
 def is_healthy(record: JudgeRecord) -> bool:
-    """Return whether a judge passes its health check.
-
-    Args:
-        record: Record of the judge.
-    """
+    """Return whether a judge passes its health check."""
     return http_get(record.url, "/health", HEALTH_SECONDS) is not None
 
 

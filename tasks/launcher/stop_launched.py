@@ -16,10 +16,6 @@ CLEANUP_SECONDS = 30.0
 def stop_process(folder: JudgeFolder, record: JudgeRecord) -> bool:
     """Stop a judge and wait until it has ended. Another process that has received its id is left alone.
 
-    Args:
-        folder: Folder of the judge.
-        record: Record of the judge.
-
     Returns:
         Whether a process of the judge was running.
 

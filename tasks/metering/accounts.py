@@ -15,7 +15,6 @@ class Account:
 
     Args:
         judge: Name of its model.
-        prices: Its prices.
     """
 
     judge: str
@@ -27,7 +26,6 @@ def account_of(server: ServerJudgeOptions | None, model: str) -> Account | None:
 
     Args:
         server: Options of its server; None for a judge without one.
-        model: Name of its model.
     """
     return None if server is None or server.prices is None else Account(model, server.prices)
 
@@ -52,7 +50,6 @@ def sum_by_judge(usages: Mapping[Account | None, Usage], prices: Prices) -> dict
 
     Args:
         usages: Work that is charged to each account; under None, that of judges without prices of their own.
-        prices: Prices for these judges.
 
     >>> verifier = Account("verifier", Prices(prompt=0.1))
     >>> work = Usage(prompt_tokens=2_000_000)

@@ -119,7 +119,6 @@ class Meter:
         """Count what another process asked.
 
         Args:
-            usage: Requests and tokens.
             account: Account of a judge with prices of its own; None for the prices of the run.
 
         Raises:
@@ -299,8 +298,6 @@ class ServerObserver:
     """An observer of the requests to one server, which the replica pool tells of each.
 
     Args:
-        meter: Meter of the run.
-        server: Counts of the server.
         spent: Counts of the account that is charged.
     """
 
@@ -311,9 +308,6 @@ class ServerObserver:
 
     async def begin(self, conversations: int) -> Callable[[ReplyTokens | None], None]:
         """Wait until the budget allows a request, and count it.
-
-        Args:
-            conversations: Number of conversations in the request.
 
         Returns:
             A function to call with the tokens of the reply, or with None if there is none.
@@ -336,11 +330,7 @@ def current_meter() -> Meter | None:
 
 @contextmanager
 def use_meter(meter: Meter) -> Iterator[Meter]:
-    """Count the requests of a block, including threads that inherit its context.
-
-    Args:
-        meter: Meter of the run.
-    """
+    """Count the requests of a block, including threads that inherit its context."""
     token = _CURRENT.set(meter)
     try:
         yield meter

@@ -16,7 +16,6 @@ class Money:
     """The price of the work of a judge, in parts.
 
     Args:
-        currency: Currency of the amounts.
         prompt: Price of the prompt tokens that were not in the prefix cache.
         cached_prompt: Price of the prompt tokens that were.
         output: Price of the generated tokens.
@@ -54,7 +53,6 @@ def money_of(prices: Prices, usage: Usage, seconds: float) -> Money | None:
     """Return the price of the work of a judge; None if nothing has a price.
 
     Args:
-        prices: Prices of tokens and GPUs.
         usage: Tokens that were sent and generated.
         seconds: Seconds for which the judge was in use.
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import TypeAlias
 
+from tasks.runtime.usage import Numbers
+
 PATH = "/metrics"
 """Path at the root of the server."""
 
@@ -22,7 +24,7 @@ _LINE = re.compile(r"(vllm:[a-z_]+)(?:\{[^}]*\})? ([0-9.eE+-]+)(?: [0-9]+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(Numbers):
     """The tokens that servers counted since their start, added up over their engines.
 
     Args:
@@ -34,10 +36,6 @@ class Counters:
     prompt: float
     cached: float
     output: float
-
-    def __add__(self, other: "Counters") -> "Counters":
-        """Return what several counted."""
-        return Counters(self.prompt + other.prompt, self.cached + other.cached, self.output + other.output)
 
     def __sub__(self, earlier: "Counters") -> "Counters":
         """Return what was counted between two readings."""

@@ -56,9 +56,6 @@ class ServerRates:
 def fit_rates(intervals: Sequence[Interval]) -> ServerRates | None:
     """Return the rates of a server; None if the run is too short to tell.
 
-    Args:
-        intervals: The time of the run in parts.
-
     >>> mixes = [(900, 10), (100, 90), (500, 50), (1000, 0)] * 4
     >>> busy = [Interval(u / 1000 + o / 100, 0.0, replies=8, prompt_tokens=u, output_tokens=o) for u, o in mixes]
     >>> rates = fit_rates(busy)
@@ -87,11 +84,7 @@ def fit_rates(intervals: Sequence[Interval]) -> ServerRates | None:
 
 
 def join_intervals(intervals: Sequence[Interval]) -> list[Interval]:
-    """Return intervals joined into windows that are long compared with a request, and have some replies each.
-
-    Args:
-        intervals: The time of a run in parts.
-    """
+    """Return intervals joined into windows that are long compared with a request, and have some replies each."""
     replies = sum(interval.replies for interval in intervals)
     if not replies:
         return []

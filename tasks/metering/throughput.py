@@ -48,7 +48,6 @@ def throughput_entry(records: Sequence[ServerRecord], rows: int) -> dict[str, An
     """Return the entry `throughput` of run.json; None if no server was asked.
 
     Args:
-        records: Records of the requests to each server.
         rows: Number of rows that were evaluated.
     """
     servers = [_server_entry(record, rows) for record in records]

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tasks.runtime.usage import Numbers
+
 FIRST_WIDTH = 0.25
 """Seconds of an interval at the start of a run."""
 
@@ -11,7 +13,7 @@ MOST_INTERVALS = 2048
 
 
 @dataclass(slots=True)
-class Interval:
+class Interval(Numbers):
     """A part of a run.
 
     Args:
@@ -35,20 +37,6 @@ class Interval:
     output_tokens: int = 0
     counted_prompt: float = 0.0
     counted_output: float = 0.0
-
-    def __add__(self, other: "Interval") -> "Interval":
-        """Return two intervals as one."""
-        return Interval(
-            self.seconds + other.seconds,
-            self.in_flight + other.in_flight,
-            self.store + other.store,
-            self.cpu + other.cpu,
-            self.replies + other.replies,
-            self.prompt_tokens + other.prompt_tokens,
-            self.output_tokens + other.output_tokens,
-            self.counted_prompt + other.counted_prompt,
-            self.counted_output + other.counted_output,
-        )
 
 
 class Timeline:

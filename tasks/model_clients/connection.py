@@ -46,9 +46,6 @@ class Connection:
     One session holds the connections to all replicas that need no SOCKS proxy. The workers of the replica pool limit
     their number.
 
-    Args:
-        options: Server options.
-
     Raises:
         ConfigError: The key that the options name does not exist, or the environment names a proxy that is none.
     """
@@ -74,7 +71,6 @@ class Connection:
         """Post requests and return the replies in their order.
 
         Args:
-            requests: Requests to post.
             arrived: Called with each reply when it arrives, in the background thread, and always before this method
                 returns or raises.
             observer: Told of each request, in the background thread.
@@ -109,11 +105,7 @@ class Connection:
             return await self._pool.send(requests, arrived, observer)
 
     def set_simplest(self, simplest: Request) -> None:
-        """Set a request that every working server answers, to tell a bad request from a bad server.
-
-        Args:
-            simplest: Request to send when another one fails.
-        """
+        """Set a request that every working server answers, to tell a bad request from a bad server."""
         self._pool.simplest = simplest
 
     def get_all(self, path: str) -> dict[str, Reply]:

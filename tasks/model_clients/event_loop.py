@@ -10,11 +10,7 @@ T = TypeVar("T")
 
 
 class EventLoopThread:
-    """A daemon thread that runs coroutines for other threads. It starts at once.
-
-    Args:
-        name: Name of the thread.
-    """
+    """A daemon thread that runs coroutines for other threads. It starts at once."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -25,9 +21,6 @@ class EventLoopThread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return its result. Interrupting the wait cancels it.
-
-        Args:
-            work: Coroutine to run.
 
         Raises:
             RuntimeError: The loop is closed, or the caller is the thread itself or a process that was forked later.

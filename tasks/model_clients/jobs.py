@@ -53,8 +53,6 @@ class Call:
     """The requests that one caller sends together.
 
     Args:
-        requests: Requests to post.
-        arrived: Called with each reply.
         observer: Told of each request; None if nobody observes them.
     """
 
@@ -112,11 +110,7 @@ class Call:
             self._done.set_result(None)
 
     def stop(self, error: Exception) -> None:
-        """Send no more requests, and tell the caller why once those in flight are answered: they are paid for.
-
-        Args:
-            error: The reason.
-        """
+        """Send no more requests, and tell the caller why once those in flight are answered: they are paid for."""
         self.stopped = self.stopped or error
 
     def end_if_stopped(self) -> None:
@@ -142,7 +136,6 @@ class Job:
     Args:
         call: Requests to which it belongs.
         position: Position among them.
-        request: The request itself.
         first_sent: Time of the event loop when it was first sent.
         sent: Number of times that it was sent; of those that were sent together, the first one counts.
         tries: Number of times that it failed.

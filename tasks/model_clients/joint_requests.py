@@ -61,7 +61,6 @@ def split_reply(reply: Reply, bodies: Sequence[Mapping[str, Any]]) -> list[Reply
     return them. The sums are exact. Only the first reply counts as a request.
 
     Args:
-        reply: Reply to the joint request.
         bodies: Bodies of the single requests, in the order of the conversations.
     """
     choices = {choice.get("index"): choice for choice in get_choices(reply)}

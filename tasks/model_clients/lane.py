@@ -88,7 +88,6 @@ class Lane:
     """A replica with its queue.
 
     Args:
-        replica: The replica.
         limit: Number of conversations that may be in flight.
         waiting: Requests that wait for it.
         is_open: True if it can be reached.

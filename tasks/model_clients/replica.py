@@ -28,7 +28,6 @@ class LostReplyError(Exception):
     """The request was sent, but no reply arrived.
 
     Args:
-        problem: Description of the problem.
         timed_out: True if the server did not answer in time, False if it closed the connection.
     """
 
@@ -82,7 +81,6 @@ class Replica:
     """A client of one server.
 
     Args:
-        url: `/v1` URL of the server.
         session: HTTP session, whose default headers contain the key. It must not decompress replies.
         key: Key to hide in error messages.
         max_reply_bytes: Maximum number of bytes of a reply, after decompression.
@@ -104,7 +102,6 @@ class Replica:
 
         Args:
             path: Path below `/v1`; one that starts with a slash is relative to the server's root.
-            body: JSON object.
 
         Raises:
             UnreachableError: The server cannot be connected to.

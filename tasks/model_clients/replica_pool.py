@@ -51,7 +51,6 @@ class RetryLimits:
     """The limits of retries.
 
     Args:
-        max_retries: Number of retries of a request.
         seconds: Seconds for which all replicas may be unreachable.
     """
 
@@ -66,7 +65,6 @@ class ReplicaPool:
         replicas: Replicas that serve the same model; at least one.
         concurrency: Maximum number of conversations in flight per replica.
         peak_concurrency: Number to which it rises while a replica answers several conversations per request soon.
-        limits: Limits of retries.
         activity: Told about requests in flight, timeouts and replicas that are down.
     """
 
@@ -98,7 +96,6 @@ class ReplicaPool:
         """Post requests, roughly in the given order, and return the replies in exactly that order.
 
         Args:
-            requests: Requests to post.
             arrived: Called with each reply before this method returns or raises; its errors are raised here.
             observer: Told of each request.
 
@@ -121,7 +118,6 @@ class ReplicaPool:
         """Give a replica no work until it can be reached.
 
         Args:
-            replica: One of the replicas.
             problem: Reason, for the log.
         """
         for lane in self._lanes:

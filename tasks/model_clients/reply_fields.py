@@ -11,9 +11,6 @@ _DETAILS = {"cached_tokens": "prompt_tokens_details", "reasoning_tokens": "compl
 def get_choices(reply: Reply) -> list[Mapping[str, Any]]:
     """Return the choices in a reply; an error has none.
 
-    Args:
-        reply: Reply of a server.
-
     >>> get_choices(Reply(200, {"choices": [{"index": 0}, None]}, 0.1)), get_choices(Reply(200, {"choices": "no"}, 0.1))
     ([{'index': 0}], [])
     """
@@ -23,9 +20,6 @@ def get_choices(reply: Reply) -> list[Mapping[str, Any]]:
 
 def get_model(reply: Reply) -> str | None:
     """Return the model that a reply names; None if it names none.
-
-    Args:
-        reply: Reply of a server.
 
     >>> get_model(Reply(200, {"model": "Qwen/Qwen3-8B"}, 0.1))
     'Qwen/Qwen3-8B'
@@ -43,10 +37,6 @@ def get_mapping(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def get_count(reply: Reply, name: str) -> int:
     """Return a count from the `usage` of a reply; 0 if it is not reported.
 
-    Args:
-        reply: Reply of a server.
-        name: Name of the count.
-
     >>> get_count(Reply(200, {"usage": {"prompt_tokens": 7}}, 0.1), "prompt_tokens")
     7
     """
@@ -55,9 +45,6 @@ def get_count(reply: Reply, name: str) -> int:
 
 def get_counts(reply: Reply) -> tuple[int, int, int]:
     """Return the prompt tokens, the cached ones of these and the output tokens of a reply; 0 where none are reported.
-
-    Args:
-        reply: Reply of a server.
 
     >>> get_counts(Reply(200, {"usage": {"prompt_tokens": 7, "completion_tokens": 1}}, 0.1))
     (7, 0, 1)
@@ -75,12 +62,7 @@ def _count(value: Any) -> int:
 
 
 def get_reported_count(reply: Reply, name: str) -> int | None:
-    """Return a count from the `usage` of a reply; None if it is not reported.
-
-    Args:
-        reply: Reply of a server.
-        name: Name of the count.
-    """
+    """Return a count from the `usage` of a reply; None if it is not reported."""
     if not reply.is_answer:
         return None
     usage = get_mapping(reply.content, "usage")

@@ -14,7 +14,6 @@ class TracedRequest:
     Args:
         urls: Servers, one of which answered.
         path: Path below `/v1`; one that starts with a slash is relative to the server's root.
-        body: Content of the request.
         status: HTTP status of the reply; 0 if none arrived.
         reply: Content of the reply.
         seconds: Time from the request to the end of the reply.

@@ -34,13 +34,11 @@ class ServedModel:
     """A model as its server shows it.
 
     Args:
-        kind: Use of the model.
         name: Name of the model at the server.
         told: Description of the model by the server.
         length: Context window that the server reports; None if it reports none.
         replies: Replies to the probe questions: the probabilities of the labels, or the vectors of the probe texts.
         text: Reply to a probe question that is answered with a text.
-        urls: URLs of the servers.
     """
 
     kind: Kind
@@ -68,11 +66,7 @@ class ServedModel:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def find_difference(self, other: "ServedModel") -> str | None:
-        """Return the difference from another model of the same name; None if it is the same model.
-
-        Args:
-            other: Model that was seen before.
-        """
+        """Return the difference from another model of the same name; None if it is the same model."""
         for field in sorted({*self.told, *other.told}):
             if self.told.get(field) != other.told.get(field):
                 return f"{field} {_short(other.told.get(field))} is now {_short(self.told.get(field))}"

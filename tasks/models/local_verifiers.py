@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 def run_verifier(settings: SingleJudgeSettings, splitter: "SentenceSplitter") -> Judge:
     """Return a judge that runs a verifier in this process, after its canaries.
 
-    Args:
-        settings: Settings of the judge.
-        splitter: Splits claims into sentences.
-
     Raises:
         ConfigError: The settings name no profile, or one for a server.
         MissingDependencyError: The library that runs it is not installed.

@@ -57,11 +57,7 @@ class RunModels:
         self._lock = RLock()
 
     def select(self, settings: Settings) -> Models:
-        """Return the models that settings name, without opening them.
-
-        Args:
-            settings: Settings of a stage.
-        """
+        """Return the models that settings name, without opening them."""
         return _SelectedModels(self, narrow(settings, JudgedSettings))
 
     def open_judges(self, settings: JudgedSettings) -> Judge:
@@ -160,12 +156,7 @@ class RunModels:
 
 
 class _SelectedModels:
-    """The models that the settings of a stage name.
-
-    Args:
-        run: Models of the run.
-        settings: Settings of the stage.
-    """
+    """The models that the settings of a stage name."""
 
     def __init__(self, run: RunModels, settings: JudgedSettings) -> None:
         self._run = run
@@ -214,7 +205,6 @@ def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) 
     opens such a judge takes it, or gets its error.
 
     Args:
-        judges: Judges of the run.
         settings: Settings with which the run opens them.
     """
     served = [_answering(judge) for judge in judges if judge.backend == "server" and judge.launch is None]

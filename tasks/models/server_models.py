@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def import_judge_client(settings: SingleJudgeSettings) -> None:
-    """Import what the first request to the server of a judge needs.
-
-    Args:
-        settings: Settings of the judge.
-    """
+    """Import what the first request to the server of a judge needs."""
     if settings.profile is None:
         from tasks.judges.openai.openai_judge import OpenAIJudge  # noqa: F401, PLC0415
     else:
@@ -30,7 +26,6 @@ def connect_judge(settings: SingleJudgeSettings, recognize: Recognize) -> Judge:
     """Return a judge behind a server, after probing the features of the server.
 
     Args:
-        settings: Settings of the judge.
         recognize: Compares the model with those that gave cached answers.
 
     Raises:
@@ -49,7 +44,6 @@ def connect_verifier(settings: SingleJudgeSettings, splitter: "SentenceSplitter"
 
     Args:
         settings: Settings of the judge, with a profile.
-        splitter: Splits claims into sentences.
         recognize: Compares the model with those that gave cached answers.
 
     Raises:
@@ -70,7 +64,6 @@ def connect_embedder(settings: EmbedderSettings, recognize: Recognize) -> Embedd
     """Return an embedder behind a server.
 
     Args:
-        settings: Settings of the embedder.
         recognize: Compares the model with those that gave cached vectors.
 
     Raises:

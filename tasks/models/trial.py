@@ -33,8 +33,6 @@ def try_judge(judge: Judge, passage: str, claim: str) -> Trial:
 
     Args:
         judge: Judge that does not answer from the cache.
-        passage: The passage.
-        claim: The claim.
 
     Raises:
         JudgeError: The judge cannot be used.

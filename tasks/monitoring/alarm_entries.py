@@ -26,7 +26,6 @@ def alarm_sentence(alarm: Alarm, cause: Cause | None = None, reason: str = "") -
     """Return an alarm in words.
 
     Args:
-        alarm: The alarm.
         cause: Cause of the change; None if it was not looked for.
         reason: Sentence on why this is the cause.
 
@@ -102,7 +101,6 @@ def outcome_alarm(alarm: Alarm, cause: Cause | None = None, reason: str = "") ->
     """Return an alarm as an entry of outcome.json.
 
     Args:
-        alarm: The alarm.
         cause: Cause of the change; None if it was not looked for.
         reason: Sentence on why this is the cause.
     """

@@ -39,7 +39,6 @@ class PastNight:
     """A night that asked about anchor rows again.
 
     Args:
-        start: Start of its run.
         entry: Content of the entry `asked_again` of its anchor.
     """
 
@@ -56,7 +55,6 @@ class Turn:
         reference: Digest of the judges and the anchor, of which nights are compared.
         night: Number of the night among those with the same reference, from 1.
         number: Number of the run among those of its calendar year that asked again, from 1.
-        rows: Ids of the rows.
         next: Place in the order of all rows at which the next night starts.
         power: Probability with which a change of the expected size is told within a week.
         past: The nights before it with the same reference, oldest first.
@@ -96,7 +94,6 @@ class JudgeWatch:
 
     Args:
         drift: Share of the verdicts whose change is to be seen.
-        settings: Settings of the alarms.
     """
 
     drift: float
@@ -116,7 +113,6 @@ class JudgeWatch:
         Args:
             rows: Ids of the rows of the anchor, at least one.
             reference: Digest of the judges and the anchor.
-            start: Start of the run.
             past: Nights before it, oldest first, whatever their reference.
             restart: True if the kept answers are new.
         """
@@ -138,7 +134,6 @@ class JudgeWatch:
         """Return the entry of a judge for a night.
 
         Args:
-            turn: Rows of the night.
             judge: Name of the judge, unique in the run.
             answers: Row -> answers of the night; rows without usable answers are absent.
             judges: Number of judges that are watched.

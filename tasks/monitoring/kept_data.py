@@ -24,9 +24,6 @@ def count_kept(pair: RunPair) -> OutcomeKept:
 
     A cell without text or items has no value.
 
-    Args:
-        pair: Rows of the baseline and of the run.
-
     Raises:
         RunFolderError: A table cannot be read.
     """

@@ -28,7 +28,6 @@ def read_nights(baseline: FinishedRun, runs: Sequence[FinishedRun], matching: Ma
     without a score in one of them count as favorably as they could be, so that scores that are missing raise no alarm.
 
     Args:
-        baseline: Accepted run.
         runs: Runs since it became the baseline, oldest first; the last `NIGHTS_READ` are enough.
         matching: Columns by which rows are matched, grouped and divided into slices. Groups and slices are those of the
             last run, so the baseline need not have these columns.
@@ -85,7 +84,6 @@ class _Metric:
     """A metric that is watched.
 
     Args:
-        key: Key of the metric.
         sign: 1 if a higher value is better, -1 if a lower value is.
         bounds: Bounds per scale; None stands for the metric's only scale.
     """

@@ -38,7 +38,6 @@ class AskedJudge:
     """A judge that is asked again.
 
     Args:
-        judge: The judge.
         urls: Addresses of its servers.
         kept: Digest of a question -> kept answer.
         questions: Digest -> question.
@@ -85,11 +84,7 @@ def measure_distance(kept: ChoiceAnswer, new: ChoiceAnswer) -> float:
 
 
 class RepeatedQuestions:
-    """The questions about some rows that are asked again.
-
-    Args:
-        models: Models of the run.
-    """
+    """The questions about some rows that are asked again."""
 
     def __init__(self, models: RunModels) -> None:
         self.row = ""
@@ -141,7 +136,6 @@ class _RepeatingModels(RunModels):
 
     Args:
         questions: Questions to note or to answer.
-        models: Models of the run.
         note: True to note questions.
     """
 
@@ -160,7 +154,6 @@ class _RepeatingJudge:
     """A judge that answers from the cache, and notes the questions that can be asked again.
 
     Args:
-        questions: Questions of all judges.
         asked: Judge that it stands for.
         note: True to note questions, False to answer them with the new answers.
     """

@@ -292,9 +292,6 @@ class JudgeOptions(OptionGroup):
     def judges_of(self, group: KindGroup) -> tuple[SingleJudgeSettings, ...]:
         """Return the judges that a group of questions goes to first: those named for it, else the judge with its panel.
 
-        Args:
-            group: Group of questions.
-
         >>> JudgeOptions(judge={"verdicts": "builtin"}).judges_of(KindGroup.VERDICTS)[0].backend
         'builtin'
         """

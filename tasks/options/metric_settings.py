@@ -15,7 +15,6 @@ class MetricSettings(Settings):
 
     Args:
         name: Name under which the metric is found.
-        parameters: Values of its parameters.
         key: Name of its scores.
         code: Digest of the code of a user-defined metric; empty for a built-in one.
     """

@@ -259,7 +259,6 @@ def map_values(
 
     Args:
         content: The configuration, in which only some options may be set.
-        group: Group of its options.
         change: Function of an option's facts and its value that returns the new value.
         in_lists: True also changes the options of tables in lists.
     """

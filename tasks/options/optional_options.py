@@ -20,8 +20,6 @@ def optional(
     """Return fields with the types, constraints and facts of options, and None as the default.
 
     Args:
-        group: Group of the options.
-        names: Names of the options.
         default: Description of the default, such as "as in the run".
     """
     found: dict[str, tuple[Any, FieldInfo]] = {}

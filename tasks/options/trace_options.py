@@ -31,7 +31,6 @@ def parse_since(text: str, now: datetime) -> datetime:
 
     Args:
         text: A date, a date and time (of UTC without an offset), or a duration back from now: 90m, 24h, 7d, 2w.
-        now: The current time.
 
     Raises:
         ValueError: The text is neither.

@@ -114,7 +114,6 @@ class CheckedMetric:
     """A custom metric whose declarations and rating questions are checked.
 
     Args:
-        metric: The custom metric.
         loaded: The loaded object with its name and code digest.
     """
 

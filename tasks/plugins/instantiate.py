@@ -39,9 +39,7 @@ class PluginInstance:
     """A plugin object, ready for use.
 
     Args:
-        group: Kind of plugin.
         name: Name in the configuration.
-        obj: The object.
         code: Digest of its code and options.
     """
 
@@ -55,8 +53,6 @@ class PluginInstance:
 
         Args:
             name: Name of the method for error messages.
-            method: The method.
-            arguments: Positional arguments of the method.
 
         Raises:
             AssayError: The method raised an exception; JudgeError for a judge, EmbedderError for an embedder.
@@ -117,7 +113,6 @@ def instantiate(group: Group, name: str, options: Mapping[str, Any]) -> PluginIn
     """Return the plugin with a name, created once per process for the same options.
 
     Args:
-        group: Kind of plugin.
         name: `module:attribute` or entry point name of the object, or of a class or function that creates it.
         options: Keyword arguments of the class or function; references to secrets are replaced by the secrets.
 

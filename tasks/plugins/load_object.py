@@ -38,7 +38,6 @@ class LoadedObject:
 
     Args:
         name: Name that loads the object in any process.
-        obj: The object.
         code: Digest of the source code of the object.
     """
 

@@ -16,20 +16,12 @@ STATE = "Budget spent"
 
 
 def budget_spent(error: BudgetSpentError) -> Any:
-    """Return the final state of a flow run whose budget is spent; a caller of the flow gets the error raised.
-
-    Args:
-        error: The error that ended the run.
-    """
+    """Return the final state of a flow run whose budget is spent; a caller of the flow gets the error raised."""
     return Failed(name=STATE, message=str(error), data=error)
 
 
 def stop_at_budget(function: Callable[P, T]) -> Callable[P, T]:
-    """Wrap the function of a flow, so that its run ends in the state "Budget spent" when its budget is.
-
-    Args:
-        function: Function of the flow.
-    """
+    """Wrap the function of a flow, so that its run ends in the state "Budget spent" when its budget is."""
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:

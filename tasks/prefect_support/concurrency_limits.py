@@ -55,7 +55,6 @@ def create_limits(judges: Iterable[SingleJudgeSettings], *, update: bool) -> dic
     """Create the limits of judges on the Prefect server; leave existing ones unless `update` is set.
 
     Args:
-        judges: Settings of the judges.
         update: If true, set existing limits to the configured number of slots.
 
     Returns:
@@ -87,7 +86,6 @@ def hold_slot(settings: Settings, kinds: Sequence[Kind], open_judge: Callable[[]
     """Wait for a slot at each judge that a stage asks, and hold it; do nothing for judges without a limit.
 
     Args:
-        settings: Settings of the stage.
         kinds: Kinds of questions that the stage may ask.
         open_judge: Function that returns the judge of the stage; called only if a judge has a limit.
 

@@ -8,11 +8,7 @@ def cron_dates(cron: str, timezone: str, most: int, start: datetime, end: dateti
     """Return the dates of a cron expression between two times, earliest first.
 
     Args:
-        cron: Cron expression.
-        timezone: Time zone of the expression.
         most: Number of dates to return at most; Prefect returns no more than 1000.
-        start: Earliest date.
-        end: Latest date.
 
     Raises:
         ValueError: The expression or the time zone is invalid.

@@ -18,11 +18,9 @@ class DeployedRun:
     """The parameters of a deployment's run, and those of its deployment.
 
     Args:
-        deployment: Name of the deployment.
         own: Parameters of the deployment as it is on the server.
         given: Parameters of the run: those that the deployment had when the run was created, with what the run was
             given in their place.
-        version: Version of the deployment.
         created_from: Version of the deployment when the run was created.
     """
 

@@ -19,7 +19,6 @@ class LateFlow(Flow[P, R]):
     make their own description; and it imports all of FastAPI for one function that turns parameters into JSON values.
 
     Args:
-        fn: Function of the flow.
         options: Options of the flow; see `prefect.flow`.
     """
 

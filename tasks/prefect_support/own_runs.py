@@ -29,9 +29,6 @@ def record_process(run_id: UUID) -> Iterator[None]:
     """Record that this process computes a flow run until the block ends.
 
     A record that cannot be written is no error: a run that is killed then stays Running.
-
-    Args:
-        run_id: Id of the flow run.
     """
     path = _folder() / f"{run_id}{_SUFFIX}"
     lock = FileLock(path.with_suffix(".new"))

@@ -41,7 +41,6 @@ def read_flow_runs(
     """Return all flow runs that filters select.
 
     Args:
-        client: Client of the Prefect server.
         runs: Content of the filter of flow runs.
         deployment: Content of the filter of deployments; None selects runs of any deployment, and of none.
         flow: Content of the filter of flows; None selects runs of any flow.

@@ -65,7 +65,6 @@ def wait_for_server(request: Callable[[], T], timeout: float | None = None) -> T
     The request may reach the server more than once, so it must be one that can be repeated.
 
     Args:
-        request: Function that sends the request.
         timeout: Longest wait in seconds; by default `unavailable_timeout()`.
 
     Returns:

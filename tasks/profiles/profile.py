@@ -186,7 +186,6 @@ class Profile(_Part):
 
     Args:
         schema_version: Version of this format.
-        name: Name of the profile.
         version: Version of its content; increase it when answers may change.
         model: Name of the model at the hub.
         source: Page that describes the model.
@@ -202,7 +201,6 @@ class Profile(_Part):
         chunks: Sizes of requests.
         route: The endpoint of a server that answers; None if no server serves the model.
         in_process: Instructions for running it in this process; None if it must be served.
-        serving: Flags of vLLM.
         canaries: Questions that a working verifier answers correctly.
         note: Sentence for reports.
     """

@@ -37,7 +37,6 @@ class Fetcher:
     """A client of the index that the options name.
 
     Args:
-        options: Retriever options.
         sleep: Function that waits a number of seconds.
 
     Raises:
@@ -70,9 +69,6 @@ class Fetcher:
 
     def fetch(self, queries: Sequence[str]) -> Iterator[FetchedContexts]:
         """Yield the result of each query, in their order; the options limit the concurrency.
-
-        Args:
-            queries: Queries to send.
 
         Raises:
             AssayError: The index cannot be used at all.

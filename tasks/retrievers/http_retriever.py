@@ -26,10 +26,6 @@ _REFUSED = frozenset({401, 403, 404, 405})
 class HttpRetriever:
     """A client of an endpoint that receives and returns JSON. Several threads may use it.
 
-    Args:
-        url: URL of the endpoint.
-        options: Retriever options.
-
     Raises:
         ConfigError: The key does not exist, or the environment names a proxy that cannot be used.
     """
@@ -56,11 +52,7 @@ class HttpRetriever:
         return self._url
 
     def retrieve(self, query: str) -> Sequence[PassageLike]:
-        """Return the passages for a query.
-
-        Args:
-            query: Query to send.
-        """
+        """Return the passages for a query."""
         reply = self._post({"query": query, "top_k": self._top_k})
         passages: Sequence[PassageLike] = _member(reply, "passages") if isinstance(reply, Mapping) else reply
         return passages
@@ -69,7 +61,6 @@ class HttpRetriever:
         """Return the response to a query.
 
         Args:
-            query: Query to send.
             passages: Texts of the passages to respond with.
         """
         reply = self._post({"query": query, "passages": list(passages)})

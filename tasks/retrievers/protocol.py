@@ -56,9 +56,6 @@ class BadReplyError(Exception):
 def parse_passages(reply: Any) -> tuple[Passage, ...]:
     """Return the passages in a reply.
 
-    Args:
-        reply: Reply of a retriever.
-
     Raises:
         BadReplyError: The reply is not a list of passages.
 
@@ -72,9 +69,6 @@ def parse_passages(reply: Any) -> tuple[Passage, ...]:
 
 def parse_response(reply: Any) -> str:
     """Return the response in a reply.
-
-    Args:
-        reply: Reply of a generator.
 
     Raises:
         BadReplyError: The reply is not a text.

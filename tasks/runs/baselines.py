@@ -59,7 +59,6 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
         index: Id of the index, or name of an evaluation that is about none.
         version: Version of the index, as its builder names it, or the time at which the run started.
         announced: Time at which the version was announced, or the run started.
-        run_id: Id of the run.
         folder: Run folder, on the machine that wrote it.
         dataset: Data that the run evaluated.
         accepted: Time of the acceptance.
@@ -108,9 +107,6 @@ class Baselines:
     def current(self, index: str) -> Baseline | None:
         """Return the baseline of an index; None if it has none.
 
-        Args:
-            index: Id of the index.
-
         Raises:
             AssayError: A record is damaged.
         """
@@ -121,11 +117,7 @@ class Baselines:
         return None if version is None else by_version[version]
 
     def acceptances(self, index: str) -> Sequence[Baseline]:
-        """Return the retained acceptances of an index, oldest first: the deployment's, or else those of no deployment.
-
-        Args:
-            index: Id of the index.
-        """
+        """Return the retained acceptances of an index, oldest first: the deployment's, else those of no deployment."""
         self._fs.invalidate_cache()
         own = self._records(self._folder(index))
         is_index = self.deployment != EVALUATIONS
@@ -161,9 +153,6 @@ class Baselines:
 
     def run_folder(self, baseline: Baseline) -> Path:
         """Return the run folder of a baseline on this machine; fetch it once if it is at a URL.
-
-        Args:
-            baseline: Accepted run.
 
         Raises:
             AssayError: The run folder does not exist or cannot be fetched.
@@ -242,9 +231,6 @@ def _folder_name(name: str) -> str:
 
 def check_index_name(index: str) -> str:
     """Check the id of an index and return it.
-
-    Args:
-        index: Id to check.
 
     Raises:
         ConfigError: The id contains a character that is not allowed, or is too long.

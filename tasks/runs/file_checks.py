@@ -164,7 +164,6 @@ def check_cells(table: pa.Table, path: Path) -> None:
 
     Args:
         table: Rows of the score table with the columns `row_id`, `metric`, `value`, `status` and `label`.
-        path: Path of the table.
 
     Raises:
         RunFolderError: A cell is of another kind; the message names it.

@@ -25,9 +25,6 @@ from tasks.tables.records import add_missing_columns
 class FinishedRun:
     """A finished run.
 
-    Args:
-        folder: Run folder.
-
     Raises:
         RunFolderError: The folder is not a run folder, or its run did not finish or has another format.
     """

@@ -45,9 +45,7 @@ class OutcomeCheck(_Part):
     """A rule of the gate and its result.
 
     Args:
-        metric: Key of the metric.
         rule: The rule, as the gate writes it.
-        outcome: Result of the rule.
         observed: Value that the rule was applied to; None if there is none.
         interval: Interval of this value.
         rows: Number of rows behind it.
@@ -69,7 +67,6 @@ class OutcomeAlarm(_Part):
     """An alarm of the sequential tests: a metric is worse than in the accepted baseline.
 
     Args:
-        metric: Key of the metric.
         sentence: The alarm in words, with its cause if that is known.
         since: First day on which the metric was worse; None if that is not known.
         drop: Least and largest size of the drop.
@@ -156,7 +153,6 @@ class Outcome(_Part):
 
     Args:
         format: Format of outcome.json.
-        name: Name of the evaluation.
         trigger: Cause of the run: its schedule, an event, or a person.
         index: Id of the index that the run is about; empty if it is about none.
         version: Version of the index, or the time at which the run started.
@@ -202,7 +198,6 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
 
     Args:
         folder: Run folder of a finished run.
-        outcome: Outcome of the run.
 
     Raises:
         RunFolderError: The file cannot be written.
@@ -214,9 +209,6 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
 
 def read_outcome(folder: Path) -> Outcome | None:
     """Return the outcome of a run; None if the run was not monitored.
-
-    Args:
-        folder: Run folder.
 
     Raises:
         RunFolderError: The file is damaged, or has another format.

@@ -41,7 +41,6 @@ class TextColumn:
     """A text column of the samples, or an extra column of the source, read shard by shard.
 
     Args:
-        name: Name of the column.
         purpose: Words for messages: "rows cannot be grouped".
     """
 
@@ -125,7 +124,6 @@ def read_groups(shards: Iterable[pa.Table], by: str) -> dict[str, str]:
     """Return a mapping from row id to the name of the row's group; rows without a value are missing.
 
     Args:
-        shards: Tables of samples.
         by: Column by which rows are grouped.
 
     Raises:
@@ -141,11 +139,7 @@ def read_groups(shards: Iterable[pa.Table], by: str) -> dict[str, str]:
 
 
 def find_session_column(shards: Iterable[pa.Table]) -> str | None:
-    """Return the column of sessions if rows share one, so that they are grouped unless the user says otherwise.
-
-    Args:
-        shards: Tables of samples.
-    """
+    """Return the column of sessions if rows share one, so that they are grouped unless the user says otherwise."""
     seen: set[str] = set()
     for shard in shards:
         sessions = [session for session in shard[c.SESSION_ID].to_pylist() if session is not None]
@@ -190,11 +184,7 @@ class Repetition:
 
 
 def find_repetition(shards: Iterable[pa.Table]) -> Repetition | None:
-    """Return the first column of questions and contexts that many rows repeat; None if rows look independent.
-
-    Args:
-        shards: Tables of samples.
-    """
+    """Return the first column of questions and contexts that many rows repeat; None if rows look independent."""
     texts: dict[str, Counter[int]] = {column: Counter() for column in REPEATED_TEXTS}
     checked = 0
     for shard in shards:

@@ -20,7 +20,6 @@ def read_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa
     """Yield the shards of a samples table, one in memory at a time.
 
     Args:
-        path: Parquet file of the table.
         columns: Columns to read; None for all.
 
     Raises:
@@ -35,11 +34,7 @@ def read_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa
 
 
 class RowGroups:
-    """A stage's table, indexed by sample. Errors of pyarrow are not translated.
-
-    Args:
-        path: Parquet file of the table.
-    """
+    """A stage's table, indexed by sample. Errors of pyarrow are not translated."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -51,11 +46,7 @@ class RowGroups:
                     self._groups[row_id] = (*self._groups.get(row_id, ()), number)
 
     def rows(self, row_ids: Collection[str]) -> pa.Table:
-        """Return the rows that belong to these samples, in the table's order.
-
-        Args:
-            row_ids: Ids of samples.
-        """
+        """Return the rows that belong to these samples, in the table's order."""
         numbers = sorted({number for row_id in row_ids for number in self._groups.get(row_id, ())})
         with self._open() as file:
             return select_rows(file.read_row_groups(numbers), row_ids)

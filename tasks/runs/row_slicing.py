@@ -15,11 +15,7 @@ _REPEATED = 0.5
 
 
 class SliceColumn:
-    """A column that divides rows into slices, read shard by shard.
-
-    Args:
-        name: Name of the column.
-    """
+    """A column that divides rows into slices, read shard by shard."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -54,11 +50,7 @@ class SliceColumn:
             )
 
     def warn(self, most: int) -> str | None:
-        """Return a sentence if there are more values than slices; None otherwise.
-
-        Args:
-            most: Maximum number of slices.
-        """
+        """Return a sentence if there are more values than slices; None otherwise."""
         if len(self._counts) <= most:
             return None
         return (
@@ -72,8 +64,6 @@ def read_slices(shards: Iterable[pa.Table], columns: Sequence[str], most: int | 
     """Return the slices of a run's rows, by row id, for each column.
 
     Args:
-        shards: Tables of samples.
-        columns: Columns that divide the rows.
         most: Maximum number of slices of a column; None for any number.
 
     Raises:

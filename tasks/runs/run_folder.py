@@ -164,11 +164,7 @@ class RunFolder:
             raise RunFolderError(message) from error
 
     def write_tables(self, tables: RunTables) -> None:
-        """Write the tables of a run, and remove an earlier run's tables of other stages.
-
-        Args:
-            tables: Tables of the run.
-        """
+        """Write the tables of a run, and remove an earlier run's tables of other stages."""
 
         def write(stage: Stage) -> None:
             with atomic_file(self.path / table_name(stage)) as temporary:
@@ -186,7 +182,6 @@ class RunFolder:
         """Summarize every metric from the score table, read once, with one batch in memory at a time.
 
         Args:
-            requests: Metrics to summarize.
             groups: Row id -> group; rows without a group stand alone. None if rows are independent.
         """
         counted = {
@@ -208,11 +203,7 @@ class RunFolder:
                 yield Score(Status(row["status"]), row["value"], row["label"], row["reason"])
 
     def read_scores(self, metric: str) -> Iterator[tuple[str, Score]]:
-        """Yield row id and score of each cell of a metric, with one batch in memory at a time.
-
-        Args:
-            metric: Key of the metric.
-        """
+        """Yield row id and score of each cell of a metric, with one batch in memory at a time."""
         yield from zip(self._row_ids(metric), self._scores(metric), strict=True)
 
     def _row_ids(self, metric: str) -> Iterator[str]:
@@ -220,18 +211,13 @@ class RunFolder:
             yield from batch.column("row_id").to_pylist()
 
     def read_samples(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Return columns of the samples that were written to the folder, shard by shard.
-
-        Args:
-            columns: Columns to read.
-        """
+        """Return columns of the samples that were written to the folder, shard by shard."""
         return read_shards(self.path / STAGES / f"{Stage.SAMPLES}.parquet", columns)
 
     def read_cells(self, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the cells of a metric in the score table, in batches.
 
         Args:
-            metric: Key of the metric.
             columns: Columns of the score table to read besides `metric`.
         """
         with pq.ParquetFile(self.path / SCORES) as file:
@@ -242,8 +228,6 @@ class RunFolder:
         """Write summary.json.
 
         Args:
-            rows: Number of rows of the run.
-            summaries: Summaries of the metrics.
             more: Further entries by name; empty ones are left out.
         """
         content = {"rows": rows, "metrics": [asdict(summary) for summary in summaries]}
@@ -264,9 +248,6 @@ class RunFolder:
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Read a JSON file of a run folder.
-
-        Args:
-            name: Name of the file.
 
         Raises:
             RunFolderError: The folder lacks the file, or the file is damaged.

@@ -96,7 +96,6 @@ def remove_runs(root: Path, runs: Iterable[StoredRun]) -> Iterator[StoredRun]:
 
     Args:
         root: Folder that contains the run folders.
-        runs: Run folders to remove.
 
     Raises:
         AssayError: A folder cannot be removed.

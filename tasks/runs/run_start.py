@@ -14,7 +14,6 @@ class RunStart:
     """The start of a monitored run.
 
     Args:
-        trigger: Cause of the run.
         due: Time at which it was due: of a scheduled run that of its schedule, of others that of their flow run.
     """
 

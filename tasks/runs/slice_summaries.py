@@ -23,8 +23,6 @@ def summarize_slices_of_run(
     """Return the entry of summary.json about the slices of a run: a list with an item per column.
 
     Args:
-        folder: Run folder with scores.
-        requests: Metrics to summarize.
         slices: Slices of all rows, by column.
         groups: Row id -> group; rows without a group stand alone. None if rows are independent.
     """

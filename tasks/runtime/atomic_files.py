@@ -66,7 +66,6 @@ def atomic_write(path: Path, text: str, errors: str = "strict") -> None:
 
     Args:
         path: Target file, in an existing folder. Two writers must not write it at the same time.
-        text: Content of the file.
         errors: Treatment of characters that UTF-8 cannot encode, as in `str.encode`.
     """
     with atomic_file(path) as temporary:
@@ -79,7 +78,6 @@ def translate_write_errors(what: str, error_class: type[AssayError] = AssayError
 
     Args:
         what: Description of the file or folder, with its path.
-        error_class: Class of the error to raise.
         advice: Sentences that follow the cause.
 
     Raises:
@@ -99,9 +97,7 @@ def output_file(path: Path, what: str, error_class: type[AssayError] = RunFolder
     A file that is replaced keeps its permissions.
 
     Args:
-        path: Target file.
         what: Description of the file, for the message.
-        error_class: Class of the error to raise.
 
     Raises:
         AssayError: The file cannot be written.
@@ -128,7 +124,6 @@ def append_whole(path: Path, content: bytes) -> None:
 
     Args:
         path: Target file, in an existing folder.
-        content: Content to append.
 
     Raises:
         OSError: The content cannot be appended.
@@ -148,7 +143,6 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON file whole or not at all.
 
     Args:
-        path: Target file.
         content: JSON object; values that JSON lacks are written as their `str`.
 
     Raises:

@@ -40,9 +40,6 @@ class Cancellation:
     def on_cancel(self, listener: Callable[[], object]) -> Iterator[None]:
         """Call a listener, from another thread, if the run is cancelled during the block.
 
-        Args:
-            listener: Function to call.
-
         Raises:
             CancelledError: The run is cancelled already.
         """

@@ -39,9 +39,6 @@ def is_reference(text: str) -> bool:
 def check_reference(text: str) -> str:
     """Return a reference to a secret after checking it. An error does not repeat the text, which may be the secret.
 
-    Args:
-        text: Text to check.
-
     Raises:
         ValueError: The text is not a reference.
 
@@ -84,9 +81,6 @@ def refuse_secrets(address: str) -> str:
 def check_variable(reference: str) -> None:
     """Check that the environment variable of a reference is set. A reference to a block is not checked.
 
-    Args:
-        reference: Reference to a secret.
-
     Raises:
         ConfigError: The reference names an environment variable that is not set or empty.
     """
@@ -97,9 +91,6 @@ def check_variable(reference: str) -> None:
 
 def read_secret(reference: str) -> str:
     """Read the secret that a reference names, without storing it.
-
-    Args:
-        reference: Reference to the secret.
 
     Raises:
         ConfigError: The text is not a reference, or there is no such secret.

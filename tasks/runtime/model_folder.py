@@ -7,11 +7,7 @@ _DIGITS = 16
 
 
 def folder_revision(folder: Path) -> str:
-    """Return a digest of the names and contents of all files of a folder except hidden ones.
-
-    Args:
-        folder: Folder of a model.
-    """
+    """Return a digest of the names and contents of all files of a folder except hidden ones."""
     digest = hashlib.sha256()
     files = (path for path in folder.rglob("*") if path.is_file())
     for path in sorted(files, key=lambda path: path.relative_to(folder).as_posix()):

@@ -16,7 +16,6 @@ def advance(stage: Stage, done: int = 0, total: int | None = None) -> None:
     """Report that a stage has done more units or has more units to do.
 
     Args:
-        stage: Stage that reports.
         done: Number of units that it has done since the last report.
         total: Number of units by which its total grew; None if it did not change.
     """
@@ -26,11 +25,7 @@ def advance(stage: Stage, done: int = 0, total: int | None = None) -> None:
 
 @contextmanager
 def listen(listener: Listener) -> Iterator[None]:
-    """Send the reports of the stages of this process to a listener during the block.
-
-    Args:
-        listener: Function to call.
-    """
+    """Send the reports of the stages of this process to a listener during the block."""
     _listeners.append(listener)
     try:
         yield

@@ -23,9 +23,6 @@ _SCHEMES = ("http", "https", *SOCKS)
 def is_loopback(url: str) -> bool:
     """Return whether a URL names this machine.
 
-    Args:
-        url: URL of a server.
-
     >>> [is_loopback(url) for url in ("http://localhost:8000/v1", "http://127.0.1.1", "http://[::1]:8000", "http://gpu")]
     [True, True, True, False]
     """
@@ -39,9 +36,6 @@ def is_loopback(url: str) -> bool:
 
 def proxy_for(url: str) -> str | None:
     """Return the proxy that the environment names for a URL (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`).
-
-    Args:
-        url: URL of a server.
 
     Returns:
         The URL of the proxy; None if there is none, or the server is on this machine.

@@ -55,7 +55,6 @@ def retry(work: Callable[[], T], pause_after: PauseAfter, sleep: Callable[[float
     """Call a function until it returns, and return what it returned.
 
     Args:
-        work: Function to call.
         pause_after: Decides after each error whether to go on, and how long to wait.
         sleep: Function that waits a number of seconds.
 
@@ -87,7 +86,6 @@ async def retry_async(work: Callable[[], Awaitable[T]], pause_after: PauseAfter)
     """Await a function until it returns, and return what it returned; see `retry`.
 
     Args:
-        work: Asynchronous function to call.
         pause_after: Decides after each error whether to go on, and how long to wait.
 
     Raises:

@@ -6,9 +6,6 @@ from metric_core.errors import ConfigError
 def read_secret_block(name: str) -> str:
     """Return the text in a Secret block.
 
-    Args:
-        name: Name of the block.
-
     Raises:
         ConfigError: No server is configured or reachable, it has no such block, or the block does not hold text.
     """

@@ -27,10 +27,8 @@ class SmtpServer:
 
     Args:
         host: Name or address of the server.
-        port: Its port.
         security: "ssl" encrypts from the first byte, "starttls" before anything else is sent; "insecure" never.
         user: Name to log in with; None sends without a login.
-        password: Password of the user.
     """
 
     host: str
@@ -78,10 +76,6 @@ class SmtpServer:
     def apprise_url(self, sender: str, recipients: Sequence[str]) -> str:
         """Return the URL under which Apprise, the library of Prefect's notification blocks, sends by this server.
 
-        Args:
-            sender: Address of the sender.
-            recipients: Addresses of the recipients.
-
         >>> SmtpServer.from_url("smtps://me:s%2Fe@mail.example").apprise_url("a@b.example", ["c@d.example"])
         'mailtos://me:s%2Fe@mail.example:465?from=a%40b.example&to=c%40d.example&mode=ssl&format=text&smtp=mail.example'
         """
@@ -101,11 +95,7 @@ def send_mail(server: SmtpServer, sender: str, recipients: Sequence[str], subjec
     """Send a message as plain text, and return what became of it.
 
     Args:
-        server: SMTP server to send by.
-        sender: Address of the sender.
-        recipients: Addresses of the recipients.
         subject: Subject of the message; line breaks become spaces.
-        text: Text of the message.
 
     Raises:
         OSError: The server cannot be reached, or its certificate is not trusted.

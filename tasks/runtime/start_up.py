@@ -121,7 +121,6 @@ class _NoticedLoader(Loader):
     """A loader of pandas after which pyarrow knows pandas.
 
     Args:
-        loader: Loader of pandas.
         library: The extension module of pyarrow.
     """
 

@@ -1,14 +1,25 @@
 """Count the cost of answers and stages, and what stages noticed about the texts, added up over shards."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
+class Numbers:
+    """The base of dataclasses with slots for numbers, which add up field by field."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __add__(self, other: Self) -> Self:
+        """Return the sum of both."""
+        return type(self)(*[getattr(self, name) + getattr(other, name) for name in self.__slots__])
+
+
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Numbers):
     """The cost of an answer. Requests and tokens are 0 if no language model was asked.
 
     Args:
@@ -31,18 +42,6 @@ class Usage:
     untold_tokens: int = 0
     splits: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
-        """Return the sum of two costs."""
-        return Usage(
-            requests=self.requests + other.requests,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            seconds=self.seconds + other.seconds,
-            untold_tokens=self.untold_tokens + other.untold_tokens,
-            splits=self.splits + other.splits,
-        )
-
 
 _NUMBERS = attrgetter(*Usage.__slots__)
 
@@ -50,25 +49,36 @@ _NUMBERS = attrgetter(*Usage.__slots__)
 def add_usages(usages: Iterable[Usage]) -> Usage:
     """Return the sum of costs.
 
-    Args:
-        usages: Costs of answers.
-
     >>> add_usages([Usage(requests=1, prompt_tokens=7), Usage(requests=2)])
     Usage(requests=3, prompt_tokens=7, cached_tokens=0, output_tokens=0, seconds=0.0, untold_tokens=0, splits=0)
     """
     return Usage(*map(sum, zip(*map(_NUMBERS, usages), strict=True)))
 
 
-class CutOff(BaseModel):
+class _Cost(BaseModel):
+    """The base of stored costs, which add up field by field: mappings name by name, sentences without repetitions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __add__(self, other: Self) -> Self:
+        """Return the sum of both."""
+        return type(self)(**{name: _add(value, getattr(other, name)) for name, value in self})
+
+
+def _add(one: Any, other: Any) -> Any:
+    if isinstance(one, dict):
+        both = {name: _add(one[name], other[name]) for name in one.keys() & other.keys()}
+        return dict(sorted((one | other | both).items()))
+    return tuple(dict.fromkeys(one + other)) if isinstance(one, tuple) else one + other
+
+
+class CutOff(_Cost):
     """The replies that were cut off at their token limit.
 
     Args:
-        replies: Number of replies.
         fewest: Smallest number of tokens at which one was cut off.
         most: Largest number of tokens at which one was cut off.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     replies: int = 0
     fewest: int = 0
@@ -82,7 +92,7 @@ class CutOff(BaseModel):
         return CutOff(replies=self.replies + other.replies, fewest=fewest, most=most)
 
 
-class ModelWork(BaseModel):
+class ModelWork(_Cost):
     """The work of a model in this process for a stage.
 
     Args:
@@ -90,14 +100,8 @@ class ModelWork(BaseModel):
         cpu_seconds: CPU time that it took, over all threads and processes, with loading the model.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     texts: int = 0
     cpu_seconds: float = 0.0
-
-    def __add__(self, other: "ModelWork") -> "ModelWork":
-        """Return the work of both."""
-        return ModelWork(texts=self.texts + other.texts, cpu_seconds=self.cpu_seconds + other.cpu_seconds)
 
 
 def work_of(model: object) -> ModelWork:
@@ -110,7 +114,7 @@ def work_of(model: object) -> ModelWork:
     return work if isinstance(work, ModelWork) else ModelWork()
 
 
-class KindUsage(BaseModel):
+class KindUsage(_Cost):
     """The cost of the questions of one kind.
 
     Args:
@@ -123,8 +127,6 @@ class KindUsage(BaseModel):
         failed: Number of unusable answers.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     questions: int = 0
     stored: int = 0
     requests: int = 0
@@ -133,12 +135,8 @@ class KindUsage(BaseModel):
     output_tokens: int = 0
     failed: int = 0
 
-    def __add__(self, other: "KindUsage") -> "KindUsage":
-        """Return the sum of two costs."""
-        return KindUsage(**{name: getattr(self, name) + getattr(other, name) for name in KindUsage.model_fields})
 
-
-class StageUsage(BaseModel):
+class StageUsage(_Cost):
     """The cost of computing a stage table, and what the stage noticed about its texts.
 
     Args:
@@ -150,7 +148,6 @@ class StageUsage(BaseModel):
         output_tokens: Number of tokens generated.
         seconds: Wall time of the stage.
         failed: Number of unusable answers by reason.
-        cut_off: Replies that were cut off at their token limit.
         warnings: Sentences about the server that answered.
         long_texts: Number of distinct texts of the stage that the embedder does not read at once.
         languages: Number of rows by language of their texts; empty for a stage that does not detect it.
@@ -160,8 +157,6 @@ class StageUsage(BaseModel):
         splits: Number of requests with several conversations that failed, whose conversations were sent again one by
             one.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     questions: int = 0
     stored: int = 0
@@ -179,36 +174,3 @@ class StageUsage(BaseModel):
     kinds: dict[str, KindUsage] = Field(default_factory=dict)
     untold_tokens: int = 0
     splits: int = 0
-
-    def __add__(self, other: "StageUsage") -> "StageUsage":
-        """Return the sum of two costs."""
-        return StageUsage(
-            questions=self.questions + other.questions,
-            stored=self.stored + other.stored,
-            requests=self.requests + other.requests,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            seconds=self.seconds + other.seconds,
-            cut_off=self.cut_off + other.cut_off,
-            warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))),
-            failed=_add_counts(self.failed, other.failed),
-            long_texts=self.long_texts + other.long_texts,
-            languages=_add_counts(self.languages, other.languages),
-            models=_add_work(self.models, other.models),
-            kinds=_add_kinds(self.kinds, other.kinds),
-            untold_tokens=self.untold_tokens + other.untold_tokens,
-            splits=self.splits + other.splits,
-        )
-
-
-def _add_work(one: Mapping[str, ModelWork], other: Mapping[str, ModelWork]) -> dict[str, ModelWork]:
-    return {name: one.get(name, ModelWork()) + other.get(name, ModelWork()) for name in sorted({*one, *other})}
-
-
-def _add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
-
-
-def _add_kinds(one: Mapping[str, KindUsage], other: Mapping[str, KindUsage]) -> dict[str, KindUsage]:
-    return {kind: one.get(kind, KindUsage()) + other.get(kind, KindUsage()) for kind in sorted({*one, *other})}

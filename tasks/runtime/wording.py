@@ -16,10 +16,6 @@ _EXCERPT.maxlevel = 2
 def quote_names(names: Iterable[str], most: int = 30) -> str:
     """Return names in quotes.
 
-    Args:
-        names: Names to quote.
-        most: Maximum number of names to show.
-
     >>> quote_names(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"
     """
@@ -32,10 +28,6 @@ def quote_names(names: Iterable[str], most: int = 30) -> str:
 def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate that is most similar to a name, ignoring case; None if none is similar.
 
-    Args:
-        name: Name to look for.
-        candidates: Valid names.
-
     >>> suggest_nearest("refrence", ["id", "Reference"])
     'Reference'
     """
@@ -47,10 +39,6 @@ def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
 def suggest_nearest_column(column: str, candidates: Iterable[str]) -> str | None:
     """Return the source column that is most similar to a sample column or one of its aliases; None if none is.
 
-    Args:
-        column: Sample column.
-        candidates: Columns of the source.
-
     >>> suggest_nearest_column("user_input", ["uid", "questions"])
     'questions'
     """
@@ -61,9 +49,6 @@ def suggest_nearest_column(column: str, candidates: Iterable[str]) -> str | None
 
 def describe_value(value: Any) -> str:
     """Describe a value by its type and an excerpt, in the terms of file formats.
-
-    Args:
-        value: Value to describe.
 
     >>> describe_value(5), describe_value(True), describe_value(["a", None]), describe_value(None)
     ('the number 5', 'true', "the list ['a', None]", 'null')

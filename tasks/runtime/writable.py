@@ -39,9 +39,7 @@ def check_file(path: Path, what: str, error_class: type[AssayError] = AssayError
     """Check that a file can be written; its folder need not exist.
 
     Args:
-        path: Path of the file.
         what: Description of the file, for the message.
-        error_class: Class of the error to raise.
 
     Raises:
         AssayError: The file cannot be written; the message says why.

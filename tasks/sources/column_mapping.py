@@ -157,7 +157,6 @@ def check_required(
 
     Args:
         names: Columns of the source.
-        resolution: Source columns of the sample columns.
         metrics: Mapping from sample column to the metrics that need it.
         source_name: Name of the source in messages.
         brought: Sample columns that come with another one.

@@ -35,10 +35,6 @@ _DIGITS = 16
 def read_conversations(source: RowSource, options: SourceOptions) -> tuple[RowSource, SourceOptions]:
     """Return the rows of a source of conversations, and the options for reading them; other sources as they are.
 
-    Args:
-        source: Opened source.
-        options: Options for reading it.
-
     Raises:
         SourceError: The source cannot be read, or lacks a column that the options name.
     """
@@ -86,9 +82,7 @@ class ConversationRows(RowSource):
     """The rows of a source of conversations.
 
     Args:
-        source: The source.
         column: Column with the messages.
-        options: Options for reading the source.
         id_column: Column with the ids of the conversations; None if there is none.
     """
 

@@ -26,7 +26,6 @@ class Part(NamedTuple):
     """A part of a message.
 
     Args:
-        kind: Its kind.
         text: Text, the call as `name(arguments)`, text of the result, or the type of a file.
         id: Id of the call, or of the call that a result belongs to; None if there is none.
     """

@@ -60,7 +60,6 @@ class Message:
     """A message of a conversation.
 
     Args:
-        role: Its speaker.
         text: Its text; empty if it only calls tools.
         calls: Tools that it calls, each as `name(arguments)`.
         fields: All fields of the message in the data.
@@ -273,7 +272,6 @@ class Turn:
     Args:
         question: Texts of the user since the answer before; None for an answer that nobody asked for.
         answer: Text of the answer; None if there is none.
-        messages: Messages of the turn.
     """
 
     question: str | None

@@ -19,7 +19,6 @@ class NestedColumns(RowSource):
     """A source whose rows have the values at paths as further columns. A column with the same name is left as it is.
 
     Args:
-        source: Source of the rows.
         paths: Paths, by the names of their columns.
     """
 
@@ -91,7 +90,6 @@ def with_paths(source: RowSource, options: SourceOptions) -> RowSource:
     """Return a source with the columns of the paths that the options name.
 
     Args:
-        source: Source of the rows.
         options: Options whose `column_map` and `id_column` may name paths.
     """
     names = (*options.column_map, *((options.id_column,) if options.id_column else ()))

@@ -52,7 +52,6 @@ class Expansion:
     """A count of the bytes that a file has expanded to so far, which refuses to expand too much.
 
     Args:
-        limits: Bounds on what is read.
         size: Size of the file; None if it is not known.
         name: Name of the file in messages.
     """
@@ -81,7 +80,6 @@ class BoundedStream(io.RawIOBase):
 
     Args:
         stream: Stream of decompressed bytes.
-        expansion: Count of the bytes.
     """
 
     def __init__(self, stream: Any, expansion: Expansion) -> None:

@@ -39,7 +39,6 @@ class RowRules:
     """The rules for converting all rows of a source.
 
     Args:
-        resolution: Source columns of the sample columns.
         id_column: Source column of the id, which is neither a sample column nor an extra column.
         needed_by: Mapping from sample column to the metrics that need it.
         empty_text: Option `empty_text`; with `bad`, null and blank values are refused in the needed columns.
@@ -75,7 +74,6 @@ class RowConverter:
     """A converter of the rows of one source.
 
     Args:
-        rules: Rules for converting rows.
         missing: Counts of missing values, which the converter adds to.
     """
 

@@ -18,7 +18,6 @@ def read_columns(
     """Return the values of columns by row id, with the ids that the rows have in a run.
 
     Args:
-        source: Data to read.
         options: Options for reading the data; rows that are not valid samples are left out.
         names: Names of the columns; sample columns by the name that they have in samples.
         optional: Accept columns that no row has.

@@ -35,7 +35,6 @@ class DataFile:
     """A file that exists.
 
     Args:
-        filesystem: The fsspec file system of the file.
         path: Path within the file system.
         name: Name of the file in messages.
         is_compressed: False for a file whose suffix names the compression of its parts rather than of the whole.

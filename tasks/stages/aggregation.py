@@ -29,7 +29,6 @@ class AggregationSettings(VerdictOptions):
     """Settings of the stage `aggregation`.
 
     Args:
-        metrics: Metrics to score.
         maps: Metric key -> calibration map of the judge's probabilities, with `verdict = "probability"`.
     """
 

@@ -60,8 +60,6 @@ class _Text:
     """A text to decompose.
 
     Args:
-        sample: Its row.
-        side: Side of its claims.
         stem: Beginning of the ids of its claims.
         stripped: The text without citation markers.
         user_input: User question that it answers, if any.

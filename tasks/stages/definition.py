@@ -27,7 +27,6 @@ class StageOutput:
     """The result of a stage.
 
     Args:
-        table: Table in the schema of the stage.
         usage: Cost of the table, without the seconds.
     """
 
@@ -44,14 +43,12 @@ class StageDefinition(Generic[S]):
     """A stage that works shard by shard.
 
     Args:
-        stage: Name of the stage.
         version: Number to increase whenever equal inputs would give a different table.
         reads: Stages whose tables it reads, if the run includes them.
         asks: Kinds of questions that it may ask the judge; empty for a stage without a judge.
         cached: True if its tables are cached, and a rerun takes the rows that it does not recompute from the earlier
             run.
         always: True if it runs even when no metric needs its products.
-        settings: Class of its settings.
         function: Function that computes its table; the table depends on nothing but the arguments.
     """
 
@@ -65,20 +62,13 @@ class StageDefinition(Generic[S]):
     function: Callable[[Tables, S, Models, Progress], StageOutput]
 
     def asked_kinds(self, settings: Settings) -> tuple[Kind, ...]:
-        """Return the kinds of questions that the stage may ask with some settings.
-
-        Args:
-            settings: Settings of the stage.
-        """
+        """Return the kinds of questions that the stage may ask with some settings."""
         return settings.asked_kinds(self.asks) if isinstance(settings, JudgedSettings) else ()
 
     def compute(self, tables: Tables, settings: S, models: Models, progress: Progress = ignore_progress) -> StageOutput:
         """Compute the table of one shard.
 
         Args:
-            tables: Tables of the stages that it reads.
-            settings: Settings of the stage.
-            models: Models that the settings name.
             progress: Called as the work advances.
         """
         return self.function(tables, settings, models, progress)

@@ -68,11 +68,7 @@ def entities(tables: Tables, settings: EntitiesSettings, models: Models, progres
 
 
 class _Named:
-    """The entities of a reference, as written and by name.
-
-    Args:
-        found: The entities.
-    """
+    """The entities of a reference, as written and by name."""
 
     def __init__(self, found: Iterable[Entity]) -> None:
         self._texts = {entity.text for entity in found}

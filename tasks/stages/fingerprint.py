@@ -27,8 +27,6 @@ def settings_fingerprint(settings: Settings, models: Models, asks: Sequence[Kind
     """Return the digest of everything that a stage's settings determine.
 
     Args:
-        settings: Settings of the stage.
-        models: Models that the settings name.
         asks: Kinds of questions that the stage may ask the judge.
 
     Raises:

@@ -40,10 +40,6 @@ def digest_formulas_of(definition: StageDefinition[Any], settings: Settings) -> 
     A user-defined metric may run any code. What it asks is identified by its own code, which is in the settings, and by
     all formulas; its scores are not.
 
-    Args:
-        definition: The stage.
-        settings: Its settings.
-
     Returns:
         The digest; None for scores of a user-defined metric.
     """
@@ -53,12 +49,7 @@ def digest_formulas_of(definition: StageDefinition[Any], settings: Settings) -> 
 
 
 def formulas_of(stage: Stage, settings: Settings) -> set[str]:
-    """Return the modules of the formulas that a stage can run, if none of its metrics is user-defined.
-
-    Args:
-        stage: The stage.
-        settings: Its settings.
-    """
+    """Return the modules of the formulas that a stage can run, if none of its metrics is user-defined."""
     roots = [f"tasks.stages.{stage}"]
     if isinstance(settings, StoredSettings):
         roots.append(_MODELS)

@@ -15,9 +15,6 @@ def make_prefect_task(name: str, version: int, function: Callable[..., Any], run
     """Return a task that is retried after transient faults and whose result Prefect does not store.
 
     Args:
-        name: Name of the task.
-        version: Version of the task.
-        function: Function that the task runs.
         run_name: Template for the names of its runs.
     """
     return Task(

@@ -16,11 +16,7 @@ from tasks.tables.records import build_table, read_samples_table
 
 
 class QuestionsSettings(JudgedSettings):
-    """Settings of the stage `questions`.
-
-    Args:
-        count: Regenerated questions per response.
-    """
+    """Settings of the stage `questions`."""
 
     count: int = 3
 

@@ -31,7 +31,6 @@ class ReportingSettings(SlicingOptions, GroupingOptions, Settings):
     """Settings of the stage `reporting`.
 
     Args:
-        folder: Run folder.
         metrics: Metrics, in the order of the report.
         manifest: Content of run.json, to which the stage adds rows, metrics, stages, usage and failures.
         failed_share: Share of failed cells of a metric from which on the run counts as failed.
@@ -49,8 +48,6 @@ def write_run(tables: RunTables, settings: ReportingSettings, progress: Progress
     """Write tables, summary, manifest and report into the run folder, and return the folder.
 
     Args:
-        tables: Tables of the run.
-        settings: Settings of the stage.
         progress: Called when the folder is written.
     """
     progress(0, 1)

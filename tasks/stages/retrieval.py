@@ -39,11 +39,7 @@ _OPTIONAL = frozenset(SAMPLES.optional)
 
 
 class RetrievalSettings(DataOptions):
-    """Settings of the step that fetches contexts.
-
-    Args:
-        retriever: Options of the retriever.
-    """
+    """Settings of the step that fetches contexts."""
 
     only_options = False
 
@@ -56,7 +52,6 @@ class Retrieval(BaseModel, frozen=True, extra="forbid"):
     Args:
         source: File with the rows to evaluate.
         questions: Location of the question set.
-        index: Identity of the index.
         rows_read: Number of rows in the question set.
         bad_rows: Rows that were left out; a long list is cut.
         bad_row_count: Total number of rows that were left out.
@@ -94,7 +89,6 @@ class UnfetchedContexts:
     """The size of a fetch that has not been done.
 
     Args:
-        index: Identity of the index.
         rows: Number of user questions to fetch contexts for.
         bad_row_count: Number of bad rows in the question set.
     """
@@ -134,7 +128,6 @@ def fetch_contexts(settings: RetrievalSettings, tables: str) -> Retrieval:
     """Fetch the contexts of a question set.
 
     Args:
-        settings: Settings of the step.
         tables: Root of the table store, beside which the rows are written.
 
     Raises:
@@ -185,7 +178,6 @@ def find_fetched_contexts(settings: RetrievalSettings, tables: str) -> Retrieval
     """Return the contexts that any run fetched last for these user questions, without querying the index.
 
     Args:
-        settings: Settings of the step.
         tables: Root of the table store.
 
     Returns:

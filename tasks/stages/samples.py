@@ -22,7 +22,6 @@ class SamplesSettings(SlicingOptions, GroupingOptions, DataOptions):
     """Settings of the stage `samples`.
 
     Args:
-        shard_rows: Number of rows per shard.
         required: Metric -> the columns that it needs.
     """
 
@@ -39,7 +38,6 @@ class BadRowNote:
     Args:
         number: Number of the row in the source, from 1.
         column: Faulty column; None for the row as a whole.
-        problem: Description of the problem.
     """
 
     number: int
@@ -61,7 +59,6 @@ class SamplesResult:
     """The result of reading a source.
 
     Args:
-        refs: Tables of the shards.
         rows_read: Number of rows in the source, including bad rows.
         bad_rows: Rows that were left out; a long list is cut.
         bad_row_count: Total number of rows that were left out.
@@ -79,7 +76,6 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
     """Read the source and store its rows in shards.
 
     Args:
-        settings: Settings of the stage.
         tables: Root of the table store.
         progress: Called as rows are read.
     """

@@ -187,10 +187,8 @@ def _each_context_rows(  # noqa: PLR0913 all of them decide what is asked
     """Judge claims against single contexts.
 
     Args:
-        samples: Samples of the shard.
         claims: Claims by sample.
         first: Verdicts of the first round.
-        batcher: Asks the judge.
         every: Sides whose claims are all judged against each context.
         sparing: True to judge the claims of the other sides where noise sensitivity reads the verdict.
     """

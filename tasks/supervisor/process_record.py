@@ -13,11 +13,7 @@ from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
 @dataclass(frozen=True, slots=True)
 class ProcessFolder:
-    """The folder of a process: its record, lock and log.
-
-    Args:
-        path: Path of the folder.
-    """
+    """The folder of a process: its record, lock and log."""
 
     name: ClassVar[str]
     """Name of the files in the folder."""
@@ -58,7 +54,6 @@ class ProcessRecord:
     """A process that was started and left running.
 
     Args:
-        pid: Id of the process.
         host: Machine of the process; several machines may share a folder.
     """
 
@@ -73,9 +68,6 @@ class ProcessRecord:
     def write(self, folder: ProcessFolder) -> None:
         """Write the record whole or not at all, readable by the user only.
 
-        Args:
-            folder: Folder of the process.
-
         Raises:
             AssayError: The record cannot be written.
         """
@@ -86,11 +78,7 @@ class ProcessRecord:
 
     @classmethod
     def read(cls, folder: ProcessFolder) -> Self | None:
-        """Read the record in a folder; None if there is none or it cannot be read.
-
-        Args:
-            folder: Folder of the process.
-        """
+        """Read the record in a folder; None if there is none or it cannot be read."""
         try:
             content = json.loads(folder.record.read_text(encoding="utf-8"))
             # JSON has no tuples, but a record must equal the one that was written.

@@ -21,7 +21,6 @@ class Process:
     """A running process. A zombie, which has ended and waits for its parent, is not running.
 
     Args:
-        pid: Id of the process.
         group: Id of its process group.
         started: Start time, as the system writes it.
     """
@@ -31,11 +30,7 @@ class Process:
     started: str
 
     def may_follow(self, started: str) -> bool:
-        """Return whether this process may have started after another one, within the same boot of the machine.
-
-        Args:
-            started: Start time of the other process.
-        """
+        """Return whether this process may have started after another one, within the same boot of the machine."""
         boot, _, ticks = started.rpartition(" ")
         own_boot, _, own_ticks = self.started.rpartition(" ")
         return not BOOT_ID.exists() or (own_boot == boot and int(own_ticks) >= int(ticks))
@@ -50,7 +45,6 @@ def end_group(group: int, timeout: float) -> bool:
     """End all processes of a group: send SIGTERM, and SIGKILL to those that do not end in time.
 
     Args:
-        group: Id of the process group.
         timeout: Seconds to wait after each of the two signals.
 
     Returns:

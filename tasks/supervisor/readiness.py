@@ -13,10 +13,8 @@ def wait_until_ready(
     """Wait until a process is ready.
 
     Args:
-        is_ready: Returns whether the process is ready.
         check: Called between two polls with the seconds since the start; raises if the process has ended.
         timeout: Longest wait, in seconds.
-        poll_seconds: Seconds between two polls.
 
     Raises:
         TimeoutError: The process was not ready in time.
@@ -37,7 +35,6 @@ def http_get(url: str, path: str, timeout: float, headers: Mapping[str, str] = M
         url: URL of the server; its path is ignored.
         path: Path to get, with its query.
         timeout: Seconds to wait for the server.
-        headers: Headers of the request.
     """
     address = urlsplit(url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=timeout)

@@ -44,9 +44,5 @@ def spawn_detached(
 
 
 def find_exit_code(pid: int) -> int | None:
-    """Return the exit code of a process that this one started; None if it is running or was started elsewhere.
-
-    Args:
-        pid: Id of the process.
-    """
+    """Return the exit code of a process that this one started; None if it is running or was started elsewhere."""
     return next((child.poll() for child in _children if child.pid == pid), None)

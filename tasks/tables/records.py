@@ -53,7 +53,6 @@ def add_missing_columns(table: pa.Table, stage: Stage, wanted: Sequence[str] | N
     """Return a stage's table with the columns that its version lacks or that it is stored without, which are null.
 
     Args:
-        table: The table.
         stage: Stage that computed it.
         wanted: Columns to return; None for all.
     """

@@ -76,9 +76,7 @@ def atomic_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setti
     """Write a file whole or not at all.
 
     Args:
-        fs: File system.
         path: Target file within the file system.
-        content: Content of the file.
         setting: Name of the option that says where such files are, for the error message.
 
     Raises:
@@ -97,7 +95,6 @@ def atomic_file(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES)
     """Yield a path to write to; it replaces `path` when the block ends and is deleted if the block fails.
 
     Args:
-        fs: File system.
         path: Target file within the file system.
         setting: Name of the option that says where such files are, for the error message.
 
@@ -125,7 +122,6 @@ def translate_errors(
     """Raise the errors of a block that uses a file as errors that name the file and the option.
 
     Args:
-        fs: File system.
         path: File or folder within the file system.
         setting: Name of the option that says where such files are.
         what: Participle that says what the block does: "written", "read".

@@ -29,7 +29,6 @@ class StageRef(BaseModel):
         stage: Stage that computed the table.
         path: Path or fsspec URL of the Parquet file.
         digest: Digest of the table's content.
-        rows: Number of rows.
         schema_version: Version of the stage's schema.
         usage: Cost of computing the table.
     """
@@ -59,7 +58,6 @@ class TableStore:
 
         Args:
             table: Table with the columns of `schema`, in any order.
-            schema: Schema of the stage.
             usage: Cost of computing the table.
 
         Raises:
@@ -94,7 +92,6 @@ def read(ref: StageRef, columns: Sequence[str] | None = None) -> pa.Table:
     """Return the table that a reference points to.
 
     Args:
-        ref: The reference.
         columns: Columns to read; None for all.
 
     Raises:

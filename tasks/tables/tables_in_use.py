@@ -29,7 +29,6 @@ def mark_in_use(root: str, run_id: str) -> Iterator[None]:
     Args:
         root: Path or URL of the table store. A table store that cannot be written is no error here: it may contain all
             that the run needs, and if not, writing the first table fails.
-        run_id: Id of the run.
     """
     fs, folder = filesystem(posixpath.join(root, RUNNING))
     path = posixpath.join(folder, f"{run_id}.json")

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from metric_core.guides.all_guides import GUIDES
-from metric_core.guides.guide import Example, describe_evidence
 from metric_core.metric import Metric, MetricRequest, Parameter
+from metric_core.metrics.guides import read_guide
 from metric_core.reasons import missing_column
 from metric_core.records import Direction
 from metric_core.stages import any_judged
@@ -62,14 +61,14 @@ class Section:
 def describe(metric: Metric) -> list[Section]:
     """Return the description of a metric; one that a user defined has no formula and no example."""
     sections = [Section("", (metric.summary,)), Section("", rows=tuple(_facts(metric)))]
-    guide = GUIDES.get(metric.name) if not metric.origin else None
+    guide = None if metric.origin else read_guide(metric.name)
     if guide is not None:
         sections.append(Section("Formula", tuple(guide.formula.splitlines()), verbatim=True))
         sections.append(Section("Notes", guide.notes))
     sections.append(Section("Parameters", rows=tuple(_parameters(metric))))
     sections.append(Section("Undefined", rows=tuple(_undefined(metric))))
     if guide is not None:
-        sections.append(Section("Example", tuple(_example(metric, guide.example)), verbatim=True))
+        sections.append(Section("Example", tuple(guide.example.splitlines()), verbatim=True))
         sections.append(Section("Differences from Ragas and the documents", guide.differences))
     return [section for section in sections if section.lines or len(section.rows) > 1]
 
@@ -83,9 +82,16 @@ def render_page(metrics: Iterable[Metric]) -> str:
     return "\n".join(parts)
 
 
+def default_request(metric: Metric) -> MetricRequest:
+    """Return a request for a metric with its defaults, also where a parameter is required."""
+    return MetricRequest(
+        metric, {name: parameter.default for name, parameter in metric.parameters.items()}, metric.name
+    )
+
+
 def judge_of(metric: Metric) -> str:
     """Return the kind of judge that a metric needs: none, any or language model."""
-    request = _default_request(metric)
+    request = default_request(metric)
     if request.needs_language_model:
         return "language model"
     return "any" if any_judged(request.products) else "none"
@@ -93,7 +99,7 @@ def judge_of(metric: Metric) -> str:
 
 def range_of(metric: Metric) -> str:
     """Return the range of a metric with its default parameters; `varies` if the user or the row defines it."""
-    bounds = _default_request(metric).bounds
+    bounds = default_request(metric).bounds
     return "varies" if bounds is None else f"{bounds[0]:g} to {bounds[1]:g}"
 
 
@@ -109,14 +115,8 @@ def allowed_values(parameter: Parameter) -> str:
     return "any" if wanted is None else wanted.replace(" or nothing", ", or unset")
 
 
-def _default_request(metric: Metric) -> MetricRequest:
-    return MetricRequest(
-        metric, {name: parameter.default for name, parameter in metric.parameters.items()}, metric.name
-    )
-
-
 def _facts(metric: Metric) -> Iterator[tuple[str, ...]]:
-    request = _default_request(metric)
+    request = default_request(metric)
     optional = request.optional_columns
     better = {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "neither"}
     yield ("", "")
@@ -140,20 +140,9 @@ def _parameters(metric: Metric) -> Iterator[tuple[str, ...]]:
 
 def _undefined(metric: Metric) -> Iterator[tuple[str, ...]]:
     yield ("reason", "when")
-    for column in _default_request(metric).columns:
+    for column in default_request(metric).columns:
         yield (missing_column(column), "the row has no such value")
     yield from metric.undefined.items()
-
-
-def _example(metric: Metric, example: Example) -> Iterator[str]:
-    key = next(iter(example.evidence.ratings), None)
-    request = metric.request(example.parameters, key)
-    score = request.score(example.evidence)
-    for name, value in example.parameters.items():
-        yield f"{name} = {_format_value(value)}"
-    yield from describe_evidence(example.evidence, (*request.columns, *request.optional_columns))
-    value = score.label if score.value is None else f"{score.value:.3f}".rstrip("0").rstrip(".")
-    yield f"score: {value}. {example.comment}"
 
 
 def _format_value(value: Any) -> str:

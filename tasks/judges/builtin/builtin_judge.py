@@ -57,10 +57,6 @@ class BuiltinJudge:
     Refusals are recognized by their forms: see `metric_core.diagnosis.refusal_forms`.
 
     Deterministic and thread-safe.
-
-    Args:
-        embedder: Embedder for the similarity of texts.
-        pipeline: Pipeline for sentences and clauses.
     """
 
     def __init__(self, embedder: Embedder, pipeline: SpacyPipeline) -> None:

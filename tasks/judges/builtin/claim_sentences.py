@@ -27,7 +27,6 @@ class _Candidate:
 
     Args:
         text_index: Index of its text.
-        sentence: The cleaned sentence.
         lead_in: The words that introduce the list, if the sentence opens a list item.
         item: True if the sentence belongs to a list item.
     """
@@ -47,8 +46,6 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline, *, clauses: bool
     instead. A sentence that is mostly not in the Latin script is one claim, as it is written.
 
     Args:
-        texts: Texts to split.
-        pipeline: Pipeline for sentences and clauses.
         clauses: False to keep each sentence whole.
     """
     candidates = _candidates(texts, pipeline)

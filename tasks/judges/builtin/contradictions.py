@@ -18,8 +18,6 @@ def find_contradictions(claim: Tokens, premise: Premise, match: Match) -> dict[s
     that the claim lacks and that has the same neighbor.
 
     Args:
-        claim: Tokens of the claim.
-        premise: The premise.
         match: The best match of the claim in the premise.
 
     Returns:

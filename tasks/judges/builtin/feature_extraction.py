@@ -19,24 +19,14 @@ _NUMBERED = re.compile(r"^\[(\d+)\] ?(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class NumberedSentences:
-    """The numbered sentences of a relevance question.
-
-    Args:
-        numbers: Numbers of the sentences.
-        features: Features of each sentence.
-    """
+    """The numbered sentences of a relevance question."""
 
     numbers: tuple[int, ...]
     features: tuple[Mapping[str, float], ...]
 
 
 class FeatureExtractor:
-    """A feature extractor for batches of questions.
-
-    Args:
-        embedder: Embedder for cosines.
-        pipeline: Pipeline for sentences.
-    """
+    """A feature extractor for batches of questions."""
 
     def __init__(self, embedder: Embedder, pipeline: SpacyPipeline) -> None:
         self._embedder = embedder

@@ -15,8 +15,6 @@ def verdict_features(claim: Tokens, premise: Premise, match: Match, cosine: floa
     """Return the features of a verdict.
 
     Args:
-        claim: Tokens of the claim.
-        premise: The premise.
         match: The best match of the claim in the premise.
         cosine: Cosine of the claim with the best-matching sentence.
 
@@ -45,9 +43,7 @@ def usefulness_features(
     """Return the features of a passage's usefulness for an answer to a question.
 
     Args:
-        question: Tokens of the question.
         answer: Tokens of each sentence of the answer.
-        passage: The passage.
         match: The best match of the question in the passage.
         cosine: Cosine of the question with the sentence that matches it best.
 
@@ -72,8 +68,6 @@ def relevance_features(question: Tokens, sentences: Premise, cosines: Sequence[f
     """Return the features of each sentence's relevance to a question.
 
     Args:
-        question: Tokens of the question.
-        sentences: The sentences.
         cosines: Cosine of each sentence with the question.
 
     Returns:

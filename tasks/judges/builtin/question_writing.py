@@ -37,9 +37,7 @@ def write_questions(
     topics. Questions are repeated if a response is too short for the requested number of distinct ones.
 
     Args:
-        responses: The responses.
         counts: Number of questions for each response.
-        pipeline: Pipeline for sentences and parses.
     """
     sentences = [[clean(sentence) for sentence in found] for found in pipeline.sentences(responses)]
     usable = [

@@ -17,12 +17,7 @@ LARGEST_DIFFERENCE = 0.05
 
 
 def batch_request(requests: Sequence[Request], features: ServerFeatures) -> Request:
-    """Return one request with the passages of the model probe.
-
-    Args:
-        requests: Requests of the model probe.
-        features: Features of the server.
-    """
+    """Return one request with the passages of the model probe."""
     bodies = [request.body for request in requests[: len(PASSAGES)]]
     return Request(BATCH, join_bodies(bodies, features.limit_field), optional=True)
 
@@ -32,9 +27,7 @@ def takes_batches(reply: Reply, requests: Sequence[Request], alone: Sequence[Rep
 
     Args:
         reply: Reply to the joint request.
-        requests: Requests of the model probe.
-        alone: Replies to them.
-        features: Features of the server.
+        alone: Replies to the single requests.
     """
     bodies = [request.body for request in requests[: len(PASSAGES)]]
     together = split_reply(reply, bodies) if reply.is_answer else None

@@ -26,12 +26,7 @@ _MOST_KEPT = 1024
 
 
 class Grouping:
-    """The parameters of requests, and which requests may be sent together. May be used from several threads.
-
-    Args:
-        features: Features of the server.
-        options: Judge options.
-    """
+    """The parameters of requests, and which requests may be sent together. May be used from several threads."""
 
     def __init__(self, features: ServerFeatures, options: ServerJudgeOptions) -> None:
         self._features = features
@@ -54,11 +49,7 @@ class Grouping:
         return found
 
     def of_text(self, body: Body) -> Companions | None:
-        """Return with which others a request for a text may be sent; their token limits are of one magnitude.
-
-        Args:
-            body: The request.
-        """
+        """Return with which others a request for a text may be sent; their token limits are of one magnitude."""
         return self._companions({**body, "messages": None}, self._texts)
 
     def _companions(self, parameters: Mapping[str, Any], most: int) -> Companions | None:

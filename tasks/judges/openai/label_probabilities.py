@@ -32,8 +32,6 @@ class TokenStep:
     """One token of a reply.
 
     Args:
-        text: Text of the token.
-        probability: Probability of the token.
         top: The most probable tokens in its place with their probabilities; may include the token itself.
     """
 
@@ -52,7 +50,6 @@ def label_probabilities(
     this bound is negligible; otherwise the probabilities are unknown.
 
     Args:
-        steps: Tokens of the reply.
         texts: Label -> its text in a reply.
         frame: Pattern of the text before the label, with the group `rest` for what follows.
 

@@ -56,7 +56,6 @@ def model_requests(features: ServerFeatures, options: ServerJudgeOptions) -> lis
     """Return the requests whose replies identify a model.
 
     Args:
-        features: Features of the servers.
         options: Judge options. Temperature, thinking and prompts have no effect.
     """
     plain = options.model_copy(update={"temperature": 0.0, "thinking": False, "max_output_tokens": _TEXT_TOKENS})
@@ -69,10 +68,8 @@ def read_model(url: str, card: Mapping[str, Any], replies: Sequence[Reply], feat
     """Return the model that a replica serves.
 
     Args:
-        url: URL of the replica.
         card: Its entry in `/v1/models`.
         replies: Its replies to `model_requests`.
-        features: Features of the servers.
     """
     *choices, last = replies
     numbers = []

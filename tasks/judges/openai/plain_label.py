@@ -27,8 +27,6 @@ def parse_plain_label(reply: Reply, labels: Sequence[str], features: ServerFeatu
     """Parse the reply to a choice question with one vote; None if it does not have the usual form.
 
     Args:
-        reply: Reply of the server.
-        labels: The allowed labels.
         features: Features of the server, which determine how it was asked.
     """
     choice = _only_choice(reply, features)

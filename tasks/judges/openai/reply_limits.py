@@ -33,9 +33,7 @@ def max_reply_tokens(question: GenerateQuestion, features: ServerFeatures, optio
     """Return the token limit of a JSON reply: in proportion to the texts, at most `max_output_tokens`.
 
     Args:
-        question: Question to ask.
         features: Features of the server. A model that reasons before it answers gets the full limit.
-        options: Judge options.
     """
     most = options.max_output_tokens
     if options.thinking or features.reasons:
@@ -57,8 +55,7 @@ def fills_its_list(question: GenerateQuestion, value: Any) -> bool:
     """Return whether a reply has as many items as it may have, although no text has so many.
 
     Args:
-        question: Question that was asked.
-        value: Its answer.
+        value: Answer to the question.
     """
     name = LISTS.get(question.kind)
     limit = None if name is None else _list_limit(question.schema, name)

@@ -37,7 +37,6 @@ def parse_choice_answer(
 
     Args:
         replies: One reply with all votes, or one reply per vote.
-        labels: The allowed labels.
         votes: Number of votes asked for.
         features: Features of the server, which determine how it was asked.
     """
@@ -79,12 +78,7 @@ def describe_impossible(reason: str) -> str:
 
 
 def find_other_model(replies: Sequence[Reply], features: ServerFeatures) -> str | None:
-    """Return a warning if a reply names a model that the server did not name when it was probed; None otherwise.
-
-    Args:
-        replies: Replies of the server.
-        features: Features of the server.
-    """
+    """Return a warning if a reply names a model that the server did not name when it was probed; None otherwise."""
     known = {features.model, *features.reply_models}
     other = next((name for reply in replies if (name := get_model(reply)) is not None and name not in known), None)
     if other is None:
@@ -101,7 +95,6 @@ def parse_generate_answer(
     """Parse the answer to a generate question, whose reply must be one JSON value that fits the schema.
 
     Args:
-        reply: Reply of the server.
         schema: JSON schema of the value.
         limit: Token limit of the reply, for servers that do not report how many tokens they wrote.
         tells_cached: True if the server reports how many tokens it found in its prefix cache.

@@ -45,7 +45,6 @@ class RequestMode:
     """The properties of a question that decide which options apply to it.
 
     Args:
-        kind: Kind of the question.
         wants_json: True if the reply is JSON rather than a label.
         has_votes: True if several answers are requested, which may differ.
     """
@@ -103,11 +102,6 @@ def determinants(mode: RequestMode, features: ServerFeatures, options: ServerJud
     """Return the server features and options that an answer depends on, besides its question and prompt.
 
     Options that are not sent count as unset. All others are included unless they are known to have no effect.
-
-    Args:
-        mode: Mode of the question.
-        features: Features of the server.
-        options: Judge options.
 
     Returns:
         The features under `server` and the options under `options`.

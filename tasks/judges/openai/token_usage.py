@@ -9,7 +9,6 @@ def usage_of(reply: Reply, tells_cached: bool) -> Usage:
     """Return the cost of a reply; an error has no tokens.
 
     Args:
-        reply: Reply of the server.
         tells_cached: True if the server reports how many tokens it found in its prefix cache.
     """
     prompt, cached, output = get_counts(reply)

@@ -24,7 +24,6 @@ def token_offsets(text: str, tokens: Sequence[str]) -> list[tuple[int, int]] | N
     r"""Return the positions of tokens in the text that they make up; None if they do not.
 
     Args:
-        text: The text.
         tokens: Its tokens, as a tokenizer names them.
 
     >>> token_offsets("It rains.", ["It", "\u0120rain", "s", "."])

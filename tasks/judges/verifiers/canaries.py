@@ -36,7 +36,6 @@ class CanaryQuestion:
     """A canary, guarded.
 
     Args:
-        pair: The question.
         supported: The answer; None if there is no right one.
         is_long: True if the premise fills a request, with the fact at one of its ends.
     """
@@ -50,9 +49,7 @@ def canary_questions(profile: Profile, room: int, count: CountTokens) -> list[Ca
     """Return the canaries of a profile, two with long premises, and questions that identify the model.
 
     Args:
-        profile: Profile of the verifier.
         room: Largest number of tokens of a premise.
-        count: Counts tokens.
     """
     questions = [CanaryQuestion(_pair(profile, each.premise, each.claim), each.supported) for each in profile.canaries]
     questions += [CanaryQuestion(_pair(profile, premise, claim), None) for premise, claim in DOUBTFUL]
@@ -81,9 +78,7 @@ def find_problem(profile: Profile, questions: Sequence[CanaryQuestion], verdicts
     """Return what is wrong with a verifier; None if it answers all canaries correctly.
 
     Args:
-        profile: Profile of the verifier.
         questions: Canaries that were asked.
-        verdicts: Its verdicts on them.
     """
     asked = [(question, verdict) for question, verdict in zip(questions, verdicts, strict=True)]
     checked = [(question, verdict) for question, verdict in asked if question.supported is not None]

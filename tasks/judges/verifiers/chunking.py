@@ -37,7 +37,6 @@ def divide_texts(budgets: Mapping[str, int], count: CountTokens, overlap: float 
 
     Args:
         budgets: Text -> largest number of tokens of a part, at least 1.
-        count: Counts tokens.
         overlap: Share of a part that the next one repeats, at most one half.
 
     >>> divide_texts({"One two. Three four. Five six.": 3}, lambda texts: [len(text.split()) for text in texts])

@@ -52,7 +52,6 @@ def chat_body(form: ChatForm, model: str, premise: str, claim: str) -> Body:
     """Return the body of a chat request.
 
     Args:
-        form: Form of the profile.
         model: Name of the model at the server.
         premise: Guarded premise.
         claim: Guarded claim.

@@ -43,8 +43,6 @@ class LocalEngine:
     """A verifier in this process. Threads take turns.
 
     Args:
-        profile: Profile of the model.
-        model: The model.
         batch_tokens: Largest number of tokens of a batch, padding included.
     """
 
@@ -129,10 +127,7 @@ def open_local_verifier(  # noqa: PLR0913 all of them are facts about one model
     """Return the judge that runs a verifier in this process.
 
     Args:
-        profile: Profile of the verifier.
         name: Name or folder of the model.
-        model: The model.
-        splitter: Splits claims into sentences.
         batch_tokens: Largest number of tokens of a batch, padding included.
         check_canaries: False only warns about a verifier that answers questions wrongly whose answers are beyond doubt.
 

@@ -26,9 +26,6 @@ def find_onnx(folder: Path) -> Path | None:
 class OnnxModel:
     """A model in an ONNX file, with the tokenizer beside it.
 
-    Args:
-        folder: Folder of the model.
-
     Raises:
         JudgeError: A file is missing or cannot be read, or the model has inputs that no text has.
     """

@@ -35,9 +35,7 @@ def open_served_verifier(
     """Return the judge that asks a verifier behind servers.
 
     Args:
-        profile: Profile of the verifier.
         options: URLs of the servers, and how requests are made. Prompts and sampling have no effect.
-        splitter: Splits claims into sentences.
         check_canaries: False only warns about a verifier that answers questions wrongly whose answers are beyond doubt.
         recognize: Compares the model with those that gave cached answers.
 

@@ -67,9 +67,6 @@ def plan_questions(
     """Return the plan of each question, and the distinct pairs to ask about, ordered by premise.
 
     Args:
-        profile: Profile of the verifier.
-        splitter: Splits claims.
-        window: Size of requests.
         questions: Questions; one of another kind than a verdict on a claim has a problem.
     """
     texts = [

@@ -45,7 +45,6 @@ class Verdict:
         is_graded: True if the probability is one, not a label.
         problem: Reason why there is no probability.
         reply: Short form of the reply.
-        usage: Cost of the request.
         tokens: Tokens of the claim, for a verifier that marks them.
     """
 
@@ -172,8 +171,6 @@ def span_support(
     Args:
         probabilities: A distribution over the classes per token of the claim.
         offsets: Positions of the tokens in the claim.
-        reading: Reading of the profile.
-        usage: Cost of the request.
 
     >>> read = span_support([[0.9, 0.1], [0.2, 0.8]], [(0, 2), (3, 8)], SpanReading(), Usage())
     >>> round(read.probability, 3), read.tokens[1].unsupported
@@ -232,8 +229,6 @@ def unsupported_spans(claim: str, tokens: Sequence[TokenSupport], threshold: flo
     """Return the parts of a claim that the premise does not support: consecutive tokens below the threshold.
 
     Args:
-        claim: The claim.
-        tokens: Its tokens.
         threshold: Smallest probability of support of a supported token.
 
     >>> tokens = [TokenSupport(0, 4, 0.1), TokenSupport(5, 7, 0.9), TokenSupport(7, 9, 0.75)]

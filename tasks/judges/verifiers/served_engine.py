@@ -87,8 +87,6 @@ class Asked:
     """A request about pairs.
 
     Args:
-        pairs: The pairs.
-        request: The request.
         lengths: Per pair its number of tokens, and the tokens of its claim, where they are needed to read the reply.
     """
 
@@ -101,9 +99,7 @@ class ServedEngine:
     """The model of a verifier behind servers. Thread-safe.
 
     Args:
-        profile: Profile of the model.
         connection: Connection to servers that serve it.
-        options: Options of that connection.
         model: Name of the model at the servers.
         window: Tokens of a request, as profile, servers and options allow.
 

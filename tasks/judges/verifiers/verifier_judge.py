@@ -42,8 +42,6 @@ class VerifierFeatures:
 
     Args:
         profile: Name of the profile.
-        version: Version of the profile.
-        digest: Digest of the profile.
         license: License of the weights.
         route: Endpoint that is asked, or the library that runs the model.
         model: Name of the model at its server, or of its folder.
@@ -93,7 +91,6 @@ class VerifierDescription:
     """The facts about an opened verifier.
 
     Args:
-        identity: Identity of the model.
         features: Facts for the manifest.
         warnings: Sentences for users about the model.
         recognized: The model of a server, compared with those seen before; None without a server.
@@ -110,12 +107,6 @@ class VerifierJudge:
 
     A claim is divided into sentences if its profile says so, and a premise into parts that fit into the window. A
     sentence is supported as by the part that supports it most, a claim as its least supported sentence.
-
-    Args:
-        profile: Form of requests and replies.
-        engine: The model.
-        description: Facts about the model.
-        splitter: Splits claims.
     """
 
     def __init__(

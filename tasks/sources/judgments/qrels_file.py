@@ -41,7 +41,6 @@ class QrelsFile:
             table of BEIR.
         query_id_column: Column of the data with the id of the query; None for `query_id` or `qid`, else the row id.
         redact: Function that redacts the ids, as those of the rows are.
-        limits: Bounds on what is read.
 
     Raises:
         SourceError: The file does not exist, a line has another form, or a passage has two grades for a query.
@@ -138,7 +137,6 @@ def read_qrels(file: DataFile, limits: ReadLimits) -> dict[str, dict[str, float]
 
     Args:
         file: File in one of the forms that `QrelsFile` lists.
-        limits: Bounds on what is read.
 
     Raises:
         SourceError: A line or row has another form, or there is none; the message names it.

@@ -23,9 +23,7 @@ def iter_rows(
     """Yield the rows of batches of any size; convert a bounded number and size of them at a time to Python values.
 
     Args:
-        batches: Record batches.
         batch_rows: Maximum number of rows that are converted at a time.
-        limits: Bounds on what is read.
         expansion: Count of the bytes that the rows have as Python values.
 
     Raises:

@@ -15,7 +15,6 @@ class ConcatenatedSource(RowSource):
 
     Args:
         files: Files in order, at least one.
-        opener: Opener of each file.
         name: Name of the source in messages.
         root: Common prefix of the names of the files, left out in the places of rows.
         warnings: Warnings about the files as a whole.

@@ -26,7 +26,6 @@ class Trace:
     """The rows of a trace.
 
     Args:
-        trace_id: Its id.
         start: Seconds since 1970 at which it began; infinite if unknown.
         rows: The columns of its rows, in the order of their starts.
         problems: Reasons why questions in it, or the whole trace, have no row. A trace of evaluators alone has neither.
@@ -52,7 +51,6 @@ def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
     whole trace is one row: the question is the first and the answer the last that a model or the root recorded.
 
     Args:
-        trace_id: Id of the trace.
         spans: Its spans in any order.
     """
     tree = _Tree(spans)
@@ -220,7 +218,6 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
     """Return the columns of a row.
 
     Args:
-        tree: The trace.
         span: The span with the question and the answer.
         parts: The spans that led to the answer.
         is_only: True if the trace has no other row.

@@ -65,7 +65,6 @@ class Event(NamedTuple):
     """An event of a span, or a log record that belongs to it.
 
     Args:
-        name: Name of the event.
         content: Its attributes, and the fields of its body.
     """
 

@@ -27,8 +27,6 @@ def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[d
     bytes, as the file exporter of the collector writes (also compressed, and then also JSON), or a varint.
 
     Args:
-        content: Content of the file.
-        limits: Bounds on what is read.
         name: Name of the file in messages.
 
     Raises:
@@ -54,9 +52,6 @@ def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[d
 
 def check_protobuf(message: bytes) -> bool:
     """Check one message, without a size before it and not compressed.
-
-    Args:
-        message: The message.
 
     Returns:
         True if it has anything to read.

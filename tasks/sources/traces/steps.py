@@ -20,8 +20,6 @@ def fill_step(span: Span, given: Any, made: Any) -> Span:
 
     Args:
         span: Span with its name and kind.
-        given: Its input.
-        made: Its output.
     """
     name = span.name.casefold()
     passages = find_passages(made)

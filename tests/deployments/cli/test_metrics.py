@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from deployments.cli._support.metric_guide import describe, render_page
 from deployments.cli.main import app
+from metric_core.metrics import guides
 from metric_core.registry import METRICS
 from tests.structure.house import ROOT
 
@@ -36,6 +37,11 @@ def test_the_terminal_shows_what_the_page_shows(name: str) -> None:
             assert re.sub(r"\s+", " ", line).strip() in words
         for row in part.rows[1:]:
             assert all(cell.replace("|", "\\|") in section and cell in words for cell in row)
+
+
+def test_the_list_of_metrics_reads_no_guide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guides, "files", lambda _: pytest.fail("a guide was read"))
+    assert set(METRICS) <= set(output_of().split())
 
 
 def test_every_parameter_says_what_is_allowed() -> None:

@@ -1,5 +1,6 @@
 """The diagnosis of rows: every class, subsets of verdicts, failed verdicts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,6 @@ from metric_core import reasons
 from metric_core.diagnosis.classes import BY_NAME, CLASSES, Part, diagnose
 from metric_core.diagnosis.refusal_kinds import RefusalKind
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
-from metric_core.guides.guide import judge
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
 from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product, closure
@@ -31,6 +31,23 @@ ROW = Sample(
 )
 RIGHT: Supports = {ALL_CONTEXTS: 1.0, BY_REFERENCE: 1.0}
 STATED: Supports = {ALL_CONTEXTS: 1.0, BY_RESPONSE: 1.0}
+
+
+def judge(
+    sample: Sample,
+    claims: Mapping[Side, Mapping[str, Mapping[str, Support]]],
+    kind: VerdictKind = VerdictKind.SUPPORT,
+    **more: Any,
+) -> Evidence:
+    """The evidence of a row whose claims have these verdicts, by text and premise."""
+    ids = {side: {f"{side}:{number}": text for number, text in enumerate(texts)} for side, texts in claims.items()}
+    verdicts = {
+        (kind, claim, premise): support
+        for side, texts in ids.items()
+        for claim, text in texts.items()
+        for premise, support in claims[side][text].items()
+    }
+    return Evidence(sample, claims=ids, verdicts=verdicts, **more)
 
 
 def evidence_of(

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from metric_core.errors import MissingDependencyError
-from metric_core.guides.all_guides import GUIDES
 from metric_core.records import Side
 from tasks.recognizers.protocol import Entity
 from tasks.recognizers.spacy_pipeline import SpacyPipeline
+from tests.metric_core.guide_examples import read_example
 
 pytestmark = pytest.mark.models
 
@@ -125,7 +125,7 @@ def test_a_pipeline_without_any_sentence_finder_cuts_at_punctuation(tmp_path: Pa
 
 
 def test_the_entities_of_the_documented_example_are_those_that_the_pipeline_finds(pipeline: SpacyPipeline) -> None:
-    evidence = GUIDES["context_entity_recall"].example.evidence
+    evidence = read_example("context_entity_recall").evidence
     texts = (evidence.sample.reference or "", evidence.sample.joined_contexts)
     for side, found in zip((Side.REFERENCE, Side.CONTEXT), pipeline.entities(texts), strict=True):
         assert set(evidence.entities[side]) == {entity.text for entity in found}

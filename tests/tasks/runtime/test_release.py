@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tasks.runtime import release
 from tasks.runtime.release import COMMIT, RELEASE, UNKNOWN, version_of_source
 from tests.structure.house import ROOT
 
+GUIDE, PROMPT = "metric_core/metrics/ndcg.md", "metric_core/prompts/en/system.txt"
 IDENTITY = ("-c", "user.name=Tester", "-c", "user.email=tester@example.com", "-c", "init.defaultBranch=main")
 
 
@@ -145,7 +147,8 @@ def test_distributions_have_the_version_of_their_source(checkout: Path, tmp_path
         command = [sys.executable, "-m", "hatchling", *arguments]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
 
-    for name in ("README.md", "LICENSE"):
+    for name in ("README.md", "LICENSE", GUIDE, PROMPT):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_bytes((ROOT / name).read_bytes())
     git(checkout, "add", "--all")
     git(checkout, "commit", "--quiet", "--message=third")
@@ -154,4 +157,8 @@ def test_distributions_have_the_version_of_their_source(checkout: Path, tmp_path
     build(checkout, "build", "-t", "sdist", "-d", str(tmp_path))
     with tarfile.open(tmp_path / f"rag_assay-{expected}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
-    assert build(tmp_path / f"rag_assay-{expected}", "metadata", "version") == expected
+    unpacked = tmp_path / f"rag_assay-{expected}"
+    assert build(unpacked, "metadata", "version") == expected
+    build(unpacked, "build", "-t", "wheel", "-d", str(tmp_path))
+    with zipfile.ZipFile(tmp_path / f"rag_assay-{expected}-py3-none-any.whl") as wheel:
+        assert {GUIDE, PROMPT} <= set(wheel.namelist())

@@ -149,7 +149,10 @@ def test_nothing_that_a_stage_reaches_imports_by_name_but_plugins() -> None:
 def test_formulas_read_no_files_but_prompts_which_the_fingerprint_of_a_judge_covers() -> None:
     folders = [Path(prefix.replace(".", "/")) for prefix in formulas._FORMULAS]
     data = {path for path in files() if path.suffix != ".py" and any(path.is_relative_to(each) for each in folders)}
-    assert data
-    assert {path for path in data if path.parent.parent != Path("metric_core/prompts")} == {
+    guides = {Path(f"metric_core/metrics/{name}.md") for name in METRICS}
+    assert guides < data
+    assert {path for path in data - guides if path.parent.parent != Path("metric_core/prompts")} == {
         Path("metric_core/py.typed")
     }
+    graph, reader = ModuleGraph(ROOT), "metric_core.metrics.guides"
+    assert [module for module in graph.files if reader in graph.reach(module)] == [reader]
