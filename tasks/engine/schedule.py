@@ -76,9 +76,10 @@ class Schedule:
         return shard
 
     def close_shard(self, shard: "ShardWindows") -> None:
-        """Forget a shard whose stages have ended."""
+        """Forget a shard whose stages have ended, and free its results."""
         with self._changed:
             self._shards.remove(shard)
+            shard.free()
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -251,6 +252,11 @@ class ShardWindows:
         """No longer wait for a stage, which has ended or failed, before others go on."""
         with self.schedule.change():
             self.judged.pop(stage, None)
+
+    def free(self) -> None:
+        """Forget the results, which refer to each other and would wait for the garbage collector."""
+        self.works.clear()
+        self.parts.clear()
 
     def cut(self, rows: StageRows, windows: range) -> list[StageRows]:
         """Return the parts of results that belong to windows, which all their samples belong to."""
