@@ -1,6 +1,6 @@
 """A judge server that answers at once, for measurements of the client.
 
-    python benchmarks/instant_judge.py PORT [--no-batch]
+    python benchmarks/instant_judge.py PORT [--no-batch] [--delay SECONDS]
 
 It replies as vLLM does, with log-probabilities of twenty tokens for a label, to single requests and to
 `/v1/chat/completions/batch`, and with vectors to `/v1/embeddings`. A reply takes tens of microseconds: whatever time
@@ -141,6 +141,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port", type=int)
     parser.add_argument("--no-batch", action="store_true", help="know single requests only")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply of a judge")
     options = parser.parse_args()
     stub = Stub(not options.no_batch)
 
@@ -150,7 +151,10 @@ async def main() -> None:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin1").split("\r\n")
                 fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
                 raw = await reader.readexactly(int(fields.get("content-length", 0)))
-                status, content = stub.answer(head[0].split(" ")[1], raw)
+                path = head[0].split(" ")[1]
+                if "chat" in path:
+                    await asyncio.sleep(options.delay)
+                status, content = stub.answer(path, raw)
                 sent = orjson.dumps(content)
                 begin = f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {len(sent)}\r\n\r\n"
                 writer.write(begin.encode() + sent)

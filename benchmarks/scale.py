@@ -3,10 +3,11 @@
     python benchmarks/scale.py tasks                    # CPU and memory per Prefect task, by engine
     python benchmarks/scale.py tasks --engine dask
     python benchmarks/scale.py reporting --rows 1000000 # summary and report: seconds and memory
+    python -m benchmarks.scale workers --engine ray     # one and two workers with a judge that takes 200 ms
 
 `tasks` runs one cheap metric over the same rows in few and in many shards; the difference is what a task costs. CPU
 seconds vary less than wall time on a shared machine. They include the processes that a run starts and waits for: the
-workers of Dask, not those of Ray.
+workers of Dask, not those of Ray. `workers` also kills one of two workers in mid-run, which must change no score.
 """
 
 import argparse
@@ -19,7 +20,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import DEVNULL, Popen
+from threading import Timer
 from typing import Any
+
+from psutil import Process
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSAY = str(Path(sys.executable).with_name("assay"))
@@ -33,18 +37,21 @@ SCORED = (
     *("nv_accuracy", "nv_context_relevance", "nv_response_groundedness"),
 )
 SHARD_ROWS = 2000
+_ANSWER = {"user_input": "Where did Anna Byrne open the shop?", "response": "In Dublin. It sells tea."}
 
 
 def main() -> None:
     """Run the selected measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tasks", "reporting"])
-    parser.add_argument("--rows", type=int, help="default 800 for tasks, 100,000 for reporting")
+    parser.add_argument("what", choices=["tasks", "reporting", "workers"])
+    parser.add_argument("--rows", type=int, help="default 800 for tasks, 120 for workers, else 100,000")
     parser.add_argument("--engine", choices=["threads", "dask", "ray"], default="threads")
     parser.add_argument("--shards", type=int, nargs=2, default=(8, 200), help="few and many, for tasks")
     options = parser.parse_args()
     if options.what == "tasks":
         measure_tasks(options.rows or 800, options.engine, options.shards)
+    elif options.what == "workers":
+        measure_workers(options.rows or 120, options.engine)
     else:
         measure_reporting(options.rows or 100_000)
 
@@ -54,8 +61,12 @@ def measure_tasks(rows: int, engine: str, shards: tuple[int, int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "rows.jsonl")
         source.write_text("\n".join(json.dumps(_row(number)) for number in range(rows)), encoding="utf-8")
-        _run(folder, "first", engine, rows)  # starts the local Prefect server and fills the cache
-        few, many = (_run(folder, str(count), engine, -(-rows // count)) for count in shards)
+        options = {"metrics": [METRIC]}
+        _run(folder, "first", engine, options)  # starts the local Prefect server and fills the cache
+        few, many = (
+            _run(folder, str(n), engine, options | {"shard_rows": -(-rows // n), "tables": f"{folder}/{n}.tables"})
+            for n in shards
+        )
         _run_measured([ASSAY, "server", "stop"], folder)
     more = STAGES * (shards[1] - shards[0])
     for count, (wall, cpu, memory) in zip(shards, (few, many), strict=True):
@@ -66,29 +77,68 @@ def measure_tasks(rows: int, engine: str, shards: tuple[int, int]) -> None:
     )
 
 
+def measure_workers(rows: int, engine: str) -> None:
+    """Print the seconds of the first run with one worker and with two, and of one whose worker is killed."""
+    from benchmarks.client_cpu import instant_judge  # noqa: PLC0415 needs the package
+
+    with tempfile.TemporaryDirectory() as folder, instant_judge("--no-batch", "--delay", "0.2") as url:
+        source = Path(folder, "rows.jsonl")
+        source.write_text("\n".join(json.dumps(_row(number) | _ANSWER) for number in range(rows)), encoding="utf-8")
+        server = {"backend": "server", "server": {"urls": [f"{url}/v1"]}}
+        seconds, scores = {}, {}
+        for name, workers in (("one", 1), ("two", 2), ("killed", 2)):
+            config = {"metrics": "faithfulness", "judge": server, "shard_rows": rows // 12, "workers": workers}
+            own = {each: f"{folder}/{name}.{each}" for each in ("tables", "cache")}
+            kill = seconds["two"] / 2 if name == "killed" else None
+            seconds[name], _, memory = _run(folder, name, engine, config | own, kill)
+            scores[name] = Path(folder, name, "scores.parquet").read_bytes()
+            print(f"{engine}, {name}: {seconds[name]:.1f} s, {memory:.0f} MB at most", flush=True)
+        _run_measured([ASSAY, "server", "stop"], folder)
+    print(f"{engine}: two workers take {seconds['one'] / seconds['two']:.2f} times as much as one")
+    print(f"the same scores: {len(set(scores.values())) == 1}")
+
+
 def _row(number: int) -> dict[str, Any]:
     reference = f"Anna Byrne opened shop {number} in Dublin."
     return {"id": f"r{number}", "retrieved_contexts": [f"Shop {number} is in Dublin."], "reference": reference}
 
 
-def _run(folder: str, name: str, engine: str, shard_rows: int) -> tuple[float, float, float]:
-    config = {"source": f"{folder}/rows.jsonl", "metrics": [METRIC], "shard_rows": shard_rows, "runner": engine}
+def _run(
+    folder: str, name: str, engine: str, options: dict[str, Any], kill: float | None = None
+) -> tuple[float, float, float]:
+    config = {"source": f"{folder}/rows.jsonl", "runner": engine, "out": f"{folder}/{name}"}
     file = Path(folder, f"{name}.yaml")
-    file.write_text(json.dumps(config | {"out": f"{folder}/{name}", "tables": f"{folder}/{name}.tables"}), "utf-8")
-    return _run_measured([ASSAY, "run", str(file)], folder)
+    file.write_text(json.dumps(config | options), "utf-8")
+    return _run_measured([ASSAY, "run", str(file)], folder, kill)
 
 
-def _run_measured(command: list[str], folder: str) -> tuple[float, float, float]:
-    """Return wall and CPU seconds of a process and its children, and its peak memory in megabytes."""
+def _run_measured(command: list[str], folder: str, kill: float | None = None) -> tuple[float, float, float]:
+    """Return wall and CPU seconds of a process and its children, and its peak memory in megabytes.
+
+    Args:
+        command: The command.
+        folder: Folder of its files.
+        kill: Seconds after which the process below it with the most CPU time is killed; None to kill none.
+    """
     start = time.monotonic()
     process = Popen(
         command, cwd=ROOT, env=os.environ | {"ASSAY_HOME": f"{folder}/home"}, stdout=DEVNULL, stderr=DEVNULL
     )
+    if kill is not None:
+        Timer(kill, _kill_worker, (process.pid,)).start()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"{' '.join(command)} failed with {process.returncode}")
     return time.monotonic() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def _kill_worker(pid: int) -> None:
+    """Kill the busiest process that a run has started."""
+    workers = Process(pid).children(recursive=True)
+    busiest = max(workers, key=lambda each: sum(each.cpu_times()[:2]))
+    print(f"kills {busiest.name()}", flush=True)
+    busiest.kill()
 
 
 def measure_reporting(rows: int) -> None:
