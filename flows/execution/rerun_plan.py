@@ -134,7 +134,7 @@ def prepare(request: RerunRequest) -> Rerun:
         whole=_missing_stages(earlier, old, before, plan),
         failed=earlier.failed_rows([metric.key for metric in metrics.requests]),
     )
-    for each in run_checks(config):
+    for each in run_checks(plan, with_data=False):
         each.check()
     is_new = any(metric not in metrics_of(before) for metric in metrics_of(metrics))
     if request.chosen_rows == "failed" and not (ready.failed or ready.whole or is_new):

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from pathlib import PurePosixPath
 from typing import Any
 
+from flows.config.references import find_references
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.run_config import RunConfig
 from flows.planning.checks import run_checks
@@ -15,6 +16,7 @@ from flows.planning.run_plan import FolderPlan, RunPlan, StoragePlan, locate
 from flows.planning.settings import stage_settings
 from flows.planning.source_plan import SourcePlan, plan_source
 from metric_core.errors import ConfigError
+from tasks.options.metric_options import MetricOptions
 from tasks.options.narrow import narrow
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import TRACES
@@ -35,7 +37,7 @@ def plan_run(config: RunConfig) -> RunPlan:
     if known is not None and known[0] == config:
         return known[1]
     plan = draft_plan(config)
-    for each in run_checks(config, plan):
+    for each in run_checks(plan):
         each.check()
     return plan
 
@@ -83,6 +85,16 @@ def draft_plan(config: RunConfig) -> RunPlan:
     return compose_plan(config, source, metrics)
 
 
+def plan_without_data(config: RunConfig) -> RunPlan:
+    """Plan a run whose source is not read, so that the plan has no metrics, to check its other options.
+
+    Args:
+        config: Configuration of the run.
+    """
+    metrics = MetricPlan((), frozenset(), {}, options=narrow(config, MetricOptions))
+    return compose_plan(config, narrow(config, SourcePlan), metrics)
+
+
 def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, ending: str = "") -> RunPlan:
     """Divide the configuration of a run into the parts of its plan.
 
@@ -97,27 +109,19 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
         metrics=metrics,
         stages=stage_settings(config, metrics, config.refresh),
         models=narrow(config, RunModelOptions),
-        storage=plan_storage(config),
+        storage=narrow(
+            config,
+            StoragePlan,
+            rows_a_shard=config.rows_a_shard(),
+            rows_a_window=config.rows_a_window(),
+            stages_at_once=config.stages_at_once(),
+        ),
         folder=FolderPlan(config.out, _stem(config.source), ending),
         outputs=narrow(config, ResultOptions),
         monitoring=narrow(config, MonitoringOptions),
         anchor=config.anchor,
+        secrets=find_references(config, without=("deploy",)),
         record=record_of(config),
-    )
-
-
-def plan_storage(config: RunConfig) -> StoragePlan:
-    """Return the place where the stages of a run are computed, and their tables stored.
-
-    Args:
-        config: Configuration of the run.
-    """
-    return narrow(
-        config,
-        StoragePlan,
-        rows_a_shard=config.rows_a_shard(),
-        rows_a_window=config.rows_a_window(),
-        stages_at_once=config.stages_at_once(),
     )
 
 

@@ -75,6 +75,7 @@ class RunPlan:
         outputs: Places where the results go.
         monitoring: Options of comparison, gate, alarms, and messages.
         anchor: Rows that every run judges besides its own; None without them.
+        secrets: References to the secrets that the run reads.
         record: Configuration, as run.json holds it.
     """
 
@@ -87,6 +88,7 @@ class RunPlan:
     outputs: ResultOptions
     monitoring: MonitoringOptions
     anchor: AnchorSettings | None
+    secrets: tuple[str, ...]
     record: Mapping[str, Any]
 
     @property
