@@ -19,8 +19,7 @@ from flows.execution.calibration_lookup import judge_name, metric_fingerprint, r
 from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judges
 from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan
-from flows.planning.source_plan import plan_source
+from flows.planning.planner import compose_plan, plan_source
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded

@@ -80,10 +80,9 @@ def set_log_levels(verbose: bool) -> None:
 
 def open_judges(plan: "RunPlan") -> None:
     """Begin to open the judges of a run on servers: these are waited for while Prefect is imported."""
-    from flows.execution.answerable import question_kinds  # noqa: PLC0415
     from tasks.models.run_models import open_early  # noqa: PLC0415 keeps `assay --help` quick
 
-    if any(map(question_kinds, plan.metrics.requests)):
+    if plan.metrics.kinds:
         open_early(plan.models.judges, plan.judged)
 
 

@@ -15,7 +15,7 @@ from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows,
 from flows.execution.source_settings import retrieval_settings, samples_settings
 from flows.monitoring.watched import subject_name
 from flows.planning.anchor import AnchorPlan, plan_anchor
-from flows.planning.run_plan import RunPlan, planned_kinds
+from flows.planning.run_plan import RunPlan
 from flows.planning.settings import sides_by_every_context
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
@@ -57,9 +57,9 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
         AssayError: The contexts cannot be fetched.
     """
     dry_run = _preview_rows(plan, fetch=fetch)
-    anchor = plan_anchor(plan)
-    if anchor is None:
+    if plan.anchor is None:
         return dry_run
+    anchor = plan_anchor(plan, plan.anchor)
     of_anchor = _preview_rows(anchor.run, fetch=False)
     again = None
     if is_asked_again(anchor):
@@ -156,7 +156,7 @@ class DryRunner:
 
     def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the name of each judge with the kinds of counted questions that would go to it."""
-        kinds = [kind for kind in planned_kinds(self._plan.metrics) if kind in counted]
+        kinds = [kind for kind in self._plan.metrics.kinds if kind in counted]
         if not kinds:
             return {}
         judge = self._counting.open_judges(self._plan.judged)

@@ -10,11 +10,10 @@ from pydantic import ValidationError
 from flows.config.run_config import RunConfig
 from flows.planning.checks import run_checks
 from flows.planning.metric_plan import MetricPlan, plan_requests
-from flows.planning.planner import compose_plan
+from flows.planning.planner import compose_plan, plan_source
 from flows.planning.rerun_request import RerunRequest
 from flows.planning.run_plan import RunPlan
 from flows.planning.settings import metrics_of, stage_settings
-from flows.planning.source_plan import plan_source
 from metric_core.columns import EARLIER_TURNS
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flows.config.launched_judges import launches
 from flows.config.result_options import ResultOptions
-from flows.planning.anchor import check_anchor
+from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import FolderPlan, RunPlan
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
@@ -68,8 +68,8 @@ def run_checks(plan: RunPlan, *, with_data: bool = True) -> Iterator[RunCheck]:
         yield RunCheck("runner", lambda: _check_runner(engine), "install the extra, or correct `runner`")
     if (address := plan.models.cache) is not None:
         yield RunCheck("cache", lambda: _check_cache(address), "correct `cache` (--cache)")
-    if with_data and plan.anchor is not None:
-        yield RunCheck("anchor", lambda: check_anchor(plan), "correct [anchor]")
+    if with_data and (anchor := plan.anchor) is not None:
+        yield RunCheck("anchor", lambda: plan_anchor(plan, anchor).check(), "correct [anchor]")
     if with_data:
         yield RunCheck("first rows", lambda: _check_rows(plan), "correct the data, or `on_bad_row`")
 

@@ -7,10 +7,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from flows.planning.source_plan import SourcePlan
-from metric_core.columns import COLUMNS, EARLIER_TURNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
+from metric_core.columns import (
+    COLUMNS,
+    CONVERSATION,
+    EARLIER_TURNS,
+    REFERENCE,
+    REFERENCE_CONTEXT_IDS,
+    REFERENCE_CONTEXTS,
+    RUBRICS,
+    SESSION_ID,
+    USER_INPUT,
+)
 from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import SourceError
+from metric_core.judge_questions import RATING_KINDS, Kind
 from metric_core.metric import MetricRequest
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
@@ -18,8 +28,6 @@ from tasks.options.conversation_options import FollowUpOptions
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions, VerdictKind
 from tasks.options.narrow import narrow
-from tasks.options.retriever_options import RetrieverOptions
-from tasks.sources import available_columns
 from tasks.stages.registry import LEVELS, STAGES
 
 DEFAULT_QUESTIONS = 3
@@ -32,6 +40,8 @@ ON_CLAIMS = frozenset(
     or (spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE)
 )
 """The products that are verdicts on claims, which can be explained."""
+_OF_CONVERSATION = frozenset({CONVERSATION, SESSION_ID, REFERENCE, REFERENCE_CONTEXTS, REFERENCE_CONTEXT_IDS, RUBRICS})
+"""Columns that the row of a whole conversation can have."""
 _RATINGS = frozenset({Product.RATINGS})
 
 
@@ -95,6 +105,19 @@ class MetricPlan:
     def users_of(self, product: Product) -> tuple[str, ...]:
         """Return the keys of the metrics that need a product, directly or through another product."""
         return tuple(request.key for request in self.requests if product in closure(request.products))
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of questions that the run may ask; if there are none, it needs no judge."""
+        # Settings decide what these two ask; the others open their judge even if their products need no question.
+        others = set(self.sharded_stages) - {Stage.VERDICTS, Stage.RATINGS}
+        asked: set[Kind] = {kind for product in self.products if (kind := PRODUCTS[product].asks) is not None}
+        asked.update(kind for stage in others for kind in STAGES[stage].asks)
+        rated = [request.metric for request in self.requests if Product.RATINGS in request.products]
+        asked.update(kind for metric in rated for kind in metric.question_kinds)
+        if any(metric.origin for metric in rated):
+            asked.update(RATING_KINDS)  # a user-defined metric need not declare them
+        return sorted(asked)
 
     @property
     def question_count(self) -> int:
@@ -188,25 +211,7 @@ def products_of(
     return products | {Product.FOLLOW_UPS} if follows and any_judged(products) else products
 
 
-def plan_metrics(options: EvaluationOptions, source: SourcePlan) -> MetricPlan:
-    """Return the plan for the metrics of a source, whose columns it depends on.
-
-    Args:
-        options: Options of the evaluation.
-        source: Rows that are evaluated.
-
-    Raises:
-        ConfigError: A metric or parameter is unknown.
-        SourceError: The source cannot be read, or no metric can work on it.
-    """
-    columns = available_columns(source.source or "", source.options(limit=None))
-    retriever = source.retriever
-    return make_plan(options, columns if retriever is None else _add_fetched_columns(retriever, columns))
-
-
-def _add_fetched_columns(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of a question set with those that the retriever adds."""
-    if USER_INPUT not in columns:
-        raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")
-    fetched = {*columns, RETRIEVED_CONTEXTS} | ({RESPONSE} if retriever.generator else set())
-    return tuple(name for name in COLUMNS if name in fetched)
+def judges_conversations(request: MetricRequest) -> bool:
+    """Return whether a metric can judge a conversation as one text: it reads one, and needs nothing of single turns."""
+    needed = frozenset(request.columns)
+    return CONVERSATION in needed.union(request.optional_columns) and needed <= _OF_CONVERSATION

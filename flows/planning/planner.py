@@ -11,11 +11,11 @@ from flows.config.references import find_references
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.run_config import RunConfig
 from flows.planning.checks import run_checks
-from flows.planning.metric_plan import MetricPlan, plan_metrics
-from flows.planning.run_plan import FolderPlan, RunPlan, StoragePlan, locate
+from flows.planning.metric_plan import MetricPlan, judges_conversations, make_plan
+from flows.planning.run_plan import FolderPlan, RunPlan, SourcePlan, StoragePlan, locate
 from flows.planning.settings import stage_settings
-from flows.planning.source_plan import SourcePlan, plan_source
 from metric_core.errors import ConfigError
+from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions
 from tasks.options.narrow import narrow
 from tasks.options.run_model_options import RunModelOptions
@@ -77,12 +77,35 @@ def draft_plan(config: RunConfig) -> RunPlan:
             f"none; if it holds traces, write {TRACES} before its path"
         )
     source = plan_source(config)
-    metrics = plan_metrics(config, source)
+    metrics = make_plan(config, source.columns())
     if idle := [stage for stage in config.refresh if stage not in metrics.stages]:
         raise ConfigError(
             f"refresh names {', '.join(idle)}, which this run does not compute; it has {', '.join(metrics.stages)}"
         )
     return compose_plan(config, source, metrics)
+
+
+def plan_source(options: EvaluationOptions) -> SourcePlan:
+    """Return the plan for reading the source of an evaluation.
+
+    Without the option `conversations`, a conversation is one row if metrics are named, and each of them can judge a
+    conversation as one text.
+
+    Args:
+        options: Options of the evaluation.
+
+    Raises:
+        ConfigError: A metric or parameter is unknown.
+
+    >>> named = (["rubrics"], ["rubrics", "faithfulness"])
+    >>> [plan_source(EvaluationOptions(metrics=names)).rows for names in named]
+    ['whole', 'turns']
+    """
+    rows = options.conversations
+    if rows is None:
+        requests = options.requests() or ()
+        rows = "whole" if requests and all(map(judges_conversations, requests)) else "turns"
+    return narrow(options, SourcePlan, rows=rows)
 
 
 def plan_without_data(config: RunConfig) -> RunPlan:
@@ -107,6 +130,7 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
     return RunPlan(
         source=source,
         metrics=metrics,
+        folder=FolderPlan(config.out, _stem(config.source), ending),
         stages=stage_settings(config, metrics, config.refresh),
         models=narrow(config, RunModelOptions),
         storage=narrow(
@@ -116,7 +140,6 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
             rows_a_window=config.rows_a_window(),
             stages_at_once=config.stages_at_once(),
         ),
-        folder=FolderPlan(config.out, _stem(config.source), ending),
         outputs=narrow(config, ResultOptions),
         monitoring=narrow(config, MonitoringOptions),
         anchor=config.anchor,

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic_core import to_jsonable_python
 
@@ -14,16 +14,56 @@ from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import RunnerOptions
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.settings import settings_for_metrics
-from flows.planning.source_plan import SourcePlan
-from metric_core.judge_questions import RATING_KINDS, Kind, KindGroup
-from metric_core.stages import PRODUCTS, Product, Stage
+from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
+from metric_core.errors import SourceError
+from metric_core.judge_questions import KindGroup
+from metric_core.stages import Stage
+from tasks.options.grouping_options import GroupingOptions
 from tasks.options.judged_settings import JudgedSettings
+from tasks.options.narrow import narrow
+from tasks.options.retriever_options import RetrieverChoice
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.settings import Settings
+from tasks.options.slicing_options import SlicingOptions
+from tasks.options.source_options import DataOptions, SourceOptions
+from tasks.sources import available_columns
 from tasks.sources.location import HUB
-from tasks.stages.registry import STAGES
 
 S = TypeVar("S", bound=Settings)
+
+
+class SourcePlan(RetrieverChoice, SlicingOptions, GroupingOptions, DataOptions):
+    """The rows of a run, and how they are read.
+
+    Args:
+        rows: Kind of the rows of data that are conversations.
+    """
+
+    only_options = False
+
+    rows: Literal["turns", "whole"] = "turns"
+
+    def options(self, **changes: Any) -> SourceOptions:
+        """Return the options for reading the source.
+
+        Args:
+            changes: Options with other values.
+        """
+        return narrow(self, SourceOptions, conversations=self.rows, **changes)
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the sample columns that the rows have when they are evaluated: those of the source, and fetched ones.
+
+        Raises:
+            SourceError: The source cannot be read, or contexts are to be fetched, and it has no questions.
+        """
+        columns = available_columns(self.source or "", self.options(limit=None))
+        if self.retriever is None:
+            return columns
+        if USER_INPUT not in columns:
+            raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")
+        fetched = {*columns, RETRIEVED_CONTEXTS} | ({RESPONSE} if self.retriever.generator else set())
+        return tuple(name for name in COLUMNS if name in fetched)
 
 
 class StoragePlan(TableStoreOptions):
@@ -148,23 +188,6 @@ class RunPlan:
 def _with(part: S, changes: Mapping[str, Any]) -> S:
     """Return a part of the plan with those of the changed options that it has."""
     return part.model_copy(update={name: changes[name] for name in changes if name in type(part).model_fields})
-
-
-def planned_kinds(metrics: MetricPlan) -> list[Kind]:
-    """Return the kinds of questions that a run may ask; if there are none, it needs no judge.
-
-    Args:
-        metrics: Metrics of the run.
-    """
-    # Settings decide what these two ask; the others open their judge even if their products need no question.
-    others = set(metrics.sharded_stages) - {Stage.VERDICTS, Stage.RATINGS}
-    asked: set[Kind] = {kind for product in metrics.products if (kind := PRODUCTS[product].asks) is not None}
-    asked.update(kind for stage in others for kind in STAGES[stage].asks)
-    rated = [request.metric for request in metrics.requests if Product.RATINGS in request.products]
-    asked.update(kind for metric in rated for kind in metric.question_kinds)
-    if any(metric.origin for metric in rated):
-        asked.update(RATING_KINDS)  # a user-defined metric need not declare them
-    return sorted(asked)
 
 
 def locate(source: str | None) -> str | None:

@@ -254,7 +254,7 @@ def check_source(options: "EvaluationOptions", draft: "Callable[[], RunPlan]") -
         options: Options of the evaluation.
         draft: Function that plans the run.
     """
-    from flows.planning.source_plan import plan_source  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.planning.planner import plan_source  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.sources import available_columns  # noqa: PLC0415
 
     columns = available_columns(options.source or "", plan_source(options).options(limit=None))

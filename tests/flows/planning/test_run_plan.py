@@ -12,10 +12,9 @@ from flows.config.run_config import RunConfig
 from flows.planning import planner
 from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan, draft_plan, plan_run, record_of, use_plan
+from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source, record_of, use_plan
 from flows.planning.run_plan import RunPlan
 from flows.planning.settings import stage_settings
-from flows.planning.source_plan import plan_source
 from metric_core.errors import ConfigError
 from metric_core.judge_questions import KindGroup
 from metric_core.registry import parse_request
@@ -99,7 +98,9 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
         "otlp": "http://o:1",
     }
     config = config_of(source, anchor=anchor, metrics_file="m.prom", **options)
-    found = plan_anchor(draft_plan(config))
+    plan = draft_plan(config)
+    assert plan.anchor is not None
+    found = plan_anchor(plan, plan.anchor)
     own = config.model_copy(
         update={
             **anchor,
@@ -109,7 +110,6 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
             "slices": (),
         }
     )
-    assert found is not None
     expected = compose_plan(own, plan_source(own), plan_requests(own, [parse_request("faithfulness")], ()))
     left_out = {"answer_similarity": ("reference",)}
     options_of_run = found.run.metrics.options
