@@ -57,6 +57,22 @@ def use_plan(config: RunConfig, plan: RunPlan) -> Iterator[None]:
         _checked.reset(token)
 
 
+@contextmanager
+def with_outputs(config: RunConfig, **changes: Any) -> Iterator[RunConfig]:
+    """Yield a configuration with other outputs; if its plan is in use, that changes too, and is in use for the block.
+
+    Args:
+        config: Configuration of a run.
+        changes: Options of outputs with other values; they are not checked.
+    """
+    changed, known = config.model_copy(update=changes), _checked.get()
+    if known is None or known[0] != config:
+        yield changed
+    else:
+        with use_plan(changed, known[1].with_options(**changes)):
+            yield changed
+
+
 def draft_plan(config: RunConfig) -> RunPlan:
     """Plan a run without checking it, for a dry run.
 

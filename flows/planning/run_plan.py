@@ -175,14 +175,21 @@ class RunPlan:
         return self.with_options(source=source, retriever=None, column_map={}, id_column=None, limit=None)
 
     def with_options(self, **changes: Any) -> "RunPlan":
-        """Return the plan with other options of its source and outputs; other options change the record only.
+        """Return the plan with other options of its source, folder and outputs; others change the record only.
 
         Args:
             changes: Options with other values.
         """
         values = {**changes, "source": locate(changes["source"])} if "source" in changes else changes
         record = {**self.record, **to_jsonable_python(values)}
-        return replace(self, source=_with(self.source, changes), outputs=_with(self.outputs, changes), record=record)
+        return replace(
+            self,
+            source=_with(self.source, changes),
+            folder=replace(self.folder, out=changes.get("out", self.folder.out)),
+            outputs=_with(self.outputs, changes),
+            monitoring=_with(self.monitoring, changes),
+            record=record,
+        )
 
 
 def _with(part: S, changes: Mapping[str, Any]) -> S:

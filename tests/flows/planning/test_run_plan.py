@@ -12,10 +12,10 @@ from flows.config.run_config import RunConfig
 from flows.planning import planner
 from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source, record_of, use_plan
+from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source, record_of, use_plan, with_outputs
 from flows.planning.run_plan import RunPlan
 from flows.planning.settings import stage_settings
-from metric_core.errors import ConfigError
+from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import KindGroup
 from metric_core.registry import parse_request
 from metric_core.stages import Stage
@@ -73,17 +73,20 @@ def test_other_metrics_have_the_settings_of_their_own_plan(source: Path) -> None
     [
         {"source": "fetched.jsonl", "retriever": None, "column_map": {}, "id_column": None, "limit": None},
         {"by": None, "slices": (), "baseline": None, "refresh": ()},
+        {"out": None, "baseline": "runs/accepted", "name": "support"},
     ],
 )
 def test_changed_options_are_recorded_as_those_of_a_changed_configuration(
     source: Path, changes: dict[str, Any]
 ) -> None:
-    config = config_of(source, limit=3, by="user_input", slices="reference", column_map={"prompt": "user_input"})
+    options: dict[str, Any] = {"by": "user_input", "slices": "reference", "column_map": {"prompt": "user_input"}}
+    config = config_of(source, limit=3, out="runs/other", **options)
     plan = compose_plan(config, plan_source(config), plan_requests(config, config.requests() or (), ()))
     changed, expected = plan.with_options(**changes), config.model_copy(update=changes)
     assert changed.record == record_of(expected)
     assert changed.source == plan_source(expected)
-    assert changed.outputs == plan_of(expected, plan).outputs
+    wanted = replace(plan_of(expected, plan), folder=replace(plan.folder, out=expected.out))  # named after its source
+    assert (changed.outputs, changed.monitoring, changed.folder) == (wanted.outputs, wanted.monitoring, wanted.folder)
 
 
 def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
@@ -136,6 +139,15 @@ def test_a_run_is_planned_once(source: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert checked == [1]
     plan_run(config)
     assert checked == [1, None]
+
+
+def test_the_plan_in_use_changes_with_the_outputs_of_its_configuration(source: Path) -> None:
+    config = config_of(source, out="first")
+    with use_plan(config, plan_run(config)), with_outputs(config, out=None, baseline="unchecked") as changed:
+        planned = plan_run(changed)
+        assert planned == plan_of(changed, planned)
+    with pytest.raises(RunFolderError), with_outputs(config, baseline="unchecked") as changed:
+        plan_run(changed)
 
 
 def test_a_plan_is_checked(source: Path) -> None:
