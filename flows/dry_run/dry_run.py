@@ -16,7 +16,6 @@ from flows.execution.source_settings import retrieval_settings, samples_settings
 from flows.monitoring.watched import subject_name
 from flows.planning.anchor import AnchorPlan, plan_anchor
 from flows.planning.run_plan import RunPlan
-from flows.planning.settings import sides_by_every_context
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage
@@ -258,7 +257,7 @@ class DryRunner:
         if stage is Stage.EXPLANATIONS and not is_certain:
             return Certainty.AT_LEAST
         is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.metrics.products
-        asks_by_answers = is_each and len(sides_by_every_context(self._plan.metrics)) < len(BY_EACH_CONTEXT)
+        asks_by_answers = is_each and len(self._plan.metrics.sides_by_every_context) < len(BY_EACH_CONTEXT)
         asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.metrics.requests)
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST

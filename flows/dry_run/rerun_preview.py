@@ -41,7 +41,7 @@ def preview_rerun(ready: Rerun) -> RerunPreview:
     runner = DryRunner(ready.plan)
     given = EarlierRows(ready.earlier, partial(ready.is_row_computed, chosen), runner.store)
     dry_run = runner.run(read, given)
-    anew = [stage for stage in ready.plan.metrics.sharded_stages if not STAGES[stage].cached]
-    computed = (StageDryRun(stage, judged=False, missing=dry_run.rows) for stage in anew)
+    always = [stage for stage in ready.plan.metrics.sharded_stages if not STAGES[stage].cached]
+    computed = (StageDryRun(stage, judged=False, missing=dry_run.rows) for stage in always)
     dry_run = replace(dry_run, stages=(*dry_run.stages, *computed))
     return RerunPreview(dry_run.rows if chosen is None else len(chosen), dry_run)

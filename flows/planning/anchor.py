@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.config.anchor_options import AnchorSettings
-from flows.planning.metric_plan import MetricPlan, products_of
+from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError, SourceError
@@ -104,22 +104,14 @@ def plan_anchor(plan: RunPlan, settings: AnchorSettings) -> AnchorPlan:
     own = replace(plan.with_options(**changes), anchor=None)
     columns = available_columns(settings.source, own.source.options())
     metrics = plan.metrics
-    requests = tuple(each for each in metrics.requests if not each.lacking(columns))
-    if not requests:
+    allowed = metrics.for_columns(columns)
+    if not allowed.requests:
         raise SourceError(
             f"no metric of the run can work on the anchor {settings.source}, which has the sample columns "
             f"{', '.join(columns) or 'of none'}; they need {_needs(metrics)}. anchor.column_map gives its columns the "
             "names of sample columns."
         )
-    of_anchor = replace(
-        metrics,
-        requests=requests,
-        products=products_of(metrics.options, requests, columns),
-        left_out={each.key: each.lacking(columns) for each in metrics.requests if each not in requests},
-        explain="none",
-        stood_in=frozenset(),
-    )
-    return AnchorPlan(settings, own.with_metrics(of_anchor))
+    return AnchorPlan(settings, own.with_metrics(allowed))
 
 
 def _needs(metrics: MetricPlan) -> str:

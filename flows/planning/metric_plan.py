@@ -1,11 +1,11 @@
-"""Plan the metrics of a run: which products they need, and which stages compute them.
+"""Plan the metrics of a run: which products they need, and which stages compute them with which settings.
 
 A product that several metrics need is in the plan once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from metric_core.columns import (
     COLUMNS,
@@ -22,12 +22,15 @@ from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import SourceError
 from metric_core.judge_questions import RATING_KINDS, Kind
 from metric_core.metric import MetricRequest
+from metric_core.records import Side
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
 from tasks.options.conversation_options import FollowUpOptions
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions, VerdictKind
+from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
+from tasks.options.settings import Settings
 from tasks.stages.registry import LEVELS, STAGES
 
 DEFAULT_QUESTIONS = 3
@@ -138,6 +141,96 @@ class MetricPlan:
             else request.columns
             for request in self.requests
         }
+
+    @property
+    def metric_settings(self) -> tuple[MetricSettings, ...]:
+        """The metrics as settings."""
+        return tuple(MetricSettings.from_request(request) for request in self.requests)
+
+    @property
+    def sides_by_every_context(self) -> tuple[Side, ...]:
+        """The sides whose claims are all judged against each context, whether noise sensitivity reads it or not.
+
+        With probabilities it reads all verdicts. A product that names one side has all verdicts on it, and only a
+        user-defined metric itself knows what it reads of the product for both sides.
+        """
+        custom = (request for request in self.requests if request.metric.origin)
+        both = Product.CLAIMS_BY_EACH_CONTEXT in self.products and self.verdict == "probability"
+        both = both or any(Product.CLAIMS_BY_EACH_CONTEXT in request.products for request in custom)
+        by_side = {
+            Side.RESPONSE: Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT,
+            Side.REFERENCE: Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT,
+        }
+        return tuple(side for side, product in by_side.items() if both or product in self.products)
+
+    def stage_settings(self, options: EvaluationOptions, refresh: Collection[Stage] = ()) -> dict[Stage, Settings]:
+        """Return the settings of every stage that works shard by shard.
+
+        A stage receives the fields of its settings class: from the metrics if these decide them, else from the options.
+
+        Args:
+            options: Options of the evaluation.
+            refresh: Stages that ask the judge again.
+        """
+        return {
+            stage: narrow(options, definition.settings, **self._decided(stage, refresh))
+            for stage, definition in STAGES.items()
+        }
+
+    def settings_instead(
+        self, settings: Mapping[Stage, Settings], refresh: Collection[Stage] = ()
+    ) -> dict[Stage, Settings]:
+        """Return the settings of the stages for these metrics instead of others, with the same models.
+
+        Args:
+            settings: Settings of all stages for the other metrics.
+            refresh: Stages that ask the judge again.
+        """
+        return {stage: each.model_copy(update=self._decided(stage, refresh)) for stage, each in settings.items()}
+
+    def _decided(self, stage: Stage, refresh: Collection[Stage]) -> dict[str, Any]:
+        """Return the fields of the settings of a stage that the metrics decide."""
+        decided = {
+            "products": self.products_of(stage),
+            "metrics": self._metrics_of(stage),
+            "verdict": self.verdict,
+            "count": self.question_count,
+            "every_context": self.sides_by_every_context,
+            "explained": "unsupported" if self.explain == "none" else self.explain,
+            "planned": tuple(sorted(self.products)),
+            "refresh": stage in refresh,
+        }
+        fields: Collection[str] = STAGES[stage].settings.model_fields
+        return {name: value for name, value in decided.items() if name in fields}
+
+    def _metrics_of(self, stage: Stage) -> tuple[MetricSettings, ...]:
+        """Return the metrics that read a product of the stage; all for a stage without products."""
+        products = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
+        if stage is Stage.EXPLANATIONS:
+            products = {Product.RATINGS}
+        if stage is Stage.VERDICTS:  # verdicts on claims are the same whichever metrics read them
+            products = {Product.REQUESTED_VERDICTS}
+        return tuple(
+            MetricSettings.from_request(request)
+            for request in self.requests
+            if not products or products & set(request.products)
+        )
+
+    def for_columns(self, columns: Collection[str]) -> "MetricPlan":
+        """Return the plan for other rows: the metrics that their columns allow, without explanations.
+
+        Args:
+            columns: Sample columns that the rows have.
+        """
+        requests = tuple(each for each in self.requests if not each.lacking(columns))
+        return replace(
+            self,
+            requests=requests,
+            products=products_of(self.options, requests, columns),
+            left_out={each.key: each.lacking(columns) for each in self.requests if each not in requests},
+            explain="none",
+            stood_in=frozenset(),
+        )
 
 
 def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPlan:

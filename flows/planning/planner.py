@@ -13,7 +13,6 @@ from flows.config.run_config import RunConfig
 from flows.planning.checks import run_checks
 from flows.planning.metric_plan import MetricPlan, judges_conversations, make_plan
 from flows.planning.run_plan import FolderPlan, RunPlan, SourcePlan, StoragePlan, locate
-from flows.planning.settings import stage_settings
 from metric_core.errors import ConfigError
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions
@@ -143,11 +142,15 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
         metrics: Metrics of the run.
         ending: Suffix of the name of a new run folder.
     """
+    # A rerun reads the record: with another judge it counts verdicts as before, and it finds sources from any folder.
+    own: dict[str, Any] = {"verdict": config.verdict_kind, "source": locate(config.source)}
+    if config.anchor is not None:
+        own["anchor"] = config.anchor.model_copy(update={"source": locate(config.anchor.source)})
     return RunPlan(
         source=source,
         metrics=metrics,
         folder=FolderPlan(config.out, _stem(config.source), ending),
-        stages=stage_settings(config, metrics, config.refresh),
+        stages=metrics.stage_settings(config, config.refresh),
         models=narrow(config, RunModelOptions),
         storage=narrow(
             config,
@@ -160,23 +163,8 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
         monitoring=narrow(config, MonitoringOptions),
         anchor=config.anchor,
         secrets=find_references(config, without=("deploy",)),
-        record=record_of(config),
+        record=config.model_copy(update=own).model_dump(mode="json", exclude={"deploy"}),
     )
-
-
-def record_of(config: RunConfig) -> dict[str, Any]:
-    """Return the configuration as run.json holds it: without schedules and alerts.
-
-    A source on this machine gets its absolute path, so the run can be run again from any folder. `verdict` is what
-    verdicts count as in this run, so a rerun with another judge counts them in the same way.
-
-    Args:
-        config: Configuration of the run.
-    """
-    changes: dict[str, Any] = {"verdict": config.verdict_kind, "source": locate(config.source)}
-    if config.anchor is not None:
-        changes["anchor"] = config.anchor.model_copy(update={"source": locate(config.anchor.source)})
-    return config.model_copy(update=changes).model_dump(mode="json", exclude={"deploy"})
 
 
 def _stem(source: str | None) -> str:

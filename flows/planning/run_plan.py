@@ -13,7 +13,6 @@ from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import RunnerOptions
 from flows.planning.metric_plan import MetricPlan
-from flows.planning.settings import settings_for_metrics
 from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import SourceError
 from metric_core.judge_questions import KindGroup
@@ -163,7 +162,7 @@ class RunPlan:
             refresh: Stages to compute again.
         """
         storage = self.storage.model_copy(update={"refresh": tuple(refresh)})
-        stages = settings_for_metrics(self.stages, metrics, refresh)
+        stages = metrics.settings_instead(self.stages, refresh)
         return replace(self, metrics=metrics, storage=storage, stages=stages)
 
     def with_fetched_contexts(self, source: str) -> "RunPlan":

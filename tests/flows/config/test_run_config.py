@@ -11,7 +11,7 @@ from deployments.cli._support.config_template import config_template
 from flows.config.launched_judges import launches, with_launched_judges
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
-from flows.planning.planner import record_of
+from flows.planning.planner import plan_without_data
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
 from metric_core.judge_questions import KindGroup
 from tasks.runtime.home import assay_home
@@ -73,7 +73,7 @@ def test_verdicts_of_the_builtin_judge_alone_count_as_probabilities_by_default(
     config = load_config(None, said)
     assert config.verdict_kind == verdict
     # A rerun with another judge, from the configuration in run.json, counts verdicts as the run did.
-    assert record_of(config)["verdict"] == verdict
+    assert plan_without_data(config).record["verdict"] == verdict
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from flows.config.run_config import RunConfig
 from flows.planning import planner
 from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source, record_of, use_plan, with_outputs
+from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source, use_plan, with_outputs
 from flows.planning.run_plan import RunPlan
-from flows.planning.settings import stage_settings
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import KindGroup
 from metric_core.registry import parse_request
@@ -64,7 +63,7 @@ def test_other_metrics_have_the_settings_of_their_own_plan(source: Path) -> None
     for metric in ("rubrics", "noise_sensitivity", "answer_relevancy(strictness=5)", "string_similarity"):
         metrics = plan_requests(config, [parse_request(metric)], ())
         changed = draft_plan(config).with_metrics(metrics, (Stage.VERDICTS,))
-        assert changed.stages == stage_settings(config, metrics, (Stage.VERDICTS,))
+        assert changed.stages == metrics.stage_settings(config, (Stage.VERDICTS,))
         assert changed.storage.refresh == (Stage.VERDICTS,)
 
 
@@ -83,7 +82,7 @@ def test_changed_options_are_recorded_as_those_of_a_changed_configuration(
     config = config_of(source, limit=3, out="runs/other", **options)
     plan = compose_plan(config, plan_source(config), plan_requests(config, config.requests() or (), ()))
     changed, expected = plan.with_options(**changes), config.model_copy(update=changes)
-    assert changed.record == record_of(expected)
+    assert changed.record == plan_of(expected, plan).record
     assert changed.source == plan_source(expected)
     wanted = replace(plan_of(expected, plan), folder=replace(plan.folder, out=expected.out))  # named after its source
     assert (changed.outputs, changed.monitoring, changed.folder) == (wanted.outputs, wanted.monitoring, wanted.folder)
