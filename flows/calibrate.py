@@ -11,7 +11,6 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.runtime import flow_run
 
 from flows.config.calibration_request import CalibrationRequest
-from flows.config.launched_judges import with_launched_judges
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.artifacts import write_artifact
@@ -111,7 +110,7 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         return calibrate_run(request)
     ready = prepare(request)
     with running_judges(ready.config) as urls:
-        config = with_launched_judges(ready.config, urls)
+        config = ready.config.with_launched_judges(urls)
         evaluation = run_evaluation(config)
         metrics, models = plan_requests(config, [ready.metric], ()), models_for(str(flow_run.id))
         plan = compose_plan(config, plan_source(config), metrics)

@@ -81,7 +81,7 @@ def _telling(options: "MonitoringOptions") -> Iterator[None]:
 
 def _tell(options: "MonitoringOptions", error: Exception) -> None:
     """Tell of an error before the run; only blocks need a Prefect server, which may be what is broken."""
-    from flows.config.references import find_references  # noqa: PLC0415
+    from tasks.options.option import find_references  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose=False)

@@ -20,15 +20,13 @@ from deployments.registry.triggers import (
     on_index_rebuilt,
 )
 from flows.config.deploy_options import DeploySettings
-from flows.config.launched_judges import launches
-from flows.config.references import find_references
 from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.options.judge_options import JudgeOptions
 from tasks.options.metric_options import MetricOptions
 from tasks.options.narrow import narrow
-from tasks.options.option import OptionFacts, OptionGroup, map_values
+from tasks.options.option import OptionFacts, OptionGroup, find_references, map_values
 from tasks.options.source_options import split_kind
 from tasks.prefect_support.deployed_run import version_of
 from tasks.runs.run_folder import RUNS
@@ -161,7 +159,7 @@ def build_specs(plan: DeploymentPlan) -> tuple[DeploymentSpec, ...]:
         ConfigError: A schedule is invalid, or a launched judge has environment variables, whose secret values no
             parameter may show.
     """
-    if any(launch.environment for launch in launches(plan.judges).values()):
+    if any(launch.environment for launch in plan.judges.launches.values()):
         raise ConfigError(
             "the values in judge.launch.environment are secret, so they cannot be parameters of a deployment; set the "
             "variables in the environment of the worker, which launches the judge, and leave the table out"

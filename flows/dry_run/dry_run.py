@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 
-from flows.config.launched_judges import launches
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
 from flows.execution.source_settings import retrieval_settings, samples_settings
@@ -176,8 +175,8 @@ class DryRunner:
 
     def _recipe(self, stage: Stage, settings: Settings, reads: Sequence[Stage]) -> str | None:
         """Return the recipe of a stage; None if a judge is unknown, so that none of its results can be found."""
-        if isinstance(settings, JudgedSettings) and launches(self._plan.models):
-            launched = " and ".join(f"judge of {group}" if group else "judge" for group in launches(self._plan.models))
+        if isinstance(settings, JudgedSettings) and self._plan.models.launches:
+            launched = " and ".join(f"judge of {group}" if group else "judge" for group in self._plan.models.launches)
             self._problems.append(
                 f"the {launched} will be launched by the run, so it is unknown which answers are cached: all its "
                 "questions count as to be asked"

@@ -7,7 +7,6 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.config.launched_judges import launches
 from flows.execution.artifacts import show_progress
 from flows.execution.run_record import build_manifest, choose_folder, record_run
 from flows.execution.run_subject import RunSubject
@@ -100,7 +99,7 @@ def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[
         with ExitStack() as launched:
             urls: dict[KindGroup | None, str] = {}
             by_digest: dict[str, str] = {}
-            for group, settings in launches(models).items() if needed else ():
+            for group, settings in models.launches.items() if needed else ():
                 digest = settings.digest()
                 if digest not in by_digest:
                     scope = launch_for_scope(settings, assay_home(), role=group or "")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from flows.config.launched_judges import launches
 from flows.config.result_options import ResultOptions
 from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import MetricPlan
@@ -62,7 +61,7 @@ def run_checks(plan: RunPlan, *, with_data: bool = True) -> Iterator[RunCheck]:
         yield RunCheck("calibration", lambda: _check_calibration(plan.metrics, with_data=with_data), advice)
     if plan.secrets:
         yield RunCheck("secrets", lambda: check_references(plan.secrets), "set the variable before the run")
-    if launched := launches(plan.models):
+    if launched := plan.models.launches:
         yield RunCheck("judge program", lambda: _check_program(launched), "correct [judge.launch]")
     if (engine := plan.storage.runner.engine) in _CLUSTER_PACKAGES:
         yield RunCheck("runner", lambda: _check_runner(engine), "install the extra, or correct `runner`")

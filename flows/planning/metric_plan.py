@@ -222,12 +222,13 @@ class MetricPlan:
         Args:
             columns: Sample columns that the rows have.
         """
-        requests = tuple(each for each in self.requests if not each.lacking(columns))
+        lacking = {each.key: each.lacking(columns) for each in self.requests}
+        requests = tuple(each for each in self.requests if not lacking[each.key])
         return replace(
             self,
             requests=requests,
             products=products_of(self.options, requests, columns),
-            left_out={each.key: each.lacking(columns) for each in self.requests if each not in requests},
+            left_out={key: missing for key, missing in lacking.items() if missing},
             explain="none",
             stood_in=frozenset(),
         )

@@ -7,7 +7,6 @@ from contextvars import ContextVar
 from pathlib import PurePosixPath
 from typing import Any
 
-from flows.config.references import find_references
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.run_config import RunConfig
 from flows.planning.checks import run_checks
@@ -17,6 +16,7 @@ from metric_core.errors import ConfigError
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions
 from tasks.options.narrow import narrow
+from tasks.options.option import find_references
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import TRACES
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeVar
 from pydantic_core import to_jsonable_python
 
 from flows.config.anchor_options import AnchorSettings
-from flows.config.launched_judges import with_launched_judges
 from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import RunnerOptions
@@ -144,11 +143,11 @@ class RunPlan:
         """Return the plan with the launched judges at their URLs.
 
         Args:
-            urls: URL of each launched judge, as `flows.config.launched_judges.launches` names them.
+            urls: URL of each launched judge, as `JudgeOptions.launches` names them.
         """
-        models = with_launched_judges(self.models, urls)
+        models = self.models.with_launched_judges(urls)
         stages = {
-            stage: with_launched_judges(settings, urls) if isinstance(settings, JudgedSettings) else settings
+            stage: settings.with_launched_judges(urls) if isinstance(settings, JudgedSettings) else settings
             for stage, settings in self.stages.items()
         }
         record = {**self.record, "judge": models.judge.model_dump(mode="json")}

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from flows.config.launched_judges import with_launched_judges
 from flows.config.run_config import RunConfig
 from flows.planning import planner
 from flows.planning.anchor import plan_anchor
@@ -54,7 +53,7 @@ def test_launched_judges_are_asked_where_they_run_by_all_stages(source: Path) ->
     config = config_of(source, judge={"launch": LAUNCH, "verdicts": {"launch": {**LAUNCH, "model": "v"}}})
     urls = {None: "http://a:1/v1", KindGroup.VERDICTS: "http://b:2/v1"}
     plan = draft_plan(config)
-    assert plan.with_launched_judges(urls) == plan_of(with_launched_judges(config, urls), plan)
+    assert plan.with_launched_judges(urls) == plan_of(config.with_launched_judges(urls), plan)
     assert plan.with_launched_judges({}) == plan
 
 
