@@ -17,7 +17,6 @@ from metric_core.errors import AssayError, ConfigError
 from metric_core.gates.checks import check_metric_names
 from metric_core.gates.rules import Gate
 from metric_core.registry import default_suite
-from tasks.options.metric_options import MetricOptions
 from tasks.runs.baselines import Baselines
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.credentials import read_secret
@@ -48,7 +47,7 @@ def deployment_checks(plan: DeploymentPlan, *, is_here: bool) -> Iterator[RunChe
     settings = plan.options.deploy
     yield RunCheck("deployments", lambda: _check_specs(plan), "correct [deploy]")
     if (gate := settings.gate) is not None:
-        yield RunCheck("gate", lambda: _check_gate(gate.gate(), plan.metrics), "correct the gate, or `metrics`")
+        yield RunCheck("gate", lambda: _check_gate(gate.gate(), plan), "correct the gate, or `metrics`")
     if not is_here:
         return
     yield from _check_recipients(settings.alerts, "alerts")
@@ -103,8 +102,8 @@ def _check_specs(plan: DeploymentPlan) -> str:
     return ", ".join(each.full_name for each in build_specs(plan))
 
 
-def _check_gate(gate: Gate, options: MetricOptions) -> str:
-    requests = options.requests() or default_suite(tuple(COLUMNS))  # without metrics, the data decides
+def _check_gate(gate: Gate, plan: DeploymentPlan) -> str:
+    requests = plan.metrics.requests() or default_suite(tuple(COLUMNS))  # without metrics, the data decides
     check_metric_names(gate, [each.key for each in requests])
     return f"rules about {', '.join(gate.metric_names) or 'all metrics'}"
 
