@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from benchmarks.handbook_truth import FILES, Row, Truth, diagnosis_of, read_rows
 from flows.planning.metric_plan import plan_requests
-from flows.planning.settings import stage_settings
 from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED, diagnose
 from metric_core.stages import Stage
 from tasks.embedders.protocol import Embedder
@@ -101,7 +100,7 @@ def diagnose_rows(rows: Sequence[Row], metrics: Sequence[str], judge: Truth | No
     """
     options = EvaluationOptions(source="rows")
     plan = plan_requests(options, map(parse_metric, metrics), ())
-    settings, run_models = stage_settings(options, plan), RunModels()
+    settings, run_models = plan.stage_settings(options), RunModels()
     samples = [{"row_id": row["id"], "row_number": i, **{c: row[c] for c in _COLUMNS}} for i, row in enumerate(rows)]
     tables: dict[Stage, pa.Table] = {Stage.SAMPLES: build_table(Stage.SAMPLES, samples)}
     for stage in (stage for level in LEVELS for stage in level):

@@ -21,7 +21,6 @@ from scipy.stats import rankdata, spearmanr
 
 from benchmarks.labelled_examples import DATA, rows
 from flows.planning.metric_plan import plan_requests
-from flows.planning.settings import stage_settings
 from metric_core.metric import MetricRequest
 from metric_core.stages import Stage
 from tasks.evidence.sample_evidence import read_evidence
@@ -134,7 +133,7 @@ def evaluate(
     # With probabilities, all verdicts are asked for: those that binary scores read are among them.
     options = EvaluationOptions(verdict="probability")
     plan = plan_requests(options, [request], ())
-    settings = stage_settings(options, plan)
+    settings = plan.stage_settings(options)
     columns = {"user_input", "response", "reference", "retrieved_contexts", "earlier_contexts"}
     records = [
         {"row_id": str(number), "row_number": number + 1} | {name: row.get(name) for name in columns}

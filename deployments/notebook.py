@@ -44,7 +44,7 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
         AssayError: The configuration, the data or a model cannot be used; the message says what to do.
     """
     from flows.config.loading import load_config  # noqa: PLC0415 keeps the import of this module quick
-    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415 keeps the import of this module quick
+    from flows.planning.planner import plan_run  # noqa: PLC0415 keeps the import of this module quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
     from tasks.runtime.proxies import exempt_loopback  # noqa: PLC0415
     from tasks.sources.in_memory import save_rows  # noqa: PLC0415
@@ -60,10 +60,9 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
     exempt_loopback()
     plan = plan_run(config)
     with use_server(ensure_server(assay_home())):
-        from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
+        from flows.evaluate import run_planned  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-        with use_plan(config, plan):
-            return RunResult(run_evaluation(config).folder)
+        return RunResult(run_planned(config, plan).folder)
 
 
 def _silence_prefect() -> None:

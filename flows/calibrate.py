@@ -11,7 +11,6 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.runtime import flow_run
 
 from flows.config.calibration_request import CalibrationRequest
-from flows.config.launched_judges import with_launched_judges
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.artifacts import write_artifact
@@ -19,8 +18,7 @@ from flows.execution.calibration_lookup import judge_name, metric_fingerprint, r
 from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judges
 from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan
-from flows.planning.source_plan import plan_source
+from flows.planning.planner import compose_plan, plan_source
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
@@ -112,7 +110,7 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         return calibrate_run(request)
     ready = prepare(request)
     with running_judges(ready.config) as urls:
-        config = with_launched_judges(ready.config, urls)
+        config = ready.config.with_launched_judges(urls)
         evaluation = run_evaluation(config)
         metrics, models = plan_requests(config, [ready.metric], ()), models_for(str(flow_run.id))
         plan = compose_plan(config, plan_source(config), metrics)

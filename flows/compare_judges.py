@@ -8,7 +8,6 @@ from typing import Any
 from flows.calibrate import prepare, run_calibration
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
-from flows.config.run_config import RunConfig
 from flows.execution.answerable import scoring_kinds
 from metric_core.calibration.judge_comparison import JudgeComparison, compare_judges
 from metric_core.errors import ConfigError
@@ -146,7 +145,13 @@ def compare_candidates(
     costs, calibrations, folders = {}, {}, {}
     for number, candidate in enumerate(candidates, start=1):
         on_next(candidate.name, number)
-        config = _with_candidate(request.config, candidate, ready.metric, number)
+        config = request.config
+        changes = {
+            "judge": _candidate_judge(config, candidate, ready.metric),
+            "out": None if config.out is None else str(Path(config.out) / f"{number}"),
+            "prices": candidate.prices,
+        }
+        config = config.model_copy(update=changes)
         result = run_calibration(request.model_copy(update={"config": config, "keep": False}))
         run = FinishedRun(result.folder)
         paired = pair_labels(run, ready.metric, ready.data, request.rules)
@@ -164,18 +169,16 @@ def compare_candidates(
     return JudgesResult(ready.metric.key, comparison, costs, calibrations, folders, recommended, by)
 
 
-def _with_candidate(config: RunConfig, candidate: Candidate, metric: MetricRequest, number: int) -> RunConfig:
-    """Return the configuration in which a candidate judges a metric."""
-    out = None if config.out is None else str(Path(config.out) / f"{number}")
-    judge: SingleJudgeSettings = candidate.judge
-    if "judge" in config.model_fields_set:
-        groups = {kind.group for kind in scoring_kinds(metric)}
-        named = candidate.judge.by_group.get(KindGroup.VERDICTS, candidate.judge)
-        panel = getattr(named, "panel", ())
-        judge = config.judge.model_copy(
-            update={str(group): narrow(named, GroupJudgeSettings, panel=panel) for group in groups}
-        )
-    return config.model_copy(update={"judge": judge, "out": out, "prices": candidate.prices})
+def _candidate_judge(options: JudgeOptions, candidate: Candidate, metric: MetricRequest) -> SingleJudgeSettings:
+    """Return the judge of a run in which a candidate judges a metric."""
+    if "judge" not in options.model_fields_set:
+        return candidate.judge
+    groups = {kind.group for kind in scoring_kinds(metric)}
+    named = candidate.judge.by_group.get(KindGroup.VERDICTS, candidate.judge)
+    panel = getattr(named, "panel", ())
+    return options.judge.model_copy(
+        update={str(group): narrow(named, GroupJudgeSettings, panel=panel) for group in groups}
+    )
 
 
 def _cost(run: FinishedRun, metric: MetricRequest, prices: Prices) -> JudgeCost:

@@ -20,7 +20,8 @@ from flows.execution.run_subject import RunSubject, name_evaluation
 from flows.execution.run_writing import write_run_folder
 from flows.execution.source_settings import retrieval_settings
 from flows.execution.spending import cost_so_far, measure_throughput
-from flows.planning.planner import plan_run
+from flows.planning.planner import plan_run, use_plan
+from flows.planning.run_plan import RunPlan
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow
@@ -187,6 +188,17 @@ def run_evaluation(
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, config.tables_root, config.redact)})
     return outlive(lambda: evaluate(config, index, version))
+
+
+def run_planned(config: RunConfig, plan: RunPlan) -> Evaluation:
+    """Run the flow `evaluate` by a plan that is made and checked.
+
+    Args:
+        config: Configuration of the run.
+        plan: Its plan.
+    """
+    with use_plan(config, plan):
+        return outlive(lambda: evaluate(config))
 
 
 def outlive(run: Callable[[], Evaluation]) -> Evaluation:

@@ -8,6 +8,7 @@ its own.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,69 @@ from tasks.options.narrow import narrow
 from tasks.prefect_support.deployed_run import is_deployed
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT
+
+
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """The versions of an index that a configuration evaluates.
+
+    Args:
+        config: Configuration of the deployment.
+    """
+
+    config: RunConfig
+
+    def newest(
+        self, payload: dict[str, Any], announced: str, parameter: Mapping[str, Any] | str | None
+    ) -> IndexRebuilt:
+        """Return the version to evaluate; for a run that an event started, the newest waiting version."""
+        if not isinstance(parameter, Mapping):
+            return IndexRebuilt.from_payload(payload, _time(announced))
+        event, settings = ArrivedEvent.from_parameter(parameter), self.config.deploy
+        payload.update(event.payload)
+        quiet, longest = (timedelta(seconds=each) for each in (settings.debounce_seconds, settings.longest_wait))
+        newest = claim_newest(event, quiet, longest, self.can_evaluate)
+        _start_lost()
+        if newest.payload != event.rebuilt().payload:
+            get_run_logger().info("evaluating version %s instead of %r", newest.version, payload["version"])
+        return newest
+
+    def can_evaluate(self, rebuilt: IndexRebuilt) -> bool:
+        """Return whether a run of a version passes its checks; if not, log why."""
+        try:
+            plan_run(self.config_of(rebuilt))
+        except AssayError as error:
+            get_run_logger().warning("version %s of %s cannot be evaluated: %s", rebuilt.version, rebuilt.index, error)
+            return False
+        return True
+
+    def config_of(self, rebuilt: IndexRebuilt, baseline: Path | None = None) -> RunConfig:
+        """Return the configuration with which a version is evaluated.
+
+        Raises:
+            ConfigError: The deployment may not evaluate its data set, or has no retriever to fetch it.
+        """
+        config = self.config
+        if rebuilt.dataset == FROM_INDEX and config.retriever is None:
+            raise ConfigError(
+                f"the event says that contexts are to be fetched from the index ({FROM_INDEX}), but this deployment "
+                "has no retriever; set one in its configuration, or announce a dataset"
+            )
+        if is_deployed():
+            check_dataset(config, rebuilt.dataset)
+        changes: dict[str, Any] = {
+            "baseline": None if baseline is None else str(baseline),
+            "out": None,
+            "name": subject_name(config.name, config.source, rebuilt.index),
+        }
+        if rebuilt.dataset != FROM_INDEX:
+            changes |= {"source": rebuilt.dataset, "retriever": None}
+        return config.model_copy(update=changes)
+
+    def evaluate(self, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
+        """Evaluate a version, and return its run folder."""
+        config = self.config_of(rebuilt, baseline)
+        return Path(run_evaluation(config, index=rebuilt.index, version=rebuilt.version).folder)
 
 
 @flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=False)
@@ -72,9 +136,10 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
     options = narrow(config, MonitoringOptions)
     teller = Teller(options=options, payload=payload)
     with teller.tells_errors():
-        rebuilt = _newest_version(config, payload, announced, event)
+        versions = _Versions(config)
+        rebuilt = versions.newest(payload, announced, event)
         teller.watched = _watched(options, rebuilt)
-        done = run_chain(teller, teller.watched, partial(_evaluate, config, rebuilt))
+        done = run_chain(teller, teller.watched, partial(versions.evaluate, rebuilt))
         if isinstance(event, Mapping) and done.verdict != "superseded":
             supersede_older(rebuilt)
         return _state(rebuilt, done)
@@ -103,25 +168,6 @@ def _state(rebuilt: IndexRebuilt, done: ChainResult) -> State[dict[str, Any]]:
     return Completed(name=done.verdict.capitalize(), message=done.message, data=result)
 
 
-def _newest_version(
-    config: RunConfig, payload: dict[str, Any], announced: str, parameter: Mapping[str, Any] | str | None
-) -> IndexRebuilt:
-    """Return the version to evaluate; for a run that an event started, the newest waiting version."""
-    if not isinstance(parameter, Mapping):
-        newest = IndexRebuilt.from_payload(payload, _time(announced))
-    else:
-        event = ArrivedEvent.from_parameter(parameter)
-        payload.update(event.payload)
-        quiet, longest = (
-            timedelta(seconds=each) for each in (config.deploy.debounce_seconds, config.deploy.longest_wait)
-        )
-        newest = claim_newest(event, quiet, longest, partial(_can_evaluate, config))
-        _start_lost()
-        if newest.payload != event.rebuilt().payload:
-            get_run_logger().info("evaluating version %s instead of %r", newest.version, payload["version"])
-    return newest
-
-
 def _start_lost() -> None:
     """Start the runs of other events that the server has lost."""
     with get_client(sync_client=True) as client:
@@ -137,40 +183,3 @@ def _time(announced: str) -> datetime:
     except ValueError as error:
         raise ConfigError(f"announced must be a time such as 2026-11-21T06:00:00Z, got {announced!r}") from error
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-
-
-def _can_evaluate(config: RunConfig, rebuilt: IndexRebuilt) -> bool:
-    try:
-        plan_run(_config_of(config, rebuilt))
-    except AssayError as error:
-        get_run_logger().warning("version %s of %s cannot be evaluated: %s", rebuilt.version, rebuilt.index, error)
-        return False
-    return True
-
-
-def _config_of(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None = None) -> RunConfig:
-    """Return the configuration with which a version is evaluated.
-
-    Raises:
-        ConfigError: The deployment may not evaluate its data set, or has no retriever to fetch it.
-    """
-    if rebuilt.dataset == FROM_INDEX and config.retriever is None:
-        raise ConfigError(
-            f"the event says that contexts are to be fetched from the index ({FROM_INDEX}), but this deployment has no "
-            "retriever; set one in its configuration, or announce a dataset"
-        )
-    if is_deployed():
-        check_dataset(config, rebuilt.dataset)
-    changes: dict[str, Any] = {
-        "baseline": None if baseline is None else str(baseline),
-        "out": None,
-        "name": subject_name(config.name, config.source, rebuilt.index),
-    }
-    if rebuilt.dataset != FROM_INDEX:
-        changes |= {"source": rebuilt.dataset, "retriever": None}
-    return config.model_copy(update=changes)
-
-
-def _evaluate(config: RunConfig, rebuilt: IndexRebuilt, baseline: Path | None) -> Path:
-    evaluated = _config_of(config, rebuilt, baseline)
-    return Path(run_evaluation(evaluated, index=rebuilt.index, version=rebuilt.version).folder)

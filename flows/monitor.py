@@ -24,6 +24,7 @@ from flows.monitoring.messages import Verdict
 from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
 from flows.monitoring.teller import Teller, explain_refusal, usable_options
 from flows.monitoring.watched import Watched
+from flows.planning.planner import with_outputs
 from metric_core.errors import ConfigError
 from tasks.options.narrow import narrow
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
@@ -131,9 +132,6 @@ def _find_trigger() -> Trigger:
 def _evaluate(config: RunConfig, watched: Watched, baseline: Path | None) -> Path:
     if config.source is None:
         raise ConfigError("a monitored run needs data to evaluate: name a source in the configuration")
-    changes: dict[str, Any] = {
-        "baseline": None if baseline is None else str(baseline),
-        "out": None,  # each run has a folder of its own
-        "name": watched.name,
-    }
-    return Path(run_evaluation(config.model_copy(update=changes)).folder)
+    accepted = None if baseline is None else str(baseline)
+    with with_outputs(config, baseline=accepted, out=None, name=watched.name) as monitored:  # in a folder of its own
+        return Path(run_evaluation(monitored).folder)

@@ -23,6 +23,7 @@ from benchmarks.month.ledger import Entry, Expected
 from benchmarks.month.receivers import Hooks, Message
 from benchmarks.month.world import World
 from deployments.registry.apply import Place, apply
+from deployments.registry.specs import plan_deployments
 from flows.config.run_config import RunConfig
 from tests.prefect_servers import worker
 from tests.smtp_receiver import SmtpReceiver
@@ -151,13 +152,12 @@ class Nights:
     def deploy(self, **deploy_options: Any) -> None:
         """Deploy the evaluation, or deploy it again with other options."""
         self.deploy_options |= deploy_options
-        place = Place(
-            pool=self.pool, job_variables={"working_dir": str(self.month.folder)}, suffix=self.suffix or f"-{self.name}"
-        )
+        place = Place(pool=self.pool, job_variables={"working_dir": str(self.month.folder)})
+        plan = plan_deployments(RunConfig.model_validate(self.config()), self.suffix or f"-{self.name}")
         with pytest.MonkeyPatch.context() as patch:
             for name, value in self.month.environment(self.name).items():
                 patch.setenv(name, value)
-            apply(RunConfig.model_validate(self.config()), place)
+            apply(plan, place)
 
     def runs(self) -> list[FlowRun]:
         """Return the runs of the schedule that have ended, oldest first."""

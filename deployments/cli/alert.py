@@ -275,7 +275,7 @@ def _iso(time: datetime) -> str:
 
 def _send(settings: "AlertSettings") -> "tuple[Delivery, ...]":
     """Send the message; a Prefect server is needed only for blocks."""
-    from flows.config.references import find_references  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.options.option import find_references  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     blocks = [settings.block, settings.escalation and settings.escalation.block]

@@ -249,13 +249,14 @@ def _run_calibration(request: "CalibrationRequest", verbose: bool, quiet: bool) 
 
     set_log_levels(verbose)
     from flows.calibrate import prepare, run_calibration  # noqa: PLC0415 loads Prefect
-    from flows.planning.planner import plan_run  # noqa: PLC0415
+    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415
 
     ready = prepare(request)
     plan = plan_run(ready.config)
     starting = start_server(assay_home())
     load_models(plan.models, starting)
-    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.metrics.stages):
+    progress = nullcontext() if quiet else stage_progress(plan.metrics.stages)
+    with use_server(starting.wait()), progress, use_plan(ready.config, plan):
         return run_calibration(request)
 
 

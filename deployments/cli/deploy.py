@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from deployments.registry.changes import AppliedChanges
+    from flows.config.result_options import MonitoringOptions
     from flows.config.run_config import RunConfig
+
+Options = TypeVar("Options", bound="MonitoringOptions")
 
 
 class PoolType(StrEnum):
@@ -78,7 +81,7 @@ def deploy(
         )
     from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
     from deployments.registry.checks import check_deployment  # noqa: PLC0415
-    from deployments.registry.specs import build_specs, name_suffix, prefect_yaml  # noqa: PLC0415
+    from deployments.registry.specs import build_specs, name_suffix, plan_deployments, prefect_yaml  # noqa: PLC0415
 
     variables = _variables(job_variable or [])
     if image is None and work_pool_type in (None, PoolType.PROCESS) and "working_dir" not in variables:
@@ -88,22 +91,22 @@ def deploy(
         pool_type=None if work_pool_type is None else work_pool_type.value,
         image=image,
         job_variables=variables,
-        suffix=name_suffix(name),
         log_format=scheduled.log_format,
     )
-    check_deployment(scheduled, is_here=False)
+    plan = plan_deployments(scheduled, name_suffix(name))
+    check_deployment(plan, is_here=False)
     if as_yaml:
-        typer.echo(prefect_yaml(build_specs(scheduled, place.suffix), pool, place.variables), nl=False)
+        typer.echo(prefect_yaml(build_specs(plan), pool, place.variables), nl=False)
         return
-    print_changes(apply(scheduled, place), as_json)
+    print_changes(apply(plan, place), as_json)
     if not as_json:
         stderr.print(
             f"start a worker on the machine that executes the runs: prefect worker start --pool {pool}", markup=False
         )
 
 
-def with_schedule(config: "RunConfig", cron: str | None, interval: str | None) -> "RunConfig":
-    """Return the configuration with a schedule from the command line.
+def with_schedule(options: Options, cron: str | None, interval: str | None) -> Options:
+    """Return the options with a schedule from the command line.
 
     Raises:
         ConfigError: There are two schedules, or there is a schedule but no source.
@@ -112,10 +115,10 @@ def with_schedule(config: "RunConfig", cron: str | None, interval: str | None) -
         raise ConfigError("--cron and --interval are two schedules; keep one")
     if cron is not None or interval is not None:
         schedule = {"cron": cron, "interval": interval}
-        config = config.model_copy(update={"deploy": config.deploy.model_copy(update=schedule)})
-    if (config.deploy.cron is not None or config.deploy.interval is not None) and config.source is None:
+        options = options.model_copy(update={"deploy": options.deploy.model_copy(update=schedule)})
+    if (options.deploy.cron is not None or options.deploy.interval is not None) and options.source is None:
         raise ConfigError("a schedule needs data to evaluate: name a source in the configuration")
-    return config
+    return options
 
 
 def print_changes(done: "Sequence[AppliedChanges]", as_json: bool) -> None:

@@ -99,18 +99,17 @@ def _warn(warnings: Iterable[str]) -> None:
 
 
 def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
-    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415
+    from flows.planning.planner import plan_run  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     plan = plan_run(config)
     set_log_levels(verbose=False)
     server = start_server(assay_home()).wait()
     with use_server(server), nullcontext() if quiet else stage_progress(plan.metrics.stages):
-        from flows.evaluate import Evaluation, run_evaluation  # noqa: PLC0415 Prefect reads its settings at import
+        from flows.evaluate import Evaluation, run_planned  # noqa: PLC0415 Prefect reads its settings at import
 
         try:
-            with use_plan(config, plan):
-                return run_evaluation(config)
+            return run_planned(config, plan)
         except FailedCellsError as error:
             return Evaluation.from_folder(error.folder)
 

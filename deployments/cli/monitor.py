@@ -1,7 +1,8 @@
 """`assay monitor`: evaluate a source as a schedule does: compare, gate, accept or alert."""
 
 import json
-from contextlib import ExitStack, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import typer
@@ -47,36 +48,40 @@ def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False
     deploy.alerts says, also of an error. Exit codes: 0 nothing is wrong, 10 the gate failed or an alarm stands, 11
     inconclusive, or an alarm that another good run ends.
     """
-    with print_despite_failed_cells(as_json):
-        done = _monitor(config, verbose, quiet=as_json)
+    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    set_log_levels(verbose)
+    with print_despite_failed_cells(as_json), _telling(config):
+        config = config.model_copy(update={"out": None, "baseline": None})
+        plan = plan_run(config)
+        starting = start_server(assay_home())
+        load_models(plan.models, starting)
+        with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
+            from flows.monitor import run_monitor  # noqa: PLC0415 Prefect reads its settings when it is imported
+
+            with use_plan(config, plan):
+                done = run_monitor(config)
     _print(done, as_json)
     raise typer.Exit(CODES[done.verdict])
 
 
-def _monitor(config: "RunConfig", verbose: bool, quiet: bool) -> "ChainResult":
-    from flows.planning.planner import plan_run  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
-    set_log_levels(verbose)
+@contextmanager
+def _telling(options: "MonitoringOptions") -> Iterator[None]:
+    """Tell of an error in the block, unless the run that it ends has told of it."""
     try:
-        plan = plan_run(config)
-        starting = start_server(assay_home())
-        load_models(plan.models, starting)
-        with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.metrics.stages):
-            from flows.monitor import run_monitor  # noqa: PLC0415 Prefect reads its settings when it is imported
-
-            return run_monitor(config)
+        yield
     except Exception as error:
         from flows.alerting.alert import has_told  # noqa: PLC0415 keeps `assay --help` quick
 
         if not has_told(error):  # the run did not begin
-            _tell(config, error)
+            _tell(options, error)
         raise
 
 
 def _tell(options: "MonitoringOptions", error: Exception) -> None:
     """Tell of an error before the run; only blocks need a Prefect server, which may be what is broken."""
-    from flows.config.references import find_references  # noqa: PLC0415
+    from tasks.options.option import find_references  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose=False)

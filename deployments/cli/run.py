@@ -35,8 +35,22 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's l
 @with_config
 def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate a source: write a run folder, print a summary."""
+    from flows.planning.planner import plan_run  # noqa: PLC0415
+    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
+
+    limit_heaps()
+    plan = plan_run(config)
+    open_judges(plan)
+    starting = start_server(assay_home())
+    set_log_levels(verbose)
+    load_models(plan.models, starting)
     with print_despite_failed_cells(as_json):
-        print_evaluation(_evaluate(config, verbose, quiet=as_json), as_json)
+        with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
+            with garbage_kept():
+                from flows.evaluate import run_planned  # noqa: PLC0415 Prefect reads its settings when it is imported
+
+            evaluation = run_planned(config, plan)
+        print_evaluation(evaluation, as_json)
 
 
 @contextmanager
@@ -51,24 +65,6 @@ def print_despite_failed_cells(as_json: bool) -> Iterator[None]:
         raise
 
 
-def _evaluate(config: "RunConfig", verbose: bool, quiet: bool) -> "Evaluation":
-    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
-    limit_heaps()
-    plan = plan_run(config)
-    open_judges(plan)
-    starting = start_server(assay_home())
-    set_log_levels(verbose)
-    load_models(plan.models, starting)
-    with use_server(starting.wait()), nullcontext() if quiet else stage_progress(plan.metrics.stages):
-        with garbage_kept():
-            from flows.evaluate import run_evaluation  # noqa: PLC0415 Prefect reads its settings when it is imported
-
-        with use_plan(config, plan):
-            return run_evaluation(config)
-
-
 def set_log_levels(verbose: bool) -> None:
     """Silence Prefect's log unless it is requested: the command prints what users need."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
@@ -80,10 +76,9 @@ def set_log_levels(verbose: bool) -> None:
 
 def open_judges(plan: "RunPlan") -> None:
     """Begin to open the judges of a run on servers: these are waited for while Prefect is imported."""
-    from flows.execution.answerable import question_kinds  # noqa: PLC0415
     from tasks.models.run_models import open_early  # noqa: PLC0415 keeps `assay --help` quick
 
-    if any(map(question_kinds, plan.metrics.requests)):
+    if plan.metrics.kinds:
         open_early(plan.models.judges, plan.judged)
 
 

@@ -42,30 +42,31 @@ def serve(
 ) -> None:
     """Run evaluations on schedules and events until interrupted."""
     from flows.planning.checks import run_checks  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.planning.planner import plan_without_data  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     interrupts = Interrupts()
     interrupts.install()
     scheduled = with_schedule(config, cron, interval)
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
-    for check in run_checks(scheduled):
+    for check in run_checks(plan_without_data(scheduled), with_data=False):
         check.check()
     from deployments.registry.checks import check_deployment  # noqa: PLC0415 loads Prefect
+    from deployments.registry.specs import name_suffix, plan_deployments  # noqa: PLC0415
 
-    check_deployment(scheduled, is_here=True)
+    plan = plan_deployments(scheduled, name_suffix(name))
+    check_deployment(plan, is_here=True)
     starting = start_server(assay_home())
     with use_server(server := starting.wait()):
         from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
-        from deployments.registry.specs import name_suffix  # noqa: PLC0415
 
         place = Place(
             pool=POOL,
             pool_type="process",
             job_variables={"working_dir": str(Path.cwd())},
-            suffix=name_suffix(name),
             log_format=scheduled.log_format,
         )
-        done = apply(scheduled, place)
+        done = apply(plan, place)
         print_changes(done, as_json=False)
         where = mask_url(server.url)
         others = "" if server.credentials is None else "; `assay server env` prints what other programs need to use it"

@@ -36,7 +36,14 @@ from deployments.registry.recipients import apply_recipients, remove_recipients
 from deployments.registry.report_events import WATCHED, deployment_event, send_events
 from deployments.registry.schedules import describe_schedule, find_gaps, prefect_schedule
 from deployments.registry.silenced_reports import silence_deployment, silenced_until
-from deployments.registry.specs import SLUG, DeploymentSpec, build_specs, environment, with_name
+from deployments.registry.specs import (
+    SLUG,
+    DeploymentPlan,
+    DeploymentSpec,
+    build_specs,
+    environment,
+    plan_deployments,
+)
 from deployments.registry.triggers import RUNS_AGAIN, on_silence
 from deployments.registry.watch import WatchedDeployment, watch_automations
 from flows.config.result_options import MonitoringOptions
@@ -58,7 +65,6 @@ class Place:
         pool_type: `process`, `docker` or `kubernetes`; None accepts the pool as it is.
         image: Image with rag-assay, for `docker` and `kubernetes`.
         job_variables: Further variables of the pool's jobs.
-        suffix: Suffix of the names of the deployments.
         log_format: Format of the logs of runs, `text` or `json`.
     """
 
@@ -66,7 +72,6 @@ class Place:
     pool_type: str | None = None
     image: str | None = None
     job_variables: Mapping[str, Any] = field(default_factory=dict)
-    suffix: str = ""
     log_format: str = "text"
 
     @property
@@ -77,14 +82,14 @@ class Place:
         return given if self.image is None else {**given, "image": self.image}
 
 
-def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
+def apply(plan: DeploymentPlan, place: Place) -> list[AppliedChanges]:
     """Create or update the work pool, the limits of judges, the deployments and their automations.
 
     Automations that are no longer wanted, or whose deployment is gone, are removed. Applying the same configuration
     again changes nothing.
 
     Args:
-        config: Configuration of the deployments.
+        plan: Plan of the deployments.
         place: Place where the deployments run.
 
     Returns:
@@ -95,19 +100,18 @@ def apply(config: RunConfig, place: Place) -> list[AppliedChanges]:
             the configuration names does not exist.
         AssayError: The server cannot be reached, or refuses a request.
     """
-    config = with_name(config, place.suffix)
-    deployed = build_specs(config, place.suffix)
+    deployed = build_specs(plan)
     with _translate_server_errors(), get_client(sync_client=True) as client:
-        for check in server_checks(client, config):
+        for check in server_checks(client, plan):
             check.check()
-        done = [_pool(client, place), *_limits(client, config)]
+        done = [_pool(client, place), *_limits(client, plan.judges)]
         announced: list[WatchedDeployment] = []
         for each in deployed:
             deployment_id, change = _deployment(client, each, place)
             done.append(AppliedChanges("deployment", each.full_name, change, _when(each)))
-            done += _automations(client, each, place, deployment_id)
+            done += _automations(client, each, plan.suffix, deployment_id)
             if each.is_watched:
-                done += _watch(client, config, each, (deployment_id, place.pool, change), announced)
+                done += _watch(client, plan.options, each, (deployment_id, place.pool, change), announced)
         done += apply_refusal(client)
         wanted = {each.name for each in done if each.kind == "automation"}
         names = {each.name for each in deployed}
@@ -133,7 +137,7 @@ def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
     Raises:
         AssayError: The server cannot be reached, or refuses a request.
     """
-    specs = build_specs(RunConfig(), suffix)
+    specs = build_specs(plan_deployments(RunConfig(), suffix))
     done: list[AppliedChanges] = []
     with _translate_server_errors(), get_client(sync_client=True) as client:
         found = {each.name: each for each in read_deployments(client)}
@@ -244,7 +248,7 @@ def _schedule(deployed: DeploymentSpec) -> DeploymentScheduleCreate:
 
 
 def _automations(
-    client: SyncPrefectClient, deployed: DeploymentSpec, place: Place, deployment_id: UUID
+    client: SyncPrefectClient, deployed: DeploymentSpec, suffix: str, deployment_id: UUID
 ) -> list[AppliedChanges]:
     wanted: list[AutomationCore] = []
     for each in deployed.triggers:
@@ -252,7 +256,7 @@ def _automations(
         trigger.set_deployment_id(deployment_id)
         wanted.append(trigger.as_automation())
         if deployed.flow == "rerun-crashed":
-            tag = f"{RUNS_AGAIN}{place.suffix}"
+            tag = f"{RUNS_AGAIN}{suffix}"
             wanted.append(on_silence(f"{each['name']}: silence", tag, f"prefect.deployment.{deployment_id}"))
     return [AppliedChanges("automation", each.name, apply_automation(client, each)) for each in wanted]
 

@@ -8,15 +8,14 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.exceptions import ObjectNotFound
 
 from deployments.registry.schedules import parse_schedule
-from deployments.registry.specs import build_specs
+from deployments.registry.specs import DeploymentPlan, build_specs
 from flows.alerting.recipients import recipients_of
 from flows.config.alert_options import MaintenanceWindow, RecipientOptions
-from flows.config.references import find_references
-from flows.config.run_config import RunConfig
 from flows.planning.checks import RunCheck
 from metric_core.columns import COLUMNS
 from metric_core.errors import AssayError, ConfigError
 from metric_core.gates.checks import check_metric_names
+from metric_core.gates.rules import Gate
 from metric_core.registry import default_suite
 from tasks.runs.baselines import Baselines
 from tasks.runtime.atomic_files import translate_write_errors
@@ -24,31 +23,31 @@ from tasks.runtime.credentials import read_secret
 from tasks.runtime.writable import probe_folder
 
 
-def check_deployment(config: RunConfig, *, is_here: bool) -> None:
-    """Check everything about the deployments of a configuration that needs no server.
+def check_deployment(plan: DeploymentPlan, *, is_here: bool) -> None:
+    """Check everything about deployments that needs no server.
 
     Args:
-        config: Configuration of the deployments.
+        plan: Plan of the deployments.
         is_here: True if their runs are executed on this machine, with this environment.
 
     Raises:
         AssayError: A check failed; the message says what to do.
     """
-    for each in deployment_checks(config, is_here=is_here):
+    for each in deployment_checks(plan, is_here=is_here):
         each.check()
 
 
-def deployment_checks(config: RunConfig, *, is_here: bool) -> Iterator[RunCheck]:
+def deployment_checks(plan: DeploymentPlan, *, is_here: bool) -> Iterator[RunCheck]:
     """Yield the checks of deployments that need no server.
 
     Args:
-        config: Configuration of the deployments.
+        plan: Plan of the deployments.
         is_here: True if their runs are executed on this machine, with this environment.
     """
-    settings = config.deploy
-    yield RunCheck("deployments", lambda: _check_specs(config), "correct [deploy]")
-    if settings.gate is not None:
-        yield RunCheck("gate", lambda: _check_gate(config), "correct the gate, or `metrics`")
+    settings = plan.options.deploy
+    yield RunCheck("deployments", lambda: _check_specs(plan), "correct [deploy]")
+    if (gate := settings.gate) is not None:
+        yield RunCheck("gate", lambda: _check_gate(gate.gate(), plan), "correct the gate, or `metrics`")
     if not is_here:
         return
     yield from _check_recipients(settings.alerts, "alerts")
@@ -60,16 +59,16 @@ def deployment_checks(config: RunConfig, *, is_here: bool) -> Iterator[RunCheck]
     yield RunCheck("baselines", lambda: _check_baselines(settings.baselines), "correct deploy.baselines")
 
 
-def server_checks(client: SyncPrefectClient, config: RunConfig) -> Iterator[RunCheck]:
+def server_checks(client: SyncPrefectClient, plan: DeploymentPlan) -> Iterator[RunCheck]:
     """Yield the checks of blocks on a Prefect server.
 
     Args:
         client: Client of the server.
-        config: Configuration of the deployments.
+        plan: Plan of the deployments.
     """
-    if (block := config.deploy.alerts.block) is not None:
+    if (block := plan.options.deploy.alerts.block) is not None:
         yield RunCheck("alert block", lambda: _check_block(client, block), "create the block, or correct deploy.alerts")
-    for reference in find_references(config):
+    for reference in plan.secrets:
         if reference.startswith("block:"):
             yield RunCheck("secret block", partial(_check_secret, reference), "create the block")
 
@@ -99,15 +98,12 @@ def check_pool(client: SyncPrefectClient, name: str) -> str:
     return f"{name}, type {pool.type}, {online} worker{'s' * (online > 1)} online"
 
 
-def _check_specs(config: RunConfig) -> str:
-    return ", ".join(each.full_name for each in build_specs(config))
+def _check_specs(plan: DeploymentPlan) -> str:
+    return ", ".join(each.full_name for each in build_specs(plan))
 
 
-def _check_gate(config: RunConfig) -> str:
-    if config.deploy.gate is None:
-        return "no gate"
-    gate = config.deploy.gate.gate()
-    requests = config.requests() or default_suite(tuple(COLUMNS))  # without metrics, the data decides
+def _check_gate(gate: Gate, plan: DeploymentPlan) -> str:
+    requests = plan.metrics.requests() or default_suite(tuple(COLUMNS))  # without metrics, the data decides
     check_metric_names(gate, [each.key for each in requests])
     return f"rules about {', '.join(gate.metric_names) or 'all metrics'}"
 

@@ -20,10 +20,13 @@ from deployments.registry.triggers import (
     on_index_rebuilt,
 )
 from flows.config.deploy_options import DeploySettings
-from flows.config.launched_judges import launches
+from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
-from tasks.options.option import OptionFacts, map_values
+from tasks.options.judge_options import JudgeOptions
+from tasks.options.metric_options import MetricOptions
+from tasks.options.narrow import narrow
+from tasks.options.option import OptionFacts, OptionGroup, find_references, map_values
 from tasks.options.source_options import split_kind
 from tasks.prefect_support.deployed_run import version_of
 from tasks.runs.run_folder import RUNS
@@ -104,24 +107,70 @@ def name_suffix(name: str) -> str:
     return f"-{name}" if name else ""
 
 
-def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ...]:
-    """Return the deployments of a configuration.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentPlan:
+    """The plan of the deployments of a configuration.
+
+    Args:
+        suffix: Suffix of their names, for several configurations on one server: `-handbook`.
+        parameter: Configuration of their runs, as a flow's parameter.
+        options: Options of schedules, gate, baselines, and the people who are told.
+        judges: Judges that their runs ask.
+        metrics: Options that name the metrics.
+        secrets: References to the secrets that their runs read.
+    """
+
+    suffix: str
+    parameter: Mapping[str, Any]
+    options: MonitoringOptions
+    judges: JudgeOptions
+    metrics: MetricOptions
+    secrets: tuple[str, ...]
+
+
+def plan_deployments(config: RunConfig, suffix: str = "") -> DeploymentPlan:
+    """Plan the deployments of a configuration.
+
+    Schedules, events and people share the name of the evaluation, which the suffix gives to one that has none.
 
     Args:
         config: Configuration of the evaluations.
-        suffix: Suffix of their names, for several configurations on one server: `-handbook`.
+        suffix: Suffix of the names of the deployments.
+    """
+    if config.name is None and suffix:
+        config = config.model_copy(update={"name": suffix.removeprefix("-")})
+    return DeploymentPlan(
+        suffix=suffix,
+        parameter=as_parameter(config),
+        options=narrow(config, MonitoringOptions),
+        judges=narrow(config, JudgeOptions),
+        metrics=narrow(config, MetricOptions),
+        secrets=find_references(config),
+    )
+
+
+def build_specs(plan: DeploymentPlan) -> tuple[DeploymentSpec, ...]:
+    """Return the deployments of a plan.
+
+    Args:
+        plan: Plan of the deployments.
 
     Raises:
-        ConfigError: A schedule is invalid, or the launched judge has environment variables.
+        ConfigError: A schedule is invalid, or a launched judge has environment variables, whose secret values no
+            parameter may show.
     """
-    config = with_name(config, suffix)
-    settings, written = config.deploy, as_parameter(config)
+    if any(launch.environment for launch in plan.judges.launches.values()):
+        raise ConfigError(
+            "the values in judge.launch.environment are secret, so they cannot be parameters of a deployment; set the "
+            "variables in the environment of the worker, which launches the judge, and leave the table out"
+        )
+    settings, written, suffix = plan.options.deploy, plan.parameter, plan.suffix
     evaluated = {name: value for name, value in written.items() if name != "deploy"}
     if settings.alerts.link is not None:
         evaluated["deploy"] = {"alerts": {"link": settings.alerts.link}}  # for the links of artifacts
     again = f"{RUNS_AGAIN}{suffix}"
     stores = {name: written[name] for name in ("tables", "cache", "history") if name in written}
-    out = {} if config.out is None else {"run": written["out"]}
+    out = {"run": written["out"]} if "out" in written else {}
     gate = {name: value for name, value in written.get("deploy", {}).items() if name == "gate"}
     pruned = schedule_of(settings.prune_cron, None, settings.timezone)
     return (
@@ -207,17 +256,6 @@ def build_specs(config: RunConfig, suffix: str = "") -> tuple[DeploymentSpec, ..
     )
 
 
-def with_name(config: RunConfig, suffix: str) -> RunConfig:
-    """Return the configuration with the name of its evaluation, which schedules, events and people then share.
-
-    >>> with_name(RunConfig(source="answers.csv"), "-handbook").name, with_name(RunConfig(name="a"), "-b").name
-    ('handbook', 'a')
-    """
-    if config.name is not None or not suffix:
-        return config
-    return config.model_copy(update={"name": suffix.removeprefix("-")})
-
-
 def _retention(settings: DeploySettings) -> dict[str, Any]:
     """Return the parameters of pruning about runs, whose folders the worker writes to runs/ in its working folder."""
     rules = {"keep_last_runs": settings.keep_last_runs, "keep_runs_days": settings.keep_runs_days}
@@ -229,19 +267,10 @@ def _retention(settings: DeploySettings) -> dict[str, Any]:
     return {**folders, **entries, **baselines}
 
 
-def as_parameter(config: RunConfig) -> dict[str, Any]:
-    """Return a configuration as a flow's parameter: JSON without default values, with absolute paths.
-
-    Raises:
-        ConfigError: The launched judge has environment variables, whose secret values no parameter may show.
-    """
-    if any(settings.environment for settings in launches(config).values()):
-        raise ConfigError(
-            "the values in judge.launch.environment are secret, so they cannot be parameters of a deployment; set the "
-            "variables in the environment of the worker, which launches the judge, and leave the table out"
-        )
-    written: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
-    return map_values(written, RunConfig, _make_absolute)
+def as_parameter(options: OptionGroup) -> dict[str, Any]:
+    """Return options as a flow's parameter: JSON without default values, with absolute paths."""
+    written: dict[str, Any] = options.model_dump(mode="json", exclude_defaults=True)
+    return map_values(written, type(options), _make_absolute)
 
 
 def environment(log_format: str = "text") -> dict[str, str]:

@@ -9,14 +9,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 
-from flows.config.launched_judges import launches
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
 from flows.execution.source_settings import retrieval_settings, samples_settings
 from flows.monitoring.watched import subject_name
 from flows.planning.anchor import AnchorPlan, plan_anchor
-from flows.planning.run_plan import RunPlan, planned_kinds
-from flows.planning.settings import sides_by_every_context
+from flows.planning.run_plan import RunPlan
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage
@@ -57,9 +55,9 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
         AssayError: The contexts cannot be fetched.
     """
     dry_run = _preview_rows(plan, fetch=fetch)
-    anchor = plan_anchor(plan)
-    if anchor is None:
+    if plan.anchor is None:
         return dry_run
+    anchor = plan_anchor(plan, plan.anchor)
     of_anchor = _preview_rows(anchor.run, fetch=False)
     again = None
     if is_asked_again(anchor):
@@ -156,7 +154,7 @@ class DryRunner:
 
     def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the name of each judge with the kinds of counted questions that would go to it."""
-        kinds = [kind for kind in planned_kinds(self._plan.metrics) if kind in counted]
+        kinds = [kind for kind in self._plan.metrics.kinds if kind in counted]
         if not kinds:
             return {}
         judge = self._counting.open_judges(self._plan.judged)
@@ -177,8 +175,8 @@ class DryRunner:
 
     def _recipe(self, stage: Stage, settings: Settings, reads: Sequence[Stage]) -> str | None:
         """Return the recipe of a stage; None if a judge is unknown, so that none of its results can be found."""
-        if isinstance(settings, JudgedSettings) and launches(self._plan.models):
-            launched = " and ".join(f"judge of {group}" if group else "judge" for group in launches(self._plan.models))
+        if isinstance(settings, JudgedSettings) and self._plan.models.launches:
+            launched = " and ".join(f"judge of {group}" if group else "judge" for group in self._plan.models.launches)
             self._problems.append(
                 f"the {launched} will be launched by the run, so it is unknown which answers are cached: all its "
                 "questions count as to be asked"
@@ -258,7 +256,7 @@ class DryRunner:
         if stage is Stage.EXPLANATIONS and not is_certain:
             return Certainty.AT_LEAST
         is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.metrics.products
-        asks_by_answers = is_each and len(sides_by_every_context(self._plan.metrics)) < len(BY_EACH_CONTEXT)
+        asks_by_answers = is_each and len(self._plan.metrics.sides_by_every_context) < len(BY_EACH_CONTEXT)
         asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.metrics.requests)
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST

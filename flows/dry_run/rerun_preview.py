@@ -1,13 +1,14 @@
 """Count what a rerun would recompute and ask, without computing or asking anything."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from flows.dry_run.dry_run import DryRunner
-from flows.dry_run.dry_run_result import DryRun
+from flows.dry_run.dry_run_result import DryRun, StageDryRun
 from flows.execution.rerun_plan import Rerun
 from flows.execution.source_settings import samples_settings
 from tasks.engine.earlier_rows import EarlierRows
+from tasks.stages.registry import STAGES
 from tasks.stages.samples import read_shards
 
 
@@ -17,7 +18,7 @@ class RerunPreview:
 
     Args:
         recomputed: Number of rows that the request names.
-        dry_run: Dry run of the stages.
+        dry_run: Dry run of the stages, those included whose results are never stored.
     """
 
     recomputed: int
@@ -40,4 +41,7 @@ def preview_rerun(ready: Rerun) -> RerunPreview:
     runner = DryRunner(ready.plan)
     given = EarlierRows(ready.earlier, partial(ready.is_row_computed, chosen), runner.store)
     dry_run = runner.run(read, given)
+    always = [stage for stage in ready.plan.metrics.sharded_stages if not STAGES[stage].cached]
+    computed = (StageDryRun(stage, judged=False, missing=dry_run.rows) for stage in always)
+    dry_run = replace(dry_run, stages=(*dry_run.stages, *computed))
     return RerunPreview(dry_run.rows if chosen is None else len(chosen), dry_run)

@@ -41,8 +41,7 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
     if settings is None:
         return None
     try:
-        anchor = plan_anchor(run.plan)
-        return None if anchor is None else _evaluate(run, anchor)
+        return _evaluate(run, plan_anchor(run.plan, settings))
     except AssayError as error:
         reason = str(error)
         return {

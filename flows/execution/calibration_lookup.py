@@ -14,7 +14,6 @@ from typing import Any
 from flows.execution.answerable import scoring_kinds
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
-from flows.planning.settings import settings_for_metrics
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError
 from metric_core.metric import MetricRequest
@@ -54,7 +53,7 @@ def metric_fingerprint(plan: RunPlan, request: MetricRequest, models: RunModels)
     """
     alone = replace(request, key=request.metric.name)
     metrics = MetricPlan((alone,), closure(alone.products), {})
-    settings = settings_for_metrics(plan.stages, metrics)
+    settings = metrics.settings_instead(plan.stages)
     stages = {
         stage: [STAGES[stage].version, fingerprint_stage(stage, settings[stage], models)]
         for stage in metrics.cached_stages

@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-from flows.planning.metric_plan import MetricPlan
-from flows.planning.source_plan import judges_conversations
+from flows.planning.metric_plan import MetricPlan, judges_conversations
 from metric_core.columns import EARLIER_TURNS
 from metric_core.stages import Stage
 from tasks.options.conversation_options import ConversationOptions

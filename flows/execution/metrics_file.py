@@ -69,9 +69,9 @@ def write_metrics_file(
         _set_history(gauges, options.history, name, succeeded)
     except AssayError as error:
         warnings.append(f"the metrics file has no figures of the history. {error}")
+    path = metrics_path(options.metrics_file, subject)
     try:
-        text = generate_latest(gauges.registry).decode()
-        write_output(metrics_path(options.metrics_file, subject), text, "the metrics file")
+        write_output(path, generate_latest(gauges.registry).decode(), "the metrics file")
     except RunFolderError as error:
         warnings.append(str(error))
     return tuple(warnings)

@@ -10,11 +10,9 @@ from pydantic import ValidationError
 from flows.config.run_config import RunConfig
 from flows.planning.checks import run_checks
 from flows.planning.metric_plan import MetricPlan, plan_requests
-from flows.planning.planner import compose_plan
+from flows.planning.planner import compose_plan, plan_source
 from flows.planning.rerun_request import RerunRequest
 from flows.planning.run_plan import RunPlan
-from flows.planning.settings import metrics_of, stage_settings
-from flows.planning.source_plan import plan_source
 from metric_core.columns import EARLIER_TURNS
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.metric import MetricRequest
@@ -134,9 +132,9 @@ def prepare(request: RerunRequest) -> Rerun:
         whole=_missing_stages(earlier, old, before, plan),
         failed=earlier.failed_rows([metric.key for metric in metrics.requests]),
     )
-    for each in run_checks(config):
+    for each in run_checks(plan, with_data=False):
         each.check()
-    is_new = any(metric not in metrics_of(before) for metric in metrics_of(metrics))
+    is_new = any(metric not in before.metric_settings for metric in metrics.metric_settings)
     if request.chosen_rows == "failed" and not (ready.failed or ready.whole or is_new):
         raise ConfigError(
             f"nothing to do: no cell of the run in {earlier.folder} failed. `--rows changed` evaluates the rows that "
@@ -215,7 +213,7 @@ def _missing_stages(
     earlier: FinishedRun, options: EvaluationOptions, old: MetricPlan, new: RunPlan
 ) -> frozenset[Stage]:
     """Return the stages whose tables lack something, and all that read from them, because their inputs may change."""
-    before, after = stage_settings(options, old), new.stages
+    before, after = old.stage_settings(options), new.stages
     for stage in (Stage.RATINGS, Stage.VERDICTS):
         before[stage] = _restore_codes(earlier, before[stage])
     versions = earlier.manifest.get("stage_versions", {})

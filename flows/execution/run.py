@@ -7,13 +7,12 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.config.launched_judges import launches
 from flows.execution.artifacts import show_progress
 from flows.execution.run_record import build_manifest, choose_folder, record_run
 from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
 from flows.execution.spending import meter_run
-from flows.planning.run_plan import RunPlan, planned_kinds
+from flows.planning.run_plan import RunPlan
 from metric_core.judge_questions import KindGroup
 from tasks.history.run_entry import evaluation_name
 from tasks.launcher import launch_for_scope
@@ -63,14 +62,12 @@ def open_run(
         subject: Subject of the run; by default its deployment alone.
 
     Raises:
-        AssayError: The cache, the run folder, the judge or the task runner cannot be used.
+        AssayError: The run folder, the judge or the task runner cannot be used.
     """
     options, outputs = plan.models, plan.outputs
-    if options.cache is not None:
-        open_cache(options.cache).ensure()
     about = subject or RunSubject.of_run()
     folder = choose_folder(plan.folder)
-    is_judged = bool(planned_kinds(plan.metrics))
+    is_judged = bool(plan.metrics.kinds)
     with folder.lock(), meter_run(options), running_judges(options, needed=is_judged) as urls:
         models, ready = models_for(str(flow_run.id)), plan.with_launched_judges(urls)
         manifest = {
@@ -102,7 +99,7 @@ def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[
         with ExitStack() as launched:
             urls: dict[KindGroup | None, str] = {}
             by_digest: dict[str, str] = {}
-            for group, settings in launches(models).items() if needed else ():
+            for group, settings in models.launches.items() if needed else ():
                 digest = settings.digest()
                 if digest not in by_digest:
                     scope = launch_for_scope(settings, assay_home(), role=group or "")

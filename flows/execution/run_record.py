@@ -18,7 +18,7 @@ from flows.execution.answerable import find_unanswerable
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.history_record import record_in_history
 from flows.execution.spending import spent_entry
-from flows.planning.run_plan import FolderPlan, RunPlan, planned_kinds
+from flows.planning.run_plan import FolderPlan, RunPlan
 from metric_core.errors import BudgetSpentError, RunFolderError
 from metric_core.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
@@ -100,7 +100,7 @@ def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
         models: Models of the run.
     """
     selected, metrics = models.select(plan.judged), plan.metrics
-    planned = planned_kinds(metrics)
+    planned = metrics.kinds
     judge = selected.judge() if planned else None
     kinds = [kind for kind in planned if judge is not None and judge.can_answer(kind)]
     members = () if judge is None else members_of(judge)
@@ -171,7 +171,7 @@ def _prompts(options: JudgeOptions, judge: Judge, kinds: Sequence[Kind]) -> dict
 
 def _embeds(plan: RunPlan) -> bool:
     """Return whether a run compares vectors, or has a judge that does."""
-    judges = plan.models.judges if planned_kinds(plan.metrics) else ()
+    judges = plan.models.judges if plan.metrics.kinds else ()
     return Stage.SIMILARITY in plan.metrics.sharded_stages or any(judge.backend == "builtin" for judge in judges)
 
 

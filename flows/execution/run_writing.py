@@ -10,7 +10,6 @@ from flows.execution.conversation_warnings import follow_up_warnings, warn_about
 from flows.execution.run import Run
 from flows.execution.server_warnings import warn_about_servers
 from flows.execution.text_warnings import count_languages, text_warnings
-from flows.planning.settings import metrics_of
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.runtime import progress
@@ -51,7 +50,7 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
     }
     settings = ReportingSettings(
         folder=str(run.folder.path),
-        metrics=metrics_of(metrics),
+        metrics=metrics.metric_settings,
         manifest=manifest,
         by=outputs.by,
         slices=outputs.slices,

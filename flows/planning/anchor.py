@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.config.anchor_options import AnchorSettings
-from flows.planning.metric_plan import MetricPlan, products_of
+from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError, SourceError
@@ -62,22 +62,30 @@ class AnchorPlan:
         """
         return read_labelled(self.settings.source, self.run.source.options(), self.rules(column))
 
+    def check(self) -> str:
+        """Check that all labels can be read, and return the source.
 
-def plan_anchor(plan: RunPlan) -> AnchorPlan | None:
-    """Return the plan of the anchor; None if the run has no anchor.
+        Raises:
+            AssayError: The labels cannot be used.
+        """
+        for column in self.labelled:
+            self.read_labels(column)
+        return self.settings.source
+
+
+def plan_anchor(plan: RunPlan, settings: AnchorSettings) -> AnchorPlan:
+    """Return the plan of the anchor of a run.
 
     The anchor is judged as the rows of the run are: by the same models, with the same prompts and metrics. Unlike them
     it is never asked about again for `refresh`, and its verdicts are not explained.
 
     Args:
         plan: Plan of the run.
+        settings: Options of the anchor.
 
     Raises:
         SourceError: The anchor cannot be read, or no metric of the run can work on it.
     """
-    settings = plan.anchor
-    if settings is None:
-        return None
     changes: dict[str, Any] = {
         "source": settings.source,
         "column_map": settings.column_map,
@@ -96,39 +104,14 @@ def plan_anchor(plan: RunPlan) -> AnchorPlan | None:
     own = replace(plan.with_options(**changes), anchor=None)
     columns = available_columns(settings.source, own.source.options())
     metrics = plan.metrics
-    requests = tuple(each for each in metrics.requests if not each.lacking(columns))
-    if not requests:
+    allowed = metrics.for_columns(columns)
+    if not allowed.requests:
         raise SourceError(
             f"no metric of the run can work on the anchor {settings.source}, which has the sample columns "
             f"{', '.join(columns) or 'of none'}; they need {_needs(metrics)}. anchor.column_map gives its columns the "
             "names of sample columns."
         )
-    of_anchor = replace(
-        metrics,
-        requests=requests,
-        products=products_of(metrics.options, requests, columns),
-        left_out={each.key: each.lacking(columns) for each in metrics.requests if each not in requests},
-        explain="none",
-        stood_in=frozenset(),
-    )
-    return AnchorPlan(settings, own.with_metrics(of_anchor))
-
-
-def check_anchor(plan: RunPlan) -> str:
-    """Check that an anchor can be evaluated and its labels be read.
-
-    Args:
-        plan: Plan of the run.
-
-    Raises:
-        AssayError: The anchor cannot be used.
-    """
-    anchor = plan_anchor(plan)
-    if anchor is None:
-        return "no anchor"
-    for column in anchor.labelled:
-        anchor.read_labels(column)
-    return anchor.settings.source
+    return AnchorPlan(settings, own.with_metrics(allowed))
 
 
 def _needs(metrics: MetricPlan) -> str:

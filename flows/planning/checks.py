@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from flows.config.launched_judges import launches
-from flows.config.references import find_references
 from flows.config.result_options import ResultOptions
-from flows.config.run_config import RunConfig
-from flows.planning.anchor import check_anchor
-from flows.planning.run_plan import RunPlan
+from flows.planning.anchor import plan_anchor
+from flows.planning.metric_plan import MetricPlan
+from flows.planning.run_plan import FolderPlan, RunPlan
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
 from metric_core.judge_questions import KindGroup
 from tasks.calibration import calibration_files
 from tasks.launcher.launch_command import build_command
 from tasks.models.caches import open_cache
 from tasks.options.launch_options import LaunchSettings
-from tasks.options.metric_options import MetricOptions
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.atomic_files import translate_write_errors
@@ -51,37 +48,38 @@ class RunCheck:
     advice: str
 
 
-def run_checks(config: RunConfig, plan: RunPlan | None = None) -> Iterator[RunCheck]:
+def run_checks(plan: RunPlan, *, with_data: bool = True) -> Iterator[RunCheck]:
     """Yield the checks of a run, quick ones first.
 
     Args:
-        config: Configuration of the run.
-        plan: Its plan; without one, rows and metrics are not checked.
+        plan: Plan of the run.
+        with_data: False if its rows and metrics are not checked.
     """
-    yield from _output_checks(config)
-    if config.calibration not in ("none", "latest"):
-        yield RunCheck("calibration", lambda: _check_calibration(config, plan), "correct `calibration`")
-    if references := find_references(config, without=("deploy",)):
-        yield RunCheck("secrets", lambda: check_references(references), "set the variable before the run")
-    if launched := launches(config):
+    yield from _output_checks(plan.folder, plan.outputs)
+    if plan.metrics.options.calibration not in ("none", "latest"):
+        advice = "correct `calibration`"
+        yield RunCheck("calibration", lambda: _check_calibration(plan.metrics, with_data=with_data), advice)
+    if plan.secrets:
+        yield RunCheck("secrets", lambda: check_references(plan.secrets), "set the variable before the run")
+    if launched := plan.models.launches:
         yield RunCheck("judge program", lambda: _check_program(launched), "correct [judge.launch]")
-    if config.runner.engine in _CLUSTER_PACKAGES:
-        yield RunCheck("runner", lambda: _check_runner(config.runner.engine), "install the extra, or correct `runner`")
-    if (address := config.cache) is not None:
+    if (engine := plan.storage.runner.engine) in _CLUSTER_PACKAGES:
+        yield RunCheck("runner", lambda: _check_runner(engine), "install the extra, or correct `runner`")
+    if (address := plan.models.cache) is not None:
         yield RunCheck("cache", lambda: _check_cache(address), "correct `cache` (--cache)")
-    if plan is not None and config.anchor is not None:
-        yield RunCheck("anchor", lambda: check_anchor(plan), "correct [anchor]")
-    if plan is not None:
+    if with_data and (anchor := plan.anchor) is not None:
+        yield RunCheck("anchor", lambda: plan_anchor(plan, anchor).check(), "correct [anchor]")
+    if with_data:
         yield RunCheck("first rows", lambda: _check_rows(plan), "correct the data, or `on_bad_row`")
 
 
-def _output_checks(options: ResultOptions) -> Iterator[RunCheck]:
-    yield RunCheck("run folder", lambda: _check_folder(options.out), "correct `out` (--out)")
-    if (baseline := options.baseline) is not None:
+def _output_checks(folder: FolderPlan, outputs: ResultOptions) -> Iterator[RunCheck]:
+    yield RunCheck("run folder", lambda: _check_folder(folder.out), "correct `out` (--out)")
+    if (baseline := outputs.baseline) is not None:
         yield RunCheck("baseline", lambda: str(FinishedRun(baseline).folder), "correct `baseline` (--baseline)")
-    if (file := options.metrics_file) is not None:
+    if (file := outputs.metrics_file) is not None:
         yield RunCheck("metrics file", lambda: _check_metrics_file(file), "correct `metrics_file` (--metrics-file)")
-    if options.otlp is not None:
+    if outputs.otlp is not None:
         yield RunCheck("OTLP", _check_otlp, "install the extra, or remove `otlp` (--otlp)")
 
 
@@ -119,9 +117,10 @@ def _check_metrics_file(file: str) -> str:
     return file
 
 
-def _check_calibration(options: MetricOptions, plan: RunPlan | None) -> str:
+def _check_calibration(metrics: MetricPlan, *, with_data: bool) -> str:
+    options = metrics.options
     calibration = calibration_files.load(Path(options.calibration).expanduser())
-    if plan is not None and calibration.name not in {request.metric.name for request in plan.metrics.requests}:
+    if with_data and calibration.name not in {request.metric.name for request in metrics.requests}:
         raise ConfigError(
             f"the calibration {options.calibration} is for {calibration.metric}, which this run does not compute"
         )

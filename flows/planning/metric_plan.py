@@ -1,25 +1,36 @@
-"""Plan the metrics of a run: which products they need, and which stages compute them.
+"""Plan the metrics of a run: which products they need, and which stages compute them with which settings.
 
 A product that several metrics need is in the plan once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-from flows.planning.source_plan import SourcePlan
-from metric_core.columns import COLUMNS, EARLIER_TURNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
+from metric_core.columns import (
+    COLUMNS,
+    CONVERSATION,
+    EARLIER_TURNS,
+    REFERENCE,
+    REFERENCE_CONTEXT_IDS,
+    REFERENCE_CONTEXTS,
+    RUBRICS,
+    SESSION_ID,
+    USER_INPUT,
+)
 from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import SourceError
+from metric_core.judge_questions import RATING_KINDS, Kind
 from metric_core.metric import MetricRequest
+from metric_core.records import Side
 from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
 from tasks.options.conversation_options import FollowUpOptions
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions, VerdictKind
+from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
-from tasks.options.retriever_options import RetrieverOptions
-from tasks.sources import available_columns
+from tasks.options.settings import Settings
 from tasks.stages.registry import LEVELS, STAGES
 
 DEFAULT_QUESTIONS = 3
@@ -32,6 +43,8 @@ ON_CLAIMS = frozenset(
     or (spec.stage is Stage.VERDICTS and spec.requires and product is not Product.SENTENCE_RELEVANCE)
 )
 """The products that are verdicts on claims, which can be explained."""
+_OF_CONVERSATION = frozenset({CONVERSATION, SESSION_ID, REFERENCE, REFERENCE_CONTEXTS, REFERENCE_CONTEXT_IDS, RUBRICS})
+"""Columns that the row of a whole conversation can have."""
 _RATINGS = frozenset({Product.RATINGS})
 
 
@@ -97,6 +110,19 @@ class MetricPlan:
         return tuple(request.key for request in self.requests if product in closure(request.products))
 
     @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of questions that the run may ask; if there are none, it needs no judge."""
+        # Settings decide what these two ask; the others open their judge even if their products need no question.
+        others = set(self.sharded_stages) - {Stage.VERDICTS, Stage.RATINGS}
+        asked: set[Kind] = {kind for product in self.products if (kind := PRODUCTS[product].asks) is not None}
+        asked.update(kind for stage in others for kind in STAGES[stage].asks)
+        rated = [request.metric for request in self.requests if Product.RATINGS in request.products]
+        asked.update(kind for metric in rated for kind in metric.question_kinds)
+        if any(metric.origin for metric in rated):
+            asked.update(RATING_KINDS)  # a user-defined metric need not declare them
+        return sorted(asked)
+
+    @property
     def question_count(self) -> int:
         """Regenerated questions per response: the largest number that a metric needs."""
         counts = [
@@ -115,6 +141,97 @@ class MetricPlan:
             else request.columns
             for request in self.requests
         }
+
+    @property
+    def metric_settings(self) -> tuple[MetricSettings, ...]:
+        """The metrics as settings."""
+        return tuple(MetricSettings.from_request(request) for request in self.requests)
+
+    @property
+    def sides_by_every_context(self) -> tuple[Side, ...]:
+        """The sides whose claims are all judged against each context, whether noise sensitivity reads it or not.
+
+        With probabilities it reads all verdicts. A product that names one side has all verdicts on it, and only a
+        user-defined metric itself knows what it reads of the product for both sides.
+        """
+        custom = (request for request in self.requests if request.metric.origin)
+        both = Product.CLAIMS_BY_EACH_CONTEXT in self.products and self.verdict == "probability"
+        both = both or any(Product.CLAIMS_BY_EACH_CONTEXT in request.products for request in custom)
+        by_side = {
+            Side.RESPONSE: Product.RESPONSE_CLAIMS_BY_EACH_CONTEXT,
+            Side.REFERENCE: Product.REFERENCE_CLAIMS_BY_EACH_CONTEXT,
+        }
+        return tuple(side for side, product in by_side.items() if both or product in self.products)
+
+    def stage_settings(self, options: EvaluationOptions, refresh: Collection[Stage] = ()) -> dict[Stage, Settings]:
+        """Return the settings of every stage that works shard by shard.
+
+        A stage receives the fields of its settings class: from the metrics if these decide them, else from the options.
+
+        Args:
+            options: Options of the evaluation.
+            refresh: Stages that ask the judge again.
+        """
+        return {
+            stage: narrow(options, definition.settings, **self._decided(stage, refresh))
+            for stage, definition in STAGES.items()
+        }
+
+    def settings_instead(
+        self, settings: Mapping[Stage, Settings], refresh: Collection[Stage] = ()
+    ) -> dict[Stage, Settings]:
+        """Return the settings of the stages for these metrics instead of others, with the same models.
+
+        Args:
+            settings: Settings of all stages for the other metrics.
+            refresh: Stages that ask the judge again.
+        """
+        return {stage: each.model_copy(update=self._decided(stage, refresh)) for stage, each in settings.items()}
+
+    def _decided(self, stage: Stage, refresh: Collection[Stage]) -> dict[str, Any]:
+        """Return the fields of the settings of a stage that the metrics decide."""
+        decided = {
+            "products": self.products_of(stage),
+            "metrics": self._metrics_of(stage),
+            "verdict": self.verdict,
+            "count": self.question_count,
+            "every_context": self.sides_by_every_context,
+            "explained": "unsupported" if self.explain == "none" else self.explain,
+            "planned": tuple(sorted(self.products)),
+            "refresh": stage in refresh,
+        }
+        fields: Collection[str] = STAGES[stage].settings.model_fields
+        return {name: value for name, value in decided.items() if name in fields}
+
+    def _metrics_of(self, stage: Stage) -> tuple[MetricSettings, ...]:
+        """Return the metrics that read a product of the stage; all for a stage without products."""
+        products = {product for product, spec in PRODUCTS.items() if spec.stage is stage}
+        if stage is Stage.EXPLANATIONS:
+            products = {Product.RATINGS}
+        if stage is Stage.VERDICTS:  # verdicts on claims are the same whichever metrics read them
+            products = {Product.REQUESTED_VERDICTS}
+        return tuple(
+            MetricSettings.from_request(request)
+            for request in self.requests
+            if not products or products & set(request.products)
+        )
+
+    def for_columns(self, columns: Collection[str]) -> "MetricPlan":
+        """Return the plan for other rows: the metrics that their columns allow, without explanations.
+
+        Args:
+            columns: Sample columns that the rows have.
+        """
+        lacking = {each.key: each.lacking(columns) for each in self.requests}
+        requests = tuple(each for each in self.requests if not lacking[each.key])
+        return replace(
+            self,
+            requests=requests,
+            products=products_of(self.options, requests, columns),
+            left_out={key: missing for key, missing in lacking.items() if missing},
+            explain="none",
+            stood_in=frozenset(),
+        )
 
 
 def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPlan:
@@ -188,25 +305,7 @@ def products_of(
     return products | {Product.FOLLOW_UPS} if follows and any_judged(products) else products
 
 
-def plan_metrics(options: EvaluationOptions, source: SourcePlan) -> MetricPlan:
-    """Return the plan for the metrics of a source, whose columns it depends on.
-
-    Args:
-        options: Options of the evaluation.
-        source: Rows that are evaluated.
-
-    Raises:
-        ConfigError: A metric or parameter is unknown.
-        SourceError: The source cannot be read, or no metric can work on it.
-    """
-    columns = available_columns(source.source or "", source.options(limit=None))
-    retriever = source.retriever
-    return make_plan(options, columns if retriever is None else _add_fetched_columns(retriever, columns))
-
-
-def _add_fetched_columns(retriever: RetrieverOptions, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of a question set with those that the retriever adds."""
-    if USER_INPUT not in columns:
-        raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")
-    fetched = {*columns, RETRIEVED_CONTEXTS} | ({RESPONSE} if retriever.generator else set())
-    return tuple(name for name in COLUMNS if name in fetched)
+def judges_conversations(request: MetricRequest) -> bool:
+    """Return whether a metric can judge a conversation as one text: it reads one, and needs nothing of single turns."""
+    needed = frozenset(request.columns)
+    return CONVERSATION in needed.union(request.optional_columns) and needed <= _OF_CONVERSATION

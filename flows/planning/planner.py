@@ -10,12 +10,13 @@ from typing import Any
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.run_config import RunConfig
 from flows.planning.checks import run_checks
-from flows.planning.metric_plan import MetricPlan, plan_metrics
-from flows.planning.run_plan import FolderPlan, RunPlan, StoragePlan, locate
-from flows.planning.settings import stage_settings
-from flows.planning.source_plan import SourcePlan, plan_source
+from flows.planning.metric_plan import MetricPlan, judges_conversations, make_plan
+from flows.planning.run_plan import FolderPlan, RunPlan, SourcePlan, StoragePlan, locate
 from metric_core.errors import ConfigError
+from tasks.options.evaluation_options import EvaluationOptions
+from tasks.options.metric_options import MetricOptions
 from tasks.options.narrow import narrow
+from tasks.options.option import find_references
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import TRACES
 
@@ -35,7 +36,7 @@ def plan_run(config: RunConfig) -> RunPlan:
     if known is not None and known[0] == config:
         return known[1]
     plan = draft_plan(config)
-    for each in run_checks(config, plan):
+    for each in run_checks(plan):
         each.check()
     return plan
 
@@ -53,6 +54,22 @@ def use_plan(config: RunConfig, plan: RunPlan) -> Iterator[None]:
         yield
     finally:
         _checked.reset(token)
+
+
+@contextmanager
+def with_outputs(config: RunConfig, **changes: Any) -> Iterator[RunConfig]:
+    """Yield a configuration with other outputs; if its plan is in use, that changes too, and is in use for the block.
+
+    Args:
+        config: Configuration of a run.
+        changes: Options of outputs with other values; they are not checked.
+    """
+    changed, known = config.model_copy(update=changes), _checked.get()
+    if known is None or known[0] != config:
+        yield changed
+    else:
+        with use_plan(changed, known[1].with_options(**changes)):
+            yield changed
 
 
 def draft_plan(config: RunConfig) -> RunPlan:
@@ -75,12 +92,45 @@ def draft_plan(config: RunConfig) -> RunPlan:
             f"none; if it holds traces, write {TRACES} before its path"
         )
     source = plan_source(config)
-    metrics = plan_metrics(config, source)
+    metrics = make_plan(config, source.columns())
     if idle := [stage for stage in config.refresh if stage not in metrics.stages]:
         raise ConfigError(
             f"refresh names {', '.join(idle)}, which this run does not compute; it has {', '.join(metrics.stages)}"
         )
     return compose_plan(config, source, metrics)
+
+
+def plan_source(options: EvaluationOptions) -> SourcePlan:
+    """Return the plan for reading the source of an evaluation.
+
+    Without the option `conversations`, a conversation is one row if metrics are named, and each of them can judge a
+    conversation as one text.
+
+    Args:
+        options: Options of the evaluation.
+
+    Raises:
+        ConfigError: A metric or parameter is unknown.
+
+    >>> named = (["rubrics"], ["rubrics", "faithfulness"])
+    >>> [plan_source(EvaluationOptions(metrics=names)).rows for names in named]
+    ['whole', 'turns']
+    """
+    rows = options.conversations
+    if rows is None:
+        requests = options.requests() or ()
+        rows = "whole" if requests and all(map(judges_conversations, requests)) else "turns"
+    return narrow(options, SourcePlan, rows=rows)
+
+
+def plan_without_data(config: RunConfig) -> RunPlan:
+    """Plan a run whose source is not read, so that the plan has no metrics, to check its other options.
+
+    Args:
+        config: Configuration of the run.
+    """
+    metrics = MetricPlan((), frozenset(), {}, options=narrow(config, MetricOptions))
+    return compose_plan(config, narrow(config, SourcePlan), metrics)
 
 
 def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, ending: str = "") -> RunPlan:
@@ -92,48 +142,29 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
         metrics: Metrics of the run.
         ending: Suffix of the name of a new run folder.
     """
+    # A rerun reads the record: with another judge it counts verdicts as before, and it finds sources from any folder.
+    own: dict[str, Any] = {"verdict": config.verdict_kind, "source": locate(config.source)}
+    if config.anchor is not None:
+        own["anchor"] = config.anchor.model_copy(update={"source": locate(config.anchor.source)})
     return RunPlan(
         source=source,
         metrics=metrics,
-        stages=stage_settings(config, metrics, config.refresh),
-        models=narrow(config, RunModelOptions),
-        storage=plan_storage(config),
         folder=FolderPlan(config.out, _stem(config.source), ending),
+        stages=metrics.stage_settings(config, config.refresh),
+        models=narrow(config, RunModelOptions),
+        storage=narrow(
+            config,
+            StoragePlan,
+            rows_a_shard=config.rows_a_shard(),
+            rows_a_window=config.rows_a_window(),
+            stages_at_once=config.stages_at_once(),
+        ),
         outputs=narrow(config, ResultOptions),
         monitoring=narrow(config, MonitoringOptions),
         anchor=config.anchor,
-        record=record_of(config),
+        secrets=find_references(config, without=("deploy",)),
+        record=config.model_copy(update=own).model_dump(mode="json", exclude={"deploy"}),
     )
-
-
-def plan_storage(config: RunConfig) -> StoragePlan:
-    """Return the place where the stages of a run are computed, and their tables stored.
-
-    Args:
-        config: Configuration of the run.
-    """
-    return narrow(
-        config,
-        StoragePlan,
-        rows_a_shard=config.rows_a_shard(),
-        rows_a_window=config.rows_a_window(),
-        stages_at_once=config.stages_at_once(),
-    )
-
-
-def record_of(config: RunConfig) -> dict[str, Any]:
-    """Return the configuration as run.json holds it: without schedules and alerts.
-
-    A source on this machine gets its absolute path, so the run can be run again from any folder. `verdict` is what
-    verdicts count as in this run, so a rerun with another judge counts them in the same way.
-
-    Args:
-        config: Configuration of the run.
-    """
-    changes: dict[str, Any] = {"verdict": config.verdict_kind, "source": locate(config.source)}
-    if config.anchor is not None:
-        changes["anchor"] = config.anchor.model_copy(update={"source": locate(config.anchor.source)})
-    return config.model_copy(update=changes).model_dump(mode="json", exclude={"deploy"})
 
 
 def _stem(source: str | None) -> str:

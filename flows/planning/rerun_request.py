@@ -1,15 +1,17 @@
 """The parameters of the flow `rerun`: the run to run again, and the options that differ."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
 from flows.config.run_config import RunConfig
 from metric_core.judge_questions import KindGroup
 from metric_core.stages import Stage
-from tasks.options.judge_options import JudgeSettings
+from tasks.options.judge_options import JudgeOptions, JudgeSettings
 from tasks.options.optional_options import optional, with_fields
 from tasks.options.settings import Settings
+
+Options = TypeVar("Options", bound=JudgeOptions)
 
 Rows: TypeAlias = Literal["failed", "changed", "all"]
 """The rows to recompute."""
@@ -51,13 +53,13 @@ class RerunRequest(Settings):
         """The options that are set, by name; those of groups of questions by the name of the group."""
         return {name: value for name in _RENEWED if (value := getattr(self, name))}
 
-    def apply(self, old: RunConfig) -> RunConfig:
-        """Return the configuration of the rerun.
+    def apply(self, old: Options) -> Options:
+        """Return the options of the rerun.
 
         The judges of groups of questions stay, unless the request names others.
 
         Args:
-            old: Configuration of the run.
+            old: Options of the run.
         """
         changes = self.changes
         judge: JudgeSettings = changes.pop("judge", old.judge)

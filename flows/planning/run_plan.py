@@ -3,27 +3,65 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic_core import to_jsonable_python
 
 from flows.config.anchor_options import AnchorSettings
-from flows.config.launched_judges import with_launched_judges
 from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import RunnerOptions
 from flows.planning.metric_plan import MetricPlan
-from flows.planning.settings import settings_for_metrics
-from flows.planning.source_plan import SourcePlan
-from metric_core.judge_questions import RATING_KINDS, Kind, KindGroup
-from metric_core.stages import PRODUCTS, Product, Stage
+from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
+from metric_core.errors import SourceError
+from metric_core.judge_questions import KindGroup
+from metric_core.stages import Stage
+from tasks.options.grouping_options import GroupingOptions
 from tasks.options.judged_settings import JudgedSettings
+from tasks.options.narrow import narrow
+from tasks.options.retriever_options import RetrieverChoice
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.settings import Settings
+from tasks.options.slicing_options import SlicingOptions
+from tasks.options.source_options import DataOptions, SourceOptions
+from tasks.sources import available_columns
 from tasks.sources.location import HUB
-from tasks.stages.registry import STAGES
 
 S = TypeVar("S", bound=Settings)
+
+
+class SourcePlan(RetrieverChoice, SlicingOptions, GroupingOptions, DataOptions):
+    """The rows of a run, and how they are read.
+
+    Args:
+        rows: Kind of the rows of data that are conversations.
+    """
+
+    only_options = False
+
+    rows: Literal["turns", "whole"] = "turns"
+
+    def options(self, **changes: Any) -> SourceOptions:
+        """Return the options for reading the source.
+
+        Args:
+            changes: Options with other values.
+        """
+        return narrow(self, SourceOptions, conversations=self.rows, **changes)
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the sample columns that the rows have when they are evaluated: those of the source, and fetched ones.
+
+        Raises:
+            SourceError: The source cannot be read, or contexts are to be fetched, and it has no questions.
+        """
+        columns = available_columns(self.source or "", self.options(limit=None))
+        if self.retriever is None:
+            return columns
+        if USER_INPUT not in columns:
+            raise SourceError(f"contexts are fetched for questions, and the source has no {USER_INPUT}; see column_map")
+        fetched = {*columns, RETRIEVED_CONTEXTS} | ({RESPONSE} if self.retriever.generator else set())
+        return tuple(name for name in COLUMNS if name in fetched)
 
 
 class StoragePlan(TableStoreOptions):
@@ -75,6 +113,7 @@ class RunPlan:
         outputs: Places where the results go.
         monitoring: Options of comparison, gate, alarms, and messages.
         anchor: Rows that every run judges besides its own; None without them.
+        secrets: References to the secrets that the run reads.
         record: Configuration, as run.json holds it.
     """
 
@@ -87,6 +126,7 @@ class RunPlan:
     outputs: ResultOptions
     monitoring: MonitoringOptions
     anchor: AnchorSettings | None
+    secrets: tuple[str, ...]
     record: Mapping[str, Any]
 
     @property
@@ -103,11 +143,11 @@ class RunPlan:
         """Return the plan with the launched judges at their URLs.
 
         Args:
-            urls: URL of each launched judge, as `flows.config.launched_judges.launches` names them.
+            urls: URL of each launched judge, as `JudgeOptions.launches` names them.
         """
-        models = with_launched_judges(self.models, urls)
+        models = self.models.with_launched_judges(urls)
         stages = {
-            stage: with_launched_judges(settings, urls) if isinstance(settings, JudgedSettings) else settings
+            stage: settings.with_launched_judges(urls) if isinstance(settings, JudgedSettings) else settings
             for stage, settings in self.stages.items()
         }
         record = {**self.record, "judge": models.judge.model_dump(mode="json")}
@@ -121,7 +161,7 @@ class RunPlan:
             refresh: Stages to compute again.
         """
         storage = self.storage.model_copy(update={"refresh": tuple(refresh)})
-        stages = settings_for_metrics(self.stages, metrics, refresh)
+        stages = metrics.settings_instead(self.stages, refresh)
         return replace(self, metrics=metrics, storage=storage, stages=stages)
 
     def with_fetched_contexts(self, source: str) -> "RunPlan":
@@ -133,36 +173,26 @@ class RunPlan:
         return self.with_options(source=source, retriever=None, column_map={}, id_column=None, limit=None)
 
     def with_options(self, **changes: Any) -> "RunPlan":
-        """Return the plan with other options of its source and outputs; other options change the record only.
+        """Return the plan with other options of its source, folder and outputs; others change the record only.
 
         Args:
             changes: Options with other values.
         """
         values = {**changes, "source": locate(changes["source"])} if "source" in changes else changes
         record = {**self.record, **to_jsonable_python(values)}
-        return replace(self, source=_with(self.source, changes), outputs=_with(self.outputs, changes), record=record)
+        return replace(
+            self,
+            source=_with(self.source, changes),
+            folder=replace(self.folder, out=changes.get("out", self.folder.out)),
+            outputs=_with(self.outputs, changes),
+            monitoring=_with(self.monitoring, changes),
+            record=record,
+        )
 
 
 def _with(part: S, changes: Mapping[str, Any]) -> S:
     """Return a part of the plan with those of the changed options that it has."""
     return part.model_copy(update={name: changes[name] for name in changes if name in type(part).model_fields})
-
-
-def planned_kinds(metrics: MetricPlan) -> list[Kind]:
-    """Return the kinds of questions that a run may ask; if there are none, it needs no judge.
-
-    Args:
-        metrics: Metrics of the run.
-    """
-    # Settings decide what these two ask; the others open their judge even if their products need no question.
-    others = set(metrics.sharded_stages) - {Stage.VERDICTS, Stage.RATINGS}
-    asked: set[Kind] = {kind for product in metrics.products if (kind := PRODUCTS[product].asks) is not None}
-    asked.update(kind for stage in others for kind in STAGES[stage].asks)
-    rated = [request.metric for request in metrics.requests if Product.RATINGS in request.products]
-    asked.update(kind for metric in rated for kind in metric.question_kinds)
-    if any(metric.origin for metric in rated):
-        asked.update(RATING_KINDS)  # a user-defined metric need not declare them
-    return sorted(asked)
 
 
 def locate(source: str | None) -> str | None:

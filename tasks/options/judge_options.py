@@ -1,7 +1,7 @@
 """Declare the options of the judge, of its panel, and of judges of groups of questions."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -15,6 +15,8 @@ from tasks.options.text_forms import list_from_text, split_commas
 from tasks.options.verifier_options import VerifierOptions
 from tasks.plugins.load_object import Group
 from tasks.profiles.load_profile import load_profile, profile_names
+
+J = TypeVar("J", bound="SingleJudgeSettings")
 
 
 class SingleJudgeSettings(ModelOptions):
@@ -297,3 +299,34 @@ class JudgeOptions(OptionGroup):
         """
         judge = self.judge.by_group.get(group)
         return (self.judge, *self.panel) if judge is None else (judge, *judge.panel)
+
+    @property
+    def launches(self) -> dict[KindGroup | None, LaunchSettings]:
+        """The judges that a run launches: that of each group of questions, and under None the judge of the others.
+
+        >>> table = {"verdicts": {"launch": {"python": "python3", "model": "verifier"}}}
+        >>> {group: launch.model for group, launch in JudgeOptions(judge=table).launches.items()}
+        {<KindGroup.VERDICTS: 'verdicts'>: 'verifier'}
+        """
+        named: list[tuple[KindGroup | None, SingleJudgeSettings]] = [(None, self.judge), *self.judge.by_group.items()]
+        return {group: judge.launch for group, judge in named if judge.launch is not None}
+
+    def with_launched_judges(self, urls: Mapping[KindGroup | None, str]) -> Self:
+        """Return the options with the launched judges at their URLs.
+
+        Args:
+            urls: URL of each launched judge, as `launches` names them.
+        """
+        if not urls:
+            return self
+        changed: dict[str, SingleJudgeSettings] = {
+            group: _served_at(self.judge.by_group[group], url) for group, url in urls.items() if group is not None
+        }
+        judge = _served_at(self.judge, urls[None]) if None in urls else self.judge
+        return self.model_copy(update={"judge": judge.model_copy(update=changed)})
+
+
+def _served_at(judge: J, url: str) -> J:
+    options = judge.server.model_dump() if judge.server else {}
+    server = ServerJudgeOptions.model_validate({**options, "urls": [url]})
+    return judge.model_copy(update={"backend": "server", "server": server, "launch": None})

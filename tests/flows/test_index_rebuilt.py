@@ -10,6 +10,7 @@ import pytest
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
 from flows.config.run_config import RunConfig
+from flows.evaluate import Evaluation, run_evaluation
 from flows.index_rebuilt import index_rebuilt
 from tasks.runs.baselines import Baselines
 from tasks.runs.run_folder import COMPARISON
@@ -143,15 +144,13 @@ def test_older_version_is_superseded_by_the_baseline(index: Index) -> None:
 def test_version_superseded_during_its_run_is_not_accepted(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     from flows import index_rebuilt as module
 
-    evaluated = module._evaluate
-
-    def slowly(*arguments: Any) -> Path:
-        found = evaluated(*arguments)
-        monkeypatch.setattr(module, "_evaluate", evaluated)
+    def slowly(*arguments: Any, **names: Any) -> Evaluation:
+        found = run_evaluation(*arguments, **names)
+        monkeypatch.setattr(module, "run_evaluation", run_evaluation)
         assert index.evaluate_version("3", index.good)[0] == "Accepted"
         return found
 
-    monkeypatch.setattr(module, "_evaluate", slowly)
+    monkeypatch.setattr(module, "run_evaluation", slowly)
     assert index.evaluate_version("2", index.good)[0] == "Superseded"
     assert index.baseline == "3"
 

@@ -212,7 +212,7 @@ def test_preview_says_what_the_rerun_does(bench: Bench) -> None:
 
     check(1, {}, claims=(5, 0, 0), verdicts=(4, 1, 1))  # the claims of the failed row are stored
     check(5, {"stage": "verdicts"}, claims=(5, 0, 0), verdicts=(0, 5, 5))
-    check(5, {"stage": "aggregation"}, claims=(5, 0, 0), verdicts=(5, 0, 0))
+    check(5, {"stage": "aggregation"}, claims=(5, 0, 0), verdicts=(5, 0, 0), aggregation=(0, 5, 0))
     bench.empty_stores()
     check(1, {}, claims=(4, 1, 1), verdicts=(4, 1, 1), similarity=(4, 1, 0))
     assert bench.asked == []

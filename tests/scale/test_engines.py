@@ -21,7 +21,7 @@ import pytest
 from deployments.local_server import ServerAddress
 from flows.config.run_config import RunConfig
 from flows.execution.runners import runner_of
-from flows.planning.planner import plan_storage
+from flows.planning.planner import plan_without_data
 from metric_core.errors import ConfigError, MissingDependencyError
 from tests.deployments.public.foreign import write_modules
 from tests.faults.conftest import ROOT, Cells, Run, Server, environment
@@ -239,7 +239,7 @@ def test_running_cluster_reuses_cached_answers_without_tables(
 def test_cluster_on_another_machine_needs_stores_that_it_can_reach() -> None:
     config = RunConfig.model_validate({"runner": "tcp://scheduler.example:8786", "tables": "s3://bucket/assay"})
     with pytest.raises(ConfigError, match="cache would be files of this machine"):
-        runner_of(plan_storage(config), config.cache)
+        runner_of(plan_without_data(config).storage, config.cache)
 
 
 @pytest.mark.parametrize("engine", ["dask", "ray"])
@@ -249,4 +249,4 @@ def test_missing_engine_is_reported_with_the_command_that_installs_it(
     monkeypatch.setitem(sys.modules, engine, None)
     monkeypatch.setitem(sys.modules, f"prefect_{engine}.task_runners", None)
     with pytest.raises(MissingDependencyError, match=rf"pip install 'rag-assay\[{engine}\]'"):
-        runner_of(plan_storage(RunConfig.model_validate({"runner": engine})), None)
+        runner_of(plan_without_data(RunConfig.model_validate({"runner": engine})).storage, None)

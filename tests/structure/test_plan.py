@@ -3,16 +3,46 @@
 import ast
 from pathlib import Path
 
-from tests.structure.house import modules, text_of
+from tests.structure.house import PACKAGES, modules, text_of
 
-PLANNERS = ("flows/config/", "flows/planning/", "deployments/")
-"""Folders that load a configuration, or turn it into a plan."""
+LOADERS = frozenset(
+    {
+        "deployments/cli/_support/config_template.py",
+        "deployments/cli/_support/options.py",
+        "deployments/cli/doctor.py",
+        "deployments/cli/init.py",
+        "deployments/eval_hub/job_config.py",
+        "deployments/public/rag_assay/prefect_flows.py",
+        "flows/config/loading.py",
+    }
+)
+"""Modules that load, make or describe configurations, or hand the class on."""
 
-FLOWS = frozenset({"calibrate", "compare_judges", "evaluate", "index_rebuilt", "monitor"})
+PLANNERS = frozenset(
+    {
+        "deployments/cli/_support/doctor_checks.py",
+        "deployments/registry/specs.py",
+        "flows/planning/planner.py",
+    }
+)
+"""Modules that turn a configuration into the plan of its run or of its deployments."""
+
+VERBS = frozenset(
+    f"deployments/cli/{name}.py" for name in ("calibrate", "deploy", "job", "monitor", "plan", "run", "serve")
+)
+"""Commands that receive a configuration: they have it planned, and pass it to a flow."""
+
+FLOWS = frozenset(f"flows/{name}.py" for name in ("calibrate", "evaluate", "index_rebuilt", "monitor"))
 """Modules of the flows that have a configuration as their parameter."""
 
-BELOW = frozenset({"flows/execution/rerun_plan.py"})
-"""Modules below the planner that read configurations: that of an earlier run."""
+OTHERS = frozenset(
+    {
+        "deployments/registry/apply.py",  # deployments of an empty configuration have the names of all others
+        "flows/config/calibration_request.py",  # a parameter of a flow, with the configuration in it
+        "flows/execution/rerun_plan.py",  # reads that of an earlier run
+        "flows/planning/rerun_request.py",  # its options are made of those of a run
+    }
+)
 
 
 def takes_configuration(path: Path) -> bool:
@@ -21,8 +51,26 @@ def takes_configuration(path: Path) -> bool:
     return any(name.name == "RunConfig" for node in imports for name in node.names)
 
 
-def test_only_the_planner_and_the_flows_take_a_configuration() -> None:
-    takers = {path.as_posix() for path in modules("flows", "tasks", "metric_core") if takes_configuration(path)}
-    flows = {f"flows/{name}.py" for name in FLOWS}
-    assert {path for path in takers - flows if not path.startswith(PLANNERS)} == BELOW
-    assert flows <= takers
+def parameters(path: Path) -> list[str]:
+    """Return the names of the functions of a module that have a configuration as a parameter."""
+    functions = [node for node in ast.walk(ast.parse(text_of(path))) if isinstance(node, ast.FunctionDef)]
+    return [
+        function.name
+        for function in functions
+        if any(
+            "RunConfig" in ast.unparse(each.annotation).strip("\"'").split(" | ")
+            for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+            if each.annotation is not None
+        )
+    ]
+
+
+def test_only_who_loads_plans_or_passes_on_a_configuration_takes_one() -> None:
+    takers = {path.as_posix() for path in modules(*PACKAGES) if takes_configuration(path)}
+    assert takers == LOADERS | PLANNERS | VERBS | FLOWS | OTHERS
+
+
+def test_functions_with_a_configuration_plan_it_or_pass_it_to_a_flow() -> None:
+    taking = {path.as_posix(): found for path in modules(*PACKAGES) if (found := parameters(path))}
+    assert taking.keys() == PLANNERS | VERBS | FLOWS - {"flows/calibrate.py"}
+    assert all(len(taking[path]) == 1 for path in VERBS)

@@ -5,10 +5,10 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,13 @@ from tasks.runtime.writable import probe_folder
 
 if TYPE_CHECKING:
     from deployments.local_server import ServerAddress
+    from deployments.registry.specs import DeploymentPlan
     from flows.config.run_config import RunConfig
     from flows.planning.checks import RunCheck
+    from flows.planning.run_plan import RunPlan
     from tasks.options.cache_options import CacheOptions
     from tasks.options.embedder_options import EmbedderOptions
+    from tasks.options.evaluation_options import EvaluationOptions
     from tasks.options.judge_options import SingleJudgeSettings
     from tasks.options.judged_settings import JudgedSettings
     from tasks.options.language_options import LanguageOptions
@@ -244,70 +247,65 @@ def _check_features(features: object, judge: str) -> Iterator[Check]:
     yield Check(f"{judge} features", level, ", ".join(f"{name} {value}" for name, value in values.items()), advice)
 
 
-def check_source(config: "RunConfig | None") -> Iterator[Check]:
-    """Check the columns of the data, and report the metrics that they allow."""
-    from flows.planning.planner import draft_plan  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.planning.source_plan import plan_source  # noqa: PLC0415
+def check_source(options: "EvaluationOptions", draft: "Callable[[], RunPlan]") -> Iterator[Check]:
+    """Check the columns of the data, and report the metrics that they allow.
+
+    Args:
+        options: Options of the evaluation.
+        draft: Function that plans the run.
+    """
+    from flows.planning.planner import plan_source  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.sources import available_columns  # noqa: PLC0415
 
-    if config is None or config.source is None:
-        return
-    columns = available_columns(config.source, plan_source(config).options(limit=None))
-    yield Check("columns", Level.OK, f"{', '.join(columns)} in {config.source}")
-    metrics = draft_plan(config).metrics
+    columns = available_columns(options.source or "", plan_source(options).options(limit=None))
+    yield Check("columns", Level.OK, f"{', '.join(columns)} in {options.source}")
+    metrics = draft().metrics
     yield Check("metrics", Level.OK, ", ".join(request.key for request in metrics.requests))
     for metric, lacking in metrics.left_out.items():
         yield Check("left out", Level.OK, f"{metric}: no {', '.join(lacking)}")
 
 
-def check_run_needs(config: "RunConfig | None") -> Iterator[Check]:
-    """Check what a run checks before it starts: its folder, the files that it reads, and the first rows of the data."""
-    if config is None:
-        return
-    from flows.planning.checks import run_checks  # noqa: PLC0415
-    from flows.planning.planner import draft_plan  # noqa: PLC0415 keeps `assay --help` quick
+def check_run_needs(draft: "Callable[[], RunPlan]", draft_without_data: "Callable[[], RunPlan]") -> Iterator[Check]:
+    """Check what a run checks before it starts: its folder, the files that it reads, and the first rows of the data.
 
-    plan = None
-    if config.source is not None:
-        with suppress(AssayError):  # the check of the data reports it
-            plan = draft_plan(config)
-    yield from _results(run_checks(config, plan))
+    Args:
+        draft: Function that plans the run.
+        draft_without_data: Function that plans it without its rows and metrics.
+    """
+    from flows.planning.checks import run_checks  # noqa: PLC0415 keeps `assay --help` quick
+
+    try:
+        plan, with_data = draft(), True
+    except AssayError:  # the check of the data reports it
+        plan, with_data = draft_without_data(), False
+    yield from _results(run_checks(plan, with_data=with_data))
 
 
-def check_deployments(config: "RunConfig | None") -> Iterator[Check]:
-    """Check what deployments need, if the configuration says something about them."""
-    from flows.config.deploy_options import DeploySettings  # noqa: PLC0415 keeps `assay --help` quick
-
-    if config is None or config.deploy == DeploySettings():
-        return
+def check_deployments(plan: "DeploymentPlan") -> Iterator[Check]:
+    """Check what deployments need."""
     from deployments.registry.checks import deployment_checks  # noqa: PLC0415 loads Prefect
 
-    yield from _results(deployment_checks(config, is_here=True))
+    yield from _results(deployment_checks(plan, is_here=True))
 
 
-def check_blocks_and_pool(config: "RunConfig | None") -> Iterator[Check]:
-    """Check the blocks that the configuration names and the work pool, if it says something about deployments."""
-    from flows.config.deploy_options import DeploySettings  # noqa: PLC0415 keeps `assay --help` quick
-
-    if config is None or config.deploy == DeploySettings():
-        return
+def check_blocks_and_pool(plan: "DeploymentPlan") -> Iterator[Check]:
+    """Check the blocks that the deployments use, and the work pool."""
     from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
 
     from deployments.local_server import find_address, find_configured_url, use_server  # noqa: PLC0415
     from deployments.registry.checks import check_pool, server_checks  # noqa: PLC0415
     from deployments.registry.specs import POOL  # noqa: PLC0415
-    from flows.config.references import find_references  # noqa: PLC0415
     from flows.planning.checks import RunCheck  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     configured, server = find_configured_url(), find_address(assay_home())
     if server is None:
-        if config.deploy.alerts.block or any(each.startswith("block:") for each in find_references(config)):
+        if plan.options.deploy.alerts.block or any(each.startswith("block:") for each in plan.secrets):
             advice = "start the server (`assay serve`), or set PREFECT_API_URL, and repeat the check"
             yield Check("blocks", Level.WARNING, "no Prefect server is running that could have them", advice)
         return
     with use_server(server), get_client(sync_client=True) as client:
-        yield from _results(server_checks(client, config))
+        yield from _results(server_checks(client, plan))
         if configured is not None:
             pool = os.environ.get("ASSAY_POOL", POOL)
             yield from _results([RunCheck("work pool", lambda: check_pool(client, pool), "")], Level.WARNING)
@@ -322,13 +320,44 @@ def _results(checks: "Iterable[RunCheck]", level: Level = Level.PROBLEM) -> Iter
             yield Check(each.name, level, str(error), each.advice or None)
 
 
+def _groups_of_plans(config: "RunConfig") -> Iterator[tuple[str, Callable[[], Iterator[Check]], str]]:
+    """Yield the checks of the plans that are made from a configuration, each with its name and advice."""
+
+    @cache
+    def draft() -> "RunPlan":
+        from flows.planning.planner import draft_plan  # noqa: PLC0415 keeps `assay --help` quick
+
+        return draft_plan(config)
+
+    def draft_without_data() -> "RunPlan":
+        from flows.planning.planner import plan_without_data  # noqa: PLC0415 keeps `assay --help` quick
+
+        return plan_without_data(config)
+
+    @cache
+    def deployments() -> "DeploymentPlan":
+        from deployments.registry.specs import plan_deployments  # noqa: PLC0415 loads Prefect
+
+        return plan_deployments(config)
+
+    if config.source is not None:
+        advice = "correct the name of the file, or its columns with column_map"
+        yield "data", lambda: check_source(config, draft), advice
+    yield "run", lambda: check_run_needs(draft, draft_without_data), "correct the configuration"
+    if config.deploy != type(config.deploy)():
+        advice = "correct [deploy] in the configuration"
+        yield "deployments", lambda: check_deployments(deployments()), advice
+        advice = "start the Prefect server, or correct PREFECT_API_URL"
+        yield "blocks", lambda: check_blocks_and_pool(deployments()), advice
+
+
 def run_checks(config: "RunConfig | None") -> Iterator[Check]:
     """Run all checks, in the order in which a run needs their subjects; an error becomes the result of its check.
 
     Args:
         config: Configuration to check; None if it cannot be used.
     """
-    groups: tuple[tuple[str, Callable[[], Iterator[Check]], str], ...] = (
+    groups: list[tuple[str, Callable[[], Iterator[Check]], str]] = [
         ("installation", check_versions, _REINSTALL),
         ("ASSAY_HOME", check_home, "set ASSAY_HOME to a folder that you may write to"),
         ("answers", lambda: check_cache(config), "see `cache` in the configuration, or ASSAY_HOME"),
@@ -336,11 +365,8 @@ def run_checks(config: "RunConfig | None") -> Iterator[Check]:
         ("embedder", lambda: check_embedder(config), "correct `embedder` in the configuration"),
         ("Prefect", check_prefect, "see PREFECT_API_URL"),
         ("judge", lambda: check_judge(config), _JUDGE_ADVICE),
-        ("data", lambda: check_source(config), "correct the name of the file, or its columns with column_map"),
-        ("run", lambda: check_run_needs(config), "correct the configuration"),
-        ("deployments", lambda: check_deployments(config), "correct [deploy] in the configuration"),
-        ("blocks", lambda: check_blocks_and_pool(config), "start the Prefect server, or correct PREFECT_API_URL"),
-    )
+        *([] if config is None else _groups_of_plans(config)),
+    ]
     for name, check, advice in groups:
         try:
             yield from check()

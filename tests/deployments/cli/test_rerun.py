@@ -1,6 +1,7 @@
 """`assay rerun` and `assay run --baseline` as users call them."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def test_run_is_compared_with_its_baseline_and_rerun(server_home: Path, tmp_path
     preview = called(server_home, "rerun", monday, "--stage", "aggregation", "--dry-run")
     assert (preview.returncode, preview.stderr) == (0, "")
     assert preview.stdout.startswith("3 rows, of which 3 would be recomputed; reused rows per stage")
+    assert re.search(r"^aggregation +0 of 3 ", preview.stdout, re.MULTILINE)
     nothing = called(server_home, "rerun", monday, "--json")
     assert (nothing.returncode, nothing.stdout) == (2, "")
     assert nothing.stderr.startswith("error: nothing to do: no cell of the run")

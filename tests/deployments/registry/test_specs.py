@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from deployments.registry.apply import Place, apply
 from deployments.registry.schedules import interval_schedule, parse_schedule
-from deployments.registry.specs import DeploymentSpec, as_parameter, build_specs
+from deployments.registry.specs import DeploymentSpec, as_parameter, build_specs, plan_deployments
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 PREFECT_YAML = ROOT / "deployments" / "prefect.yaml"
 CONFIG = ROOT / "examples" / "deployed.toml"
 ANCHOR = "2026-01-01T00:00:00+00:00"
-TABLE = build_specs(RunConfig(source="/data/sources/rows.jsonl"))
+TABLE = build_specs(plan_deployments(RunConfig(source="/data/sources/rows.jsonl")))
 
 
 def test_the_deployments_are_these() -> None:
@@ -95,7 +95,10 @@ def test_a_configuration_survives_as_a_parameter(tmp_path: Path, monkeypatch: py
 
 
 def test_names_of_two_configurations_do_not_collide() -> None:
-    one, other = build_specs(RunConfig(source="a")), build_specs(RunConfig(source="b"), "-b")
+    one, other = (
+        build_specs(plan_deployments(RunConfig(source="a"))),
+        build_specs(plan_deployments(RunConfig(source="b"), "-b")),
+    )
     assert not {each.full_name for each in one} & {each.full_name for each in other}
     names = [{trigger["name"] for each in table for trigger in each.triggers} for table in (one, other)]
     assert not names[0] & names[1]
@@ -108,14 +111,14 @@ def test_names_of_two_configurations_do_not_collide() -> None:
 def test_invalid_schedule_is_refused(cron: str, timezone: str) -> None:
     config = RunConfig.model_validate({"source": "a", "deploy": {"cron": cron, "timezone": timezone}})
     with pytest.raises(ConfigError, match="a schedule must be a cron expression"):
-        build_specs(config)
+        build_specs(plan_deployments(config))
 
 
 def test_schedule_belongs_to_monitored_runs_with_gate_and_alerts() -> None:
     for written in ({"cron": "0 6 * * *"}, {"interval": "4h"}):
         deploy = {**written, "alerts": {"webhook": "env:HOOK"}, "gate": {"absolute": ["faithfulness >= 0.8"]}}
         config = RunConfig.model_validate({"source": "a", "deploy": deploy})
-        by_name = {each.name: each for each in build_specs(config)}
+        by_name = {each.name: each for each in build_specs(plan_deployments(config))}
         assert [name for name, each in by_name.items() if each.schedule is not None] == ["monitor"]
         monitored = by_name["monitor"].parameters["config"]["deploy"]
         assert {"gate", "alerts"} <= monitored.keys()
@@ -123,7 +126,7 @@ def test_schedule_belongs_to_monitored_runs_with_gate_and_alerts() -> None:
 
 
 def test_deployments_with_a_name_share_it_as_the_name_of_the_evaluation() -> None:
-    specs = build_specs(RunConfig(source="a"), "-handbook")
+    specs = build_specs(plan_deployments(RunConfig(source="a"), "-handbook"))
     names = {each.parameters["config"].get("name") for each in specs if "config" in each.parameters}
     assert names == {"handbook"}
 
@@ -204,7 +207,7 @@ def test_variables_of_a_launched_judge_are_refused_and_not_deployed_as_asterisks
     launch = {"python": "python", "model": "m", "environment": {"VLLM_API_KEY": "geheim"}}
     config = RunConfig.model_validate({"source": "a", "judge": {"backend": "server", "launch": launch}})
     with pytest.raises(ConfigError, match="set the variables in the environment of the worker") as refused:
-        build_specs(config)
+        build_specs(plan_deployments(config))
     assert "geheim" not in str(refused.value)
 
 
@@ -242,12 +245,12 @@ def test_a_schedule_needs_data(assay: Callable[..., Any]) -> None:
 @pytest.mark.prefect
 @pytest.mark.usefixtures("prefect_server")
 def test_pools_of_images_need_one_and_pools_of_processes_take_none() -> None:
-    config = RunConfig(source="a")
+    plan = plan_deployments(RunConfig(source="a"))
     with pytest.raises(ConfigError, match="--image NAME"):
-        apply(config, Place(pool="images", pool_type="kubernetes"))
+        apply(plan, Place(pool="images", pool_type="kubernetes"))
     with pytest.raises(ConfigError, match="cannot run images"):
-        apply(config, Place(pool="processes", pool_type="process", image="x:1"))
-    done = apply(config, Place(pool="images", pool_type="docker", image="rag-assay:local"))
+        apply(plan, Place(pool="processes", pool_type="process", image="x:1"))
+    done = apply(plan, Place(pool="images", pool_type="docker", image="rag-assay:local"))
     assert done[0].detail == "docker"
     with pytest.raises(ConfigError, match="has the type docker, not process"):
-        apply(config, Place(pool="images", pool_type="process"))
+        apply(plan, Place(pool="images", pool_type="process"))

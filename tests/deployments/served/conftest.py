@@ -16,6 +16,7 @@ from prefect.states import Crashed, Failed, Running
 from deployments.local_server import ServerAddress, use_server
 from deployments.registry.apply import Place, apply
 from deployments.registry.changes import AppliedChanges
+from deployments.registry.specs import plan_deployments
 from flows.config.run_config import RunConfig
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 from tests.deployments.public.foreign import write_modules
@@ -47,7 +48,8 @@ class Ground:
     def deploy(self, config: Mapping[str, Any], suffix: str = "") -> list[AppliedChanges]:
         """Deploy a configuration, and return the changes."""
         variables = {"working_dir": str(self.folder)}
-        return apply(RunConfig.model_validate(config), Place(pool=POOL, job_variables=variables, suffix=suffix))
+        plan = plan_deployments(RunConfig.model_validate(config), suffix)
+        return apply(plan, Place(pool=POOL, job_variables=variables))
 
     def runs(self, deployment: str) -> list[FlowRun]:
         """Return the runs of a deployment, oldest first."""
@@ -125,13 +127,13 @@ class Unattended:
             },
         }
         config = {"name": name, "source": "nowhere.jsonl", "metrics": ["faithfulness"], "deploy": deploy}
-        place = Place(pool="nobody", job_variables={"working_dir": str(self.folder)}, suffix=f"-{name}")
+        place = Place(pool="nobody", job_variables={"working_dir": str(self.folder)})
         secrets = {"WATCH_HOOK": self.webhook.url, "WATCH_MAIL": self.mailbox.url, **self.services.secrets}
         variables = secrets if env is None else env
         with pytest.MonkeyPatch.context() as patch:
             for variable, value in variables.items():
                 patch.setenv(variable, value)
-            return apply(RunConfig.model_validate(config), place)
+            return apply(plan_deployments(RunConfig.model_validate(config), f"-{name}"), place)
 
     def incidents_of(self, evaluation: str) -> dict[str, set[str]]:
         """Return the keys of the open incidents of an evaluation at each service."""

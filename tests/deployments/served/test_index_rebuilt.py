@@ -31,6 +31,7 @@ from deployments.registry.apply import Place, apply
 from deployments.registry.automations import UNHEARD, stale_automations
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.report_events import AUTOMATIONS_LOADED_SECONDS
+from deployments.registry.specs import plan_deployments
 from deployments.registry.triggers import on_index_rebuilt
 from flows.config.run_config import RunConfig
 from flows.index_events.unhandled import GRACE, find_unhandled, start_unhandled
@@ -102,7 +103,8 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
         },
     }
     away = RunConfig.model_validate({"source": good, "deploy": {"index": "elsewhere-*"}})
-    apply(away, Place(pool="without-a-worker", suffix="-away"))  # it cannot report events that nobody listens to
+    # without a worker, it cannot report events that nobody listens to
+    apply(plan_deployments(away, "-away"), Place(pool="without-a-worker"))
     first, again = ground.deploy(config), ground.deploy(config)
     with pause_for_a_while("rag-assay: index-rebuilt"):  # the server makes no run of these, as if it had lost them
         for index, version, dataset in (("handbook", "v1.10", newest), ("lost", "v1.0", good)):

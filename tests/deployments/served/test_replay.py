@@ -10,6 +10,7 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 
 from deployments.local_server import ServerAddress, use_server
 from deployments.registry.apply import Place, apply, remove
+from deployments.registry.specs import plan_deployments
 from flows.config.run_config import RunConfig
 from flows.index_events.listeners import FLOW, REFUSAL
 from flows.index_events.unhandled import GRACE, UnhandledEvent, find_unhandled
@@ -32,7 +33,7 @@ def client(whole_server: str) -> Iterator[SyncPrefectClient]:
 
 def deploy(suffix: str, index: str, folder: Path) -> None:
     config = RunConfig.model_validate({"metrics": ["faithfulness"], "deploy": {"index": index}})
-    apply(config, Place(pool="nobody", job_variables={"working_dir": str(folder)}, suffix=suffix))
+    apply(plan_deployments(config, suffix), Place(pool="nobody", job_variables={"working_dir": str(folder)}))
 
 
 def send(versions: Sequence[Any], resource: str = f"rag.index.{INDEX}") -> None:

@@ -12,7 +12,7 @@ from pydantic import SecretStr, ValidationError
 from flows.alerting.alert import Alert
 from flows.alerting.recipients import RECIPIENTS, RecipientError, recipients_of
 from flows.config.alert_options import AlertSettings, RecipientOptions
-from flows.config.references import find_references
+from tasks.options.option import find_references
 from tests.json_endpoint import JsonEndpoint
 from tests.smtp_receiver import SmtpReceiver
 

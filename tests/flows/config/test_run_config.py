@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from deployments.cli._support.config_template import config_template
-from flows.config.launched_judges import launches, with_launched_judges
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
-from flows.planning.planner import record_of
+from flows.planning.planner import plan_without_data
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
 from metric_core.judge_questions import KindGroup
 from tasks.runtime.home import assay_home
@@ -73,7 +72,7 @@ def test_verdicts_of_the_builtin_judge_alone_count_as_probabilities_by_default(
     config = load_config(None, said)
     assert config.verdict_kind == verdict
     # A rerun with another judge, from the configuration in run.json, counts verdicts as the run did.
-    assert record_of(config)["verdict"] == verdict
+    assert plan_without_data(config).record["verdict"] == verdict
 
 
 @pytest.mark.parametrize(
@@ -257,9 +256,9 @@ def test_a_judge_of_a_group_is_named_in_a_file_in_the_environment_or_by_a_flag(
 def test_a_run_launches_the_judges_of_groups_and_asks_them_where_they_run() -> None:
     launch = {"python": "python", "model": "m"}
     config = RunConfig.model_validate({"judge": {"launch": launch, "verdicts": {"launch": {**launch, "model": "v"}}}})
-    assert {group: each.model for group, each in launches(config).items()} == {None: "m", "verdicts": "v"}
-    ready = with_launched_judges(config, {None: "http://a:1/v1", KindGroup.VERDICTS: "http://b:2/v1"})
-    assert launches(ready) == {}
+    assert {group: each.model for group, each in config.launches.items()} == {None: "m", "verdicts": "v"}
+    ready = config.with_launched_judges({None: "http://a:1/v1", KindGroup.VERDICTS: "http://b:2/v1"})
+    assert ready.launches == {}
     assert [judge.server and judge.server.urls for judge in ready.judges] == [("http://a:1/v1",), ("http://b:2/v1",)]
 
 

@@ -11,9 +11,8 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run_result import DryRun, StageDryRun
 from flows.dry_run.forecast import Rates, make_forecast
 from flows.planning.metric_plan import MetricPlan
-from flows.planning.planner import compose_plan
+from flows.planning.planner import compose_plan, plan_source
 from flows.planning.run_plan import RunPlan
-from flows.planning.source_plan import plan_source
 from metric_core.stages import Stage
 from tasks.dry_run.counting_judge import Tally
 from tasks.history.catalogue import Catalogue

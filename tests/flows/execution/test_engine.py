@@ -13,7 +13,7 @@ from flows.execution import engine
 from flows.execution.engine import compute_rows
 from flows.execution.run import Run
 from flows.execution.runners import max_concurrent_shards
-from flows.planning.planner import plan_storage
+from flows.planning.planner import plan_without_data
 from metric_core.stages import Stage
 from tasks.engine.schedule import Schedule, open_schedule
 from tasks.engine.shard_of_rows import ShardOfRows
@@ -80,7 +80,7 @@ def compute(
 ) -> RunTables:
     """Compute rows, two per shard."""
     config = RunConfig.model_validate({"runner": runner, "workers": 2, "shard_rows": 2})
-    run = SimpleNamespace(plan=SimpleNamespace(storage=plan_storage(config), models=None))
+    run = SimpleNamespace(plan=SimpleNamespace(storage=plan_without_data(config).storage, models=None))
     plan = make_plan(str(folder), shard_rows=2, refresh=refresh)
     monkeypatch.setattr(engine, "engine_plan", lambda _: plan)
     return compute_rows(cast("Run", run), write_shards(plan, rows))
@@ -92,7 +92,7 @@ def test_number_of_shards_in_flight_is_limited(
 ) -> None:
     tables = compute(tmp_path, monkeypatch, ROWS, runner)
     config = RunConfig.model_validate({"runner": runner, "workers": 2, "shard_rows": 2})
-    assert queue.most == max_concurrent_shards(plan_storage(config)) < len(queue.submitted) == 50
+    assert queue.most == max_concurrent_shards(plan_without_data(config).storage) < len(queue.submitted) == 50
     found = [row_id for shard in tables.shards(Stage.CLAIMS) for row_id in shard["row_id"].to_pylist()]
     assert found == list(ROWS)
     assert tables.usage(Stage.CLAIMS).questions == len(ROWS)

@@ -11,7 +11,7 @@ from flows.config.run_config import RunConfig
 from flows.config.runner_options import RunnerOptions
 from flows.execution import runners
 from flows.execution.runners import runner_of
-from flows.planning.planner import plan_storage
+from flows.planning.planner import plan_without_data
 from tests.waiting import DEAD_SECONDS
 
 
@@ -61,4 +61,4 @@ def test_run_waits_for_its_stages(monkeypatch: pytest.MonkeyPatch, error: type[E
 
 
 def test_stages_run_in_threads_by_default() -> None:
-    assert isinstance(runner_of(plan_storage(RunConfig()), None), ThreadPoolTaskRunner)
+    assert isinstance(runner_of(plan_without_data(RunConfig()).storage, None), ThreadPoolTaskRunner)

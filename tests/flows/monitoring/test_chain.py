@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 from prefect import tags
 
+from flows.config.run_config import RunConfig
 from flows.monitor import monitor, run_monitor
 from flows.monitoring.acceptance import accept_run
+from flows.planning import planner
+from flows.planning.planner import plan_run, use_plan
 from metric_core.errors import JudgeError
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.baselines import EVALUATIONS, Baselines
+from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import read_outcome
 from tasks.runs.run_folder import COMPARISON
 from tasks.runs.run_start import start_entry
@@ -304,3 +308,23 @@ def test_error_of_the_flow_is_raised(nights: Nights) -> None:
     with pytest.raises(Exception, match="faithfulnes"):
         run_monitor(nights.configuration())
     assert [alert["outcome"] for alert in nights.alerts()] == ["error"]
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_run_is_evaluated_by_the_plan_that_was_checked_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = tmp_path / "answers.jsonl"
+    rows.write_text('{"response": "Rome", "reference": "Rome"}\n', encoding="utf-8")
+    stores = {name: str(tmp_path / name) for name in ("tables", "cache", "history")}
+    options = {"source": str(rows), "metrics": "string_similarity", "deploy": {"baselines": "accepted"}, **stores}
+    config = RunConfig.model_validate(options)
+    plan = plan_run(config)
+    monkeypatch.setattr(planner, "run_checks", lambda plan: pytest.fail(f"checked again: {plan}"))
+    with use_plan(config, plan):
+        done = [run_monitor(config) for _ in range(2)]
+    assert [each.verdict for each in done] == ["accepted", "passed"]
+    manifests = [FinishedRun(str(each.folder)).manifest for each in done]
+    assert [manifest["config"]["baseline"] for manifest in manifests] == [None, str(done[0].folder)]
+    assert {manifest["config"]["name"] for manifest in manifests} == {"answers"}

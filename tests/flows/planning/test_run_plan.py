@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from flows.config.launched_judges import with_launched_judges
 from flows.config.run_config import RunConfig
 from flows.planning import planner
 from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan, draft_plan, plan_run, record_of, use_plan
+from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source, use_plan, with_outputs
 from flows.planning.run_plan import RunPlan
-from flows.planning.settings import stage_settings
-from flows.planning.source_plan import plan_source
-from metric_core.errors import ConfigError
+from metric_core.errors import ConfigError, RunFolderError
 from metric_core.judge_questions import KindGroup
 from metric_core.registry import parse_request
 from metric_core.stages import Stage
@@ -56,7 +53,7 @@ def test_launched_judges_are_asked_where_they_run_by_all_stages(source: Path) ->
     config = config_of(source, judge={"launch": LAUNCH, "verdicts": {"launch": {**LAUNCH, "model": "v"}}})
     urls = {None: "http://a:1/v1", KindGroup.VERDICTS: "http://b:2/v1"}
     plan = draft_plan(config)
-    assert plan.with_launched_judges(urls) == plan_of(with_launched_judges(config, urls), plan)
+    assert plan.with_launched_judges(urls) == plan_of(config.with_launched_judges(urls), plan)
     assert plan.with_launched_judges({}) == plan
 
 
@@ -65,7 +62,7 @@ def test_other_metrics_have_the_settings_of_their_own_plan(source: Path) -> None
     for metric in ("rubrics", "noise_sensitivity", "answer_relevancy(strictness=5)", "string_similarity"):
         metrics = plan_requests(config, [parse_request(metric)], ())
         changed = draft_plan(config).with_metrics(metrics, (Stage.VERDICTS,))
-        assert changed.stages == stage_settings(config, metrics, (Stage.VERDICTS,))
+        assert changed.stages == metrics.stage_settings(config, (Stage.VERDICTS,))
         assert changed.storage.refresh == (Stage.VERDICTS,)
 
 
@@ -74,17 +71,20 @@ def test_other_metrics_have_the_settings_of_their_own_plan(source: Path) -> None
     [
         {"source": "fetched.jsonl", "retriever": None, "column_map": {}, "id_column": None, "limit": None},
         {"by": None, "slices": (), "baseline": None, "refresh": ()},
+        {"out": None, "baseline": "runs/accepted", "name": "support"},
     ],
 )
 def test_changed_options_are_recorded_as_those_of_a_changed_configuration(
     source: Path, changes: dict[str, Any]
 ) -> None:
-    config = config_of(source, limit=3, by="user_input", slices="reference", column_map={"prompt": "user_input"})
+    options: dict[str, Any] = {"by": "user_input", "slices": "reference", "column_map": {"prompt": "user_input"}}
+    config = config_of(source, limit=3, out="runs/other", **options)
     plan = compose_plan(config, plan_source(config), plan_requests(config, config.requests() or (), ()))
     changed, expected = plan.with_options(**changes), config.model_copy(update=changes)
-    assert changed.record == record_of(expected)
+    assert changed.record == plan_of(expected, plan).record
     assert changed.source == plan_source(expected)
-    assert changed.outputs == plan_of(expected, plan).outputs
+    wanted = replace(plan_of(expected, plan), folder=replace(plan.folder, out=expected.out))  # named after its source
+    assert (changed.outputs, changed.monitoring, changed.folder) == (wanted.outputs, wanted.monitoring, wanted.folder)
 
 
 def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
@@ -99,7 +99,9 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
         "otlp": "http://o:1",
     }
     config = config_of(source, anchor=anchor, metrics_file="m.prom", **options)
-    found = plan_anchor(draft_plan(config))
+    plan = draft_plan(config)
+    assert plan.anchor is not None
+    found = plan_anchor(plan, plan.anchor)
     own = config.model_copy(
         update={
             **anchor,
@@ -109,7 +111,6 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
             "slices": (),
         }
     )
-    assert found is not None
     expected = compose_plan(own, plan_source(own), plan_requests(own, [parse_request("faithfulness")], ()))
     left_out = {"answer_similarity": ("reference",)}
     options_of_run = found.run.metrics.options
@@ -121,10 +122,10 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
 def test_a_run_is_planned_once(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = config_of(source)
     plan = plan_run(config)
-    checked: list[RunConfig] = []
+    checked: list[int | None] = []
 
-    def note(config: RunConfig, _plan: RunPlan) -> tuple[()]:
-        checked.append(config)
+    def note(plan: RunPlan) -> tuple[()]:
+        checked.append(plan.source.limit)
         return ()
 
     monkeypatch.setattr(planner, "run_checks", note)
@@ -133,9 +134,18 @@ def test_a_run_is_planned_once(source: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert checked == []
         other = config_of(source, limit=1)
         assert plan_run(other).source.limit == 1
-        assert checked == [other]
+        assert checked == [1]
     plan_run(config)
-    assert checked == [other, config]
+    assert checked == [1, None]
+
+
+def test_the_plan_in_use_changes_with_the_outputs_of_its_configuration(source: Path) -> None:
+    config = config_of(source, out="first")
+    with use_plan(config, plan_run(config)), with_outputs(config, out=None, baseline="unchecked") as changed:
+        planned = plan_run(changed)
+        assert planned == plan_of(changed, planned)
+    with pytest.raises(RunFolderError), with_outputs(config, baseline="unchecked") as changed:
+        plan_run(changed)
 
 
 def test_a_plan_is_checked(source: Path) -> None:

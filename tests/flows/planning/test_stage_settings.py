@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from flows.planning.metric_plan import plan_requests
-from flows.planning.settings import stage_settings
 from metric_core.metric import MetricRequest, constant
 from metric_core.records import Side
 from metric_core.registry import parse_request
@@ -25,14 +24,14 @@ BOTH = (Side.RESPONSE, Side.REFERENCE)
 @pytest.mark.parametrize(("judge", "verdict"), [("builtin", "probability"), ("http://localhost:8000/v1", "binary")])
 def test_scores_are_computed_with_the_default_of_the_judge(judge: str, verdict: str) -> None:
     options = EvaluationOptions.model_validate({"judge": judge})
-    settings = stage_settings(options, plan_requests(options, [NOISE], ()))[Stage.AGGREGATION]
+    settings = plan_requests(options, [NOISE], ()).stage_settings(options)[Stage.AGGREGATION]
     assert isinstance(settings, AggregationSettings)
     assert settings.verdict == verdict
 
 
 def every_context(verdict: str, *requests: MetricRequest) -> tuple[Side, ...]:
     options = EvaluationOptions.model_validate({"verdict": verdict})
-    settings = stage_settings(options, plan_requests(options, requests, ()))[Stage.VERDICTS]
+    settings = plan_requests(options, requests, ()).stage_settings(options)[Stage.VERDICTS]
     assert isinstance(settings, VerdictsSettings)
     return settings.every_context
 
