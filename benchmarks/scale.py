@@ -37,6 +37,8 @@ SCORED = (
     *("nv_accuracy", "nv_context_relevance", "nv_response_groundedness"),
 )
 SHARD_ROWS = 2000
+ROWS_OF_A_SHARD = 10
+"""With so few, a worker waits for the judge most of the time."""
 _ANSWER = {"user_input": "Where did Anna Byrne open the shop?", "response": "In Dublin. It sells tea."}
 
 
@@ -44,14 +46,14 @@ def main() -> None:
     """Run the selected measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["tasks", "reporting", "workers"])
-    parser.add_argument("--rows", type=int, help="default 800 for tasks, 120 for workers, else 100,000")
+    parser.add_argument("--rows", type=int, help="default 800 for tasks, 360 for workers, else 100,000")
     parser.add_argument("--engine", choices=["threads", "dask", "ray"], default="threads")
     parser.add_argument("--shards", type=int, nargs=2, default=(8, 200), help="few and many, for tasks")
     options = parser.parse_args()
     if options.what == "tasks":
         measure_tasks(options.rows or 800, options.engine, options.shards)
     elif options.what == "workers":
-        measure_workers(options.rows or 120, options.engine)
+        measure_workers(options.rows or 360, options.engine)
     else:
         measure_reporting(options.rows or 100_000)
 
@@ -87,7 +89,7 @@ def measure_workers(rows: int, engine: str) -> None:
         server = {"backend": "server", "server": {"urls": [f"{url}/v1"]}}
         seconds, scores = {}, {}
         for name, workers in (("one", 1), ("two", 2), ("killed", 2)):
-            config = {"metrics": "faithfulness", "judge": server, "shard_rows": rows // 12, "workers": workers}
+            config = {"metrics": "faithfulness", "judge": server, "shard_rows": ROWS_OF_A_SHARD, "workers": workers}
             own = {each: f"{folder}/{name}.{each}" for each in ("tables", "cache")}
             kill = seconds["two"] / 2 if name == "killed" else None
             seconds[name], _, memory = _run(folder, name, engine, config | own, kill)

@@ -12,7 +12,7 @@ from deployments.cli.deploy import _variables
 from deployments.cli.main import app
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
-from tasks.options.option import Declaration, declarations
+from tasks.options.option import declarations
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_options import SOURCE, parse
 
@@ -33,12 +33,6 @@ def verbs(command: Any, path: str = "assay") -> Iterator[tuple[str, Any]]:
 
 
 VERBS = dict(verbs(typer.main.get_command(app)))
-OPTIONS = [
-    pytest.param(verb, option, id=f"{path} {option.opts[0]}")
-    for path, verb in VERBS.items()
-    for option in verb.params
-    if option.param_type_name == "option"
-]
 
 
 def test_there_are_verbs_of_all_groups() -> None:
@@ -46,34 +40,35 @@ def test_there_are_verbs_of_all_groups() -> None:
     assert all(isinstance(verb, Verb) for verb in VERBS.values())
 
 
-@pytest.mark.parametrize(("verb", "option"), OPTIONS)
-def test_an_option_given_twice_adds_up_or_is_refused(verb: Any, option: Any) -> None:
-    long = next(flag for flag in option.opts if flag.startswith("--"))
-    if option.is_flag:
-        arguments = [long, *(option.secondary_opts or [long])]
-        expected = bool(option.secondary_opts)
-    else:
-        arguments = [long, "1", option.opts[-1], "2"]
-        expected = long not in ADDS_UP
-    refused = ""
-    try:
-        verb.make_context("verb", arguments)
-    except Exception as error:  # noqa: BLE001 typer brings its own click, whose errors have no public name
-        refused = str(getattr(error, "message", error))
-    assert (f"{long} is given 2 times, and has one value" in refused) is expected, refused
+@pytest.mark.parametrize("path", VERBS)
+def test_an_option_given_twice_adds_up_or_is_refused(path: str) -> None:
+    for option in VERBS[path].params:
+        if option.param_type_name != "option":
+            continue
+        long = next(flag for flag in option.opts if flag.startswith("--"))
+        if option.is_flag:
+            arguments = [long, *(option.secondary_opts or [long])]
+            expected = bool(option.secondary_opts)
+        else:
+            arguments = [long, "1", option.opts[-1], "2"]
+            expected = long not in ADDS_UP
+        refused = ""
+        try:
+            VERBS[path].make_context("verb", arguments)
+        except Exception as error:  # noqa: BLE001 typer brings its own click, whose errors have no public name
+            refused = str(getattr(error, "message", error))
+        assert (f"{long} is given 2 times, and has one value" in refused) is expected, refused
 
 
 def _is_collection(annotation: Any) -> bool:
     return get_origin(annotation) in (tuple, dict) or any(map(_is_collection, get_args(annotation)))
 
 
-@pytest.mark.parametrize(
-    "option", [each for each in declarations(RunConfig) if each.facts.flag], ids=lambda each: ".".join(each.place)
-)
-def test_a_flag_of_a_list_or_table_adds_up(option: Declaration) -> None:
-    flag = option.facts.flag
-    assert flag is not None
-    assert flag.repeats is (_is_collection(option.field.annotation) and flag.long not in TABLES)
+def test_a_flag_of_a_list_or_table_adds_up() -> None:
+    flags = [(each.facts.flag, each.field.annotation) for each in declarations(RunConfig) if each.facts.flag]
+    assert flags
+    adding = {flag.long for flag, _ in flags if flag.repeats}
+    assert adding == {flag.long for flag, kind in flags if _is_collection(kind) and flag.long not in TABLES}
 
 
 def test_values_of_a_repeated_option_add_up() -> None:

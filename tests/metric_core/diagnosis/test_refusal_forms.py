@@ -134,12 +134,7 @@ REFUSALS: dict[str, dict[RefusalKind, tuple[str, ...]]] = {
         QUESTION: ("どのモデルのことでしょうか？",),
     },
 }
-EXAMPLES = [
-    pytest.param(kind, text, id=f"{language}-{text[:40]}")
-    for language, kinds in REFUSALS.items()
-    for kind, texts in kinds.items()
-    for text in texts
-]
+EXAMPLES = [(kind, text) for kinds in REFUSALS.values() for kind, texts in kinds.items() for text in texts]
 ANSWERS = (
     "The shop is not open on Sundays.",
     "No, employees do not need a certificate.",
@@ -196,21 +191,19 @@ def test_every_language_has_every_kind() -> None:
     assert {language: set(kinds) for language, kinds in REFUSALS.items()} == every
 
 
-@pytest.mark.parametrize(("kind", "text"), EXAMPLES)
-def test_the_kind_of_a_refusal_is_told(kind: RefusalKind, text: str) -> None:
-    assert refusal_kind(text) is kind
-    assert declines(text)
+def test_refusals_are_recognized_with_their_kind() -> None:
+    assert [(refusal_kind(text), text) for _, text in EXAMPLES] == [*EXAMPLES]
+    assert not [text for _, text in EXAMPLES if not declines(text)]
 
 
-@pytest.mark.parametrize(("kind", "text"), EXAMPLES)
-def test_layout_and_letter_case_do_not_matter(kind: RefusalKind, text: str) -> None:
-    for other in (f"\n {text.upper()} \n", f"**{text}**", f"> {text}", f'"{text}"', text.replace("’", "'")):
-        assert refusal_kind(other) is kind, other
+def test_layout_and_letter_case_do_not_matter() -> None:
+    for kind, text in EXAMPLES:
+        for other in (f"\n {text.upper()} \n", f"**{text}**", f"> {text}", f'"{text}"', text.replace("’", "'")):
+            assert refusal_kind(other) is kind, other
 
 
-@pytest.mark.parametrize("text", ANSWERS)
-def test_an_answer_is_no_refusal(text: str) -> None:
-    assert refusal_kind(text) is None
+def test_an_answer_is_no_refusal() -> None:
+    assert not [text for text in ANSWERS if refusal_kind(text) is not None]
 
 
 def test_courtesies_do_not_count() -> None:
