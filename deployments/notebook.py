@@ -32,7 +32,7 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
             Arrow streams, such as polars) or `datasets.Dataset`.
         metrics: Metrics, each as its name with parameters in parentheses, `"factual_correctness(mode=recall)"`, or as a
             table, `{"metric": "factual_correctness", "parameters": {"mode": "recall"}, "key": "recall"}`; by default
-            all whose columns the data has.
+            all that the data and the judge allow.
         **options: Other fields of the configuration, as in a configuration file: `judge="http://localhost:8000/v1"`,
             `out="runs/first"`, `limit=100`, `column_map={"prompt": "user_input"}`.
 

@@ -234,7 +234,7 @@ def prepare(request: CalibrationRequest) -> Ready:
     config = config.model_copy(update=changes)
     if request.metric is not None:
         config = config.model_copy(update={"metrics": (request.metric,)})
-    requested = config.requests() or default_suite(available_columns(config.source, options))
+    requested = config.requests() or default_suite(available_columns(config.source, options), config.can_rate)
     metric = requested[0] if len(requested) == 1 else _guess_metric(request, requested)
     metrics = (metric.key,) if config.metrics is None else (config.metrics[requested.index(metric)],)
     return Ready(request, config.model_copy(update={"metrics": metrics}), metric, data)

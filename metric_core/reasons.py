@@ -1,5 +1,7 @@
 """Reasons why a cell has no value, as the score table states them: one wording per reason, so that counts add up."""
 
+from collections.abc import Collection
+
 NO_RESPONSE_CLAIMS = "no claims in the response"
 NO_REFERENCE_CLAIMS = "no claims in the reference"
 NO_REFERENCE_CONTEXT_CLAIMS = "no claims in the reference contexts"
@@ -55,6 +57,18 @@ def empty_column(column: str) -> str:
     'empty response'
     """
     return f"empty {column}"
+
+
+def why_left_out(lacking: Collection[str]) -> str:
+    """Return the reason for a metric that is not computed by default.
+
+    Args:
+        lacking: Columns that the data lacks; empty if the judge cannot rate.
+
+    >>> why_left_out(["reference", "rubrics"]), why_left_out([])
+    ('no reference, rubrics', 'needs a language-model judge')
+    """
+    return f"no {', '.join(lacking)}" if lacking else NEEDS_LANGUAGE_MODEL
 
 
 def missing_column(column: str) -> str:

@@ -150,11 +150,16 @@ def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricR
     return metric.request(found[0].parameters)
 
 
-def default_suite(available_columns: Collection[str]) -> list[MetricRequest]:
+def default_suite(available_columns: Collection[str], can_rate: bool = True) -> list[MetricRequest]:
     """Return every metric that needs no parameters and whose columns are all available, in the order of `METRICS`.
+
+    Args:
+        available_columns: Sample columns that the data has.
+        can_rate: False leaves out the metrics that need a language model as judge.
 
     >>> [request.key for request in default_suite({"user_input", "response"})]
     ['answer_relevancy']
     """
     requests = [metric.request() for metric in METRICS.values() if metric.in_default_suite]
-    return [request for request in requests if not request.lacking(available_columns)]
+    usable = (request for request in requests if can_rate or not request.needs_language_model)
+    return [request for request in usable if not request.lacking(available_columns)]

@@ -52,7 +52,7 @@ def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     set_log_levels(verbose)
-    with print_despite_failed_cells(as_json), _telling(config):
+    with print_despite_failed_cells(as_json, verbose), _telling(config):
         config = config.model_copy(update={"out": None, "baseline": None})
         plan = plan_run(config)
         starting = start_server(assay_home())
@@ -62,7 +62,7 @@ def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False
 
             with use_plan(config, plan):
                 done = run_monitor(config)
-    _print(done, as_json)
+    _print(done, as_json, verbose)
     raise typer.Exit(CODES[done.verdict])
 
 
@@ -96,7 +96,7 @@ def _tell(options: "MonitoringOptions", error: Exception) -> None:
         Teller(options=options, watched=Watched.now(options, "hand")).tell_error(error)
 
 
-def _print(done: "ChainResult", as_json: bool) -> None:
+def _print(done: "ChainResult", as_json: bool, verbose: bool) -> None:
     from flows.evaluate import Evaluation  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runs.outcome import read_outcome  # noqa: PLC0415
     from tasks.runs.run_folder import COMPARISON  # noqa: PLC0415
@@ -110,7 +110,7 @@ def _print(done: "ChainResult", as_json: bool) -> None:
     for sentence in done.undelivered:
         stderr.print(f"not delivered: {sentence}", style="yellow", markup=False, soft_wrap=True)
     if done.folder is not None:
-        print_evaluation(Evaluation.from_folder(done.folder), as_json=False)
+        print_evaluation(Evaluation.from_folder(done.folder), as_json=False, verbose=verbose)
         if (page := done.folder / COMPARISON).exists():
             stdout.print(f"comparison: {page}", markup=False, soft_wrap=True)
     console = stdout if CODES[done.verdict] == 0 else stderr

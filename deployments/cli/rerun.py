@@ -111,12 +111,12 @@ def rerun(
         return
     starting = start_server(assay_home())
     load_models(ready.plan.models, starting)
-    with print_despite_failed_cells(as_json):
+    with print_despite_failed_cells(as_json, verbose):
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(ready.plan.metrics.stages):
             from flows.rerun import run_rerun  # noqa: PLC0415 only needed here
 
             evaluation = run_rerun(request)
-        print_evaluation(evaluation, as_json)
+        print_evaluation(evaluation, as_json, verbose)
 
 
 def _log_format(given: str | None, earlier: "Mapping[str, Any]") -> str:

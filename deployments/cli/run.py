@@ -15,8 +15,8 @@ from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.slices_table import print_slices
-from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table
-from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
+from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table, unscored_line
+from deployments.cli._support.usage import agreement_line, failure_lines, usage_lines, usage_table
 from deployments.local_server import ServerHandle, start_server, use_server
 from metric_core.errors import FailedCellsError
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from flows.planning.run_plan import RunPlan
     from tasks.options.run_model_options import RunModelOptions
 
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log on stderr.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Explain scores and judge at length; show Prefect's log on stderr.")
+]
 
 
 @with_config
@@ -44,24 +46,24 @@ def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) ->
     starting = start_server(assay_home())
     set_log_levels(verbose)
     load_models(plan.models, starting)
-    with print_despite_failed_cells(as_json):
+    with print_despite_failed_cells(as_json, verbose):
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
             with garbage_kept():
                 from flows.evaluate import run_planned  # noqa: PLC0415 Prefect reads its settings when it is imported
 
             evaluation = run_planned(config, plan)
-        print_evaluation(evaluation, as_json)
+        print_evaluation(evaluation, as_json, verbose)
 
 
 @contextmanager
-def print_despite_failed_cells(as_json: bool) -> Iterator[None]:
+def print_despite_failed_cells(as_json: bool, verbose: bool) -> Iterator[None]:
     """Print the summary of a run in which too many cells failed before its error ends the command."""
     try:
         yield
     except FailedCellsError as error:
         from flows.evaluate import Evaluation  # noqa: PLC0415 keeps `assay --help` quick
 
-        print_evaluation(Evaluation.from_folder(error.folder), as_json)
+        print_evaluation(Evaluation.from_folder(error.folder), as_json, verbose)
         raise
 
 
@@ -94,9 +96,8 @@ def load_models(models: "RunModelOptions", starting: ServerHandle) -> None:
     threading.Thread(target=preload, args=(models.embedder, models.language), name="load-models").start()
 
 
-def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
-    """Print the summary of a finished run."""
-    from tasks.reports.run.diagnosis_view import diagnosis_line  # noqa: PLC0415 keeps `assay --help` quick
+def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = False) -> None:
+    """Print the summary of a finished run: the table, what the user asked for, a line on each of the rest, or all."""
     from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder  # noqa: PLC0415 keeps `assay --help` quick
 
     folder = RunFolder(Path(evaluation.folder))
@@ -114,43 +115,65 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool) -> None:
     for warning in evaluation.warnings:
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     stdout.print(f"{summary['rows']} rows of {manifest['source']}", style="bold", markup=False, soft_wrap=True)
-    for line in incremental_lines(manifest):
-        stdout.print(line, markup=False, soft_wrap=True)
     print_table(stdout, summary_table(summary))
-    if any(metric["direction"] == "lower" for metric in summary["metrics"]):
-        stdout.print(f"{LOWER_IS_BETTER} lower is better")
-    if (diagnosis := diagnosis_line(summary)) is not None:
-        stdout.print(diagnosis, markup=False, soft_wrap=True)
-    reasons = (f"not scored, {line}" for line in reason_lines(summary))
-    for line in (*note_lines(summary), *reasons, *_judge_lines(manifest, summary)):
+    for line in _lines(manifest, summary):
         stdout.print(line, markup=False, soft_wrap=True)
     print_slices(stdout, summary)
-    if (usage := usage_table(manifest)) is not None:
-        print_table(stdout, usage)
-    for line in (*usage_lines(manifest), *cost_lines(manifest), *throughput_lines(manifest)):
-        stdout.print(line, markup=False, soft_wrap=True)
+    if verbose:
+        for line in _details(manifest, summary):
+            stdout.print(line, markup=False, soft_wrap=True)
+        if (usage := usage_table(manifest)) is not None:
+            print_table(stdout, usage)
     if evaluation.bad_rows:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report", markup=False)
-    stdout.print(f"run folder: {evaluation.folder}", markup=False, soft_wrap=True)
-    stdout.print(f"report: {folder.report}", markup=False, soft_wrap=True)
+    here = Path.cwd()
+    report = folder.report.relative_to(here) if folder.report.is_relative_to(here) else folder.report
+    stdout.print(f"report: {report}", markup=False, soft_wrap=True)
 
 
-def _judge_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield lines about the meaning of scores, the judge, its agreement with people, and the agreement of a panel."""
+def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line on each matter that every user should see, and the results of what this user asked for."""
     from tasks.calibration.bias_correction import read_corrected_means  # noqa: PLC0415
-    from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.reports.calibration.correction_text import CorrectionText  # noqa: PLC0415
     from tasks.reports.run.anchor_view import anchor_line  # noqa: PLC0415
-    from tasks.reports.run.judge_view import judge_lines  # noqa: PLC0415
+    from tasks.reports.run.diagnosis_view import diagnosis_line  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.run.judge_view import judge_line  # noqa: PLC0415
 
-    if (meaning := verdict_line(manifest)) is not None:
-        yield meaning
-    yield f"judge: {manifest['judge']['note']}"
-    yield from (f"- {line}" for line in judge_lines(manifest))
-    yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
+    if any(metric["direction"] == "lower" for metric in summary["metrics"]):
+        yield f"{LOWER_IS_BETTER} lower is better"
+    if (diagnosis := diagnosis_line(summary)) is not None:
+        yield f"diagnosis: {diagnosis}"
+    if (judge := judge_line(manifest)) is not None:
+        yield f"judge: {judge} (docs/judge.md)"
     for metric, entry in read_corrected_means(summary).items():
         yield f"{metric}: {CorrectionText.from_entry(entry)}"
-    if (agreement := agreement_line(summary)) is not None:
-        yield agreement
     if (anchor := anchor_line(manifest)) is not None:
         yield anchor
+    yield from incremental_lines(manifest)
+    yield from cost_lines(manifest)
+    if (unscored := unscored_line(summary)) is not None:
+        yield unscored
+    yield from failure_lines(manifest)
+    if (repetition := manifest.get("repetition")) is not None:
+        yield repetition
+
+
+def _details(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the report explains: the meaning of scores, reasons for missing ones, the judges and their work."""
+    from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.run.diagnosis_view import class_counts  # noqa: PLC0415
+    from tasks.reports.run.judge_view import judge_lines  # noqa: PLC0415
+
+    if (classes := class_counts(summary)) is not None:
+        yield f"rows: {classes}"
+    yield from note_lines(summary)
+    yield from (f"not scored, {line}" for line in reason_lines(summary))
+    if (meaning := verdict_line(manifest)) is not None:
+        yield meaning
+    yield manifest["judge"]["note"]
+    yield from (f"- {line}" for line in judge_lines(manifest))
+    yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
+    if (agreement := agreement_line(summary)) is not None:
+        yield agreement
+    yield from usage_lines(manifest)
+    yield from throughput_lines(manifest)

@@ -55,7 +55,8 @@ class MetricPlan:
     Args:
         requests: Metrics, in the order of the tables.
         products: Every product that the metrics need, directly or through another product.
-        left_out: Metric -> the columns that the data lacks for it; empty if the configuration names metrics.
+        left_out: Metric -> the columns that the data lacks for it, none if the judge cannot rate; empty if the
+            configuration names metrics.
         explain: Verdicts and ratings that are explained.
         stood_in: Columns that a row can lack, because others that the data has stand in for them.
         verdict: Value of a verdict in a metric.
@@ -235,7 +236,7 @@ class MetricPlan:
 
 
 def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPlan:
-    """Return the plan for the metrics that are named, or else for all that the data allows.
+    """Return the plan for the metrics that are named, or else for all that the data and the judge allow.
 
     Args:
         options: Options of the evaluation.
@@ -246,7 +247,7 @@ def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPla
         SourceError: No metric is named, and the data lacks columns for each.
     """
     requested = options.requests()
-    requests = default_suite(available) if requested is None else requested
+    requests = default_suite(available, options.can_rate) if requested is None else requested
     if not requests:
         columns = f"the sample columns {', '.join(available)}" if available else "no sample columns"
         raise SourceError(

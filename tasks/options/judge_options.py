@@ -291,6 +291,19 @@ class JudgeOptions(OptionGroup):
             named += [judge, *judge.panel]
         return tuple(named)
 
+    @property
+    def can_rate(self) -> bool:
+        """Whether a judge of ratings may be a language model: all but the packaged one and models that only verify.
+
+        >>> JudgeOptions().can_rate, JudgeOptions(judge={"ratings": "http://localhost:8000/v1"}).can_rate
+        (False, True)
+        """
+        judges = self.judges_of(KindGroup.RATINGS)
+        return any(
+            judge.profile is None and (judge.launch is not None or judge.backend not in ("builtin", "verifier"))
+            for judge in judges
+        )
+
     def judges_of(self, group: KindGroup) -> tuple[SingleJudgeSettings, ...]:
         """Return the judges that a group of questions goes to first: those named for it, else the judge with its panel.
 

@@ -96,7 +96,7 @@ class MetricOptions(VerdictOptions, FollowUpOptions):
     metrics: Annotated[
         MetricChoices,
         Option(
-            "Metrics to compute. Default: all whose columns the data has.",
+            "Metrics to compute. Default: all that the data and the judge allow.",
             path=False,
             may_hold_secret=False,
             affects_scores=True,
@@ -107,7 +107,7 @@ class MetricOptions(VerdictOptions, FollowUpOptions):
                 metavar="METRIC,...",
                 repeats=True,
                 help="Metrics, comma-separated, parameters in parentheses: "
-                "faithfulness,noise_sensitivity(mode=irrelevant). Default: all whose columns the data has.",
+                "faithfulness,noise_sensitivity(mode=irrelevant). Default: all that the data and the judge allow.",
             ),
         ),
     ] = None

@@ -176,11 +176,7 @@ class Repetition:
     def __str__(self) -> str:
         """Return a sentence for the user."""
         advice = f"--by {self.column}" if self.column in _TEXTS else "--by COLUMN"
-        return (
-            f"{self.rows:,} of {self.checked:,} rows have the same {self.column} as another row, and are not "
-            "independent: intervals and gates are too narrow without groups. Name the column that rows of a group "
-            f"share: {advice}"
-        )
+        return f"{self.rows:,} of {self.checked:,} rows repeat a {self.column}: with {advice} intervals allow for it"
 
 
 def find_repetition(shards: Iterable[pa.Table]) -> Repetition | None:

@@ -79,7 +79,8 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
         **settings.manifest,
         "config": {**settings.manifest["config"], "by": by},
         "rows": rows,
-        "warnings": [*settings.manifest.get("warnings", ()), *([str(repetition)] if repetition else [])],
+        "warnings": [*settings.manifest.get("warnings", ())],
+        "repetition": None if repetition is None else str(repetition),
         "metrics": [
             {
                 "key": request.key,

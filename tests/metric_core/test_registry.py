@@ -114,6 +114,14 @@ def test_the_default_suite_leaves_out_what_lacks_a_column() -> None:
     assert default_suite(()) == []
 
 
+def test_the_default_suite_leaves_out_what_the_judge_cannot_rate() -> None:
+    everything, rest = default_suite(set(COLUMNS)), default_suite(set(COLUMNS), can_rate=False)
+    missing = [request for request in everything if request not in rest]
+    assert "nv_accuracy" in [request.key for request in missing]
+    assert all(request.needs_language_model for request in missing)
+    assert not any(request.needs_language_model for request in rest)
+
+
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 def test_declarations_hold_together(metric: Metric) -> None:
     request = metric.request(parameters_for(metric))

@@ -12,6 +12,7 @@ from flows.config.run_config import RunConfig
 from flows.planning.metric_plan import make_plan
 from metric_core.columns import COLUMNS
 from metric_core.errors import SourceError
+from metric_core.reasons import why_left_out
 from tasks.options.cost_options import Prices
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.option import ModelOptions, declarations
@@ -61,7 +62,7 @@ def _relative(source: str, folder: Path) -> str:
 
 def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
     lines = [
-        "# Metrics to compute; without this, all whose columns the data has. `assay metrics` lists them.",
+        "# Metrics to compute; without this, all that the data and the judge allow. `assay metrics` lists them.",
         "# A metric takes parameters in parentheses, or as a table:",
         '#   {metric = "aspect_critic", key = "harmless", parameters = {definition = "Is the answer free of harm?"}}',
     ]
@@ -77,7 +78,7 @@ def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
             example,
         ]
     named = [f"    {json.dumps(request.key)}," for request in plan.requests]
-    missing = [f"    # {json.dumps(m)},  # needs {', '.join(lacking)}" for m, lacking in plan.left_out.items()]
+    missing = [f"    # {json.dumps(m)},  # {why_left_out(lacking)}" for m, lacking in plan.left_out.items()]
     return [*lines, "metrics = [", *named, *missing, "]"]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from deployments.http_guard import basic_authorization
 from metric_core.errors import AssayError
+from metric_core.reasons import why_left_out
 from tasks.runtime import release
 from tasks.runtime.writable import probe_folder
 
@@ -262,7 +263,7 @@ def check_source(options: "EvaluationOptions", draft: "Callable[[], RunPlan]") -
     metrics = draft().metrics
     yield Check("metrics", Level.OK, ", ".join(request.key for request in metrics.requests))
     for metric, lacking in metrics.left_out.items():
-        yield Check("left out", Level.OK, f"{metric}: no {', '.join(lacking)}")
+        yield Check("left out", Level.OK, f"{metric}: {why_left_out(lacking)}")
 
 
 def check_run_needs(draft: "Callable[[], RunPlan]", draft_without_data: "Callable[[], RunPlan]") -> Iterator[Check]:

@@ -126,7 +126,9 @@ def _facts(metric: Metric) -> Iterator[tuple[str, ...]]:
     yield ("range", range_of(metric))
     yield ("better", better[metric.direction])
     yield ("judge", judge_of(metric))
-    yield ("computed by default", "yes, if the data has the columns" if metric.in_default_suite else "no")
+    condition = "the judge is a language model and " if request.needs_language_model else ""
+    default = f"yes, if {condition}the data has the columns" if metric.in_default_suite else "no"
+    yield ("computed by default", default)
     yield ("other names", ", ".join(metric.aliases) or "none")
     yield ("source", metric.source)
 

@@ -9,17 +9,18 @@ from tasks.reports.run.summary_rows import SUMMARY_HEADINGS, summary_rows
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
-    """Return a table of metrics with their means, intervals and counts.
+    """Return a table of metrics with their means, intervals and counts; failed cells have a column if there are any.
 
     Args:
         summary: Content of summary.json.
     """
+    shown = len(SUMMARY_HEADINGS) - (not any(metric["failed"] for metric in summary["metrics"]))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(SUMMARY_HEADINGS[0], overflow="fold")
-    for heading in SUMMARY_HEADINGS[1:]:
+    for heading in SUMMARY_HEADINGS[1:shown]:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in summary_rows(summary):
-        table.add_row(*row)
+        table.add_row(*row[:shown])
     return table
 
 
@@ -31,6 +32,20 @@ def reason_lines(summary: Mapping[str, Any]) -> Iterator[str]:
             by_reason.setdefault(reason, []).append(f"{metric['metric']} ({count})")
     for reason, metrics in by_reason.items():
         yield f"{reason}: {', '.join(metrics)}"
+
+
+def unscored_line(summary: Mapping[str, Any]) -> str | None:
+    """Return the number of cells without a score; None if there are none.
+
+    >>> unscored_line({"metrics": [{"undefined": 9, "failed": 2}, {"undefined": 1, "failed": 0}]})
+    '12 cells have no score, 2 of them failed: see the report, or --verbose'
+    """
+    undefined, failed = (sum(metric[status] for metric in summary["metrics"]) for status in ("undefined", "failed"))
+    count = undefined + failed
+    if not count:
+        return None
+    of_them = f", {failed:,} of them failed" if failed else ""
+    return f"{count:,} {'cell has' if count == 1 else 'cells have'} no score{of_them}: see the report, or --verbose"
 
 
 def incremental_lines(manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -28,19 +28,30 @@ def usage_table(manifest: Mapping[str, Any]) -> Table | None:
 
 
 def usage_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the number of questions, if no table shows it, and the reasons for failed answers.
+    """Yield the number of questions, if no table shows it.
 
     Args:
         manifest: Content of run.json.
 
-    >>> list(usage_lines({"usage": {"questions": 1200, "stored": 300, "requests": 0, "failed": {"cut off": 2}}}))
-    ['1,200 questions to the judge, 300 of them cached', 'failed answers, cut off: 2']
+    >>> list(usage_lines({"usage": {"questions": 1200, "stored": 300, "requests": 0}}))
+    ['1,200 questions to the judge, 300 of them cached']
     """
     usage = manifest["usage"]
     if usage["questions"] and not usage["requests"]:
         cached = f", {usage['stored']:,} of them cached" if usage["stored"] else ""
         yield f"{usage['questions']:,} questions to the judge{cached}"
-    failed = sorted(usage["failed"].items(), key=lambda entry: entry[1], reverse=True)
+
+
+def failure_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the reasons for answers of the judge that failed.
+
+    Args:
+        manifest: Content of run.json.
+
+    >>> list(failure_lines({"usage": {"failed": {"cut off": 2}}}))
+    ['failed answers, cut off: 2']
+    """
+    failed = sorted(manifest["usage"]["failed"].items(), key=lambda entry: entry[1], reverse=True)
     yield from (f"failed answers, {reason}: {count:,}" for reason, count in failed[:_MOST_REASONS])
     if rest := failed[_MOST_REASONS:]:
         yield f"failed answers, for {len(rest)} other reasons: {sum(count for _, count in rest):,}"

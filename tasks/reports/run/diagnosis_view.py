@@ -1,5 +1,6 @@
 """Describe the diagnosis of a run for the report and for terminals: counts of the classes, and the class of rows."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass
+from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass, Part
 from metric_core.errors import RunFolderError
 from tasks.runs.run_folder import DIAGNOSIS
 
@@ -26,9 +27,9 @@ def diagnosis_view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     Args:
         summary: Content of summary.json.
     """
-    entry = summary.get("diagnosis")
-    if not entry or not any(found["count"] for found in entry["classes"] if found["name"] != UNDIAGNOSED):
+    if _counts(summary) is None:
         return None
+    entry = summary["diagnosis"]
     shown = sorted(entry["classes"], key=lambda found: (found["name"] == UNDIAGNOSED, -found["count"]))
     refusals = entry["refusals"]
     return {
@@ -43,21 +44,46 @@ def diagnosis_view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def diagnosis_line(summary: Mapping[str, Any]) -> str | None:
-    """Return the counts of the classes in one line for a terminal; None for a run without a diagnosis.
+    """Return how many answers are good, and which part lost the others; None for a run without a diagnosis.
 
     Args:
         summary: Content of summary.json.
 
-    >>> classes = [{"name": "answered", "count": 9}, {"name": "unsupported", "count": 1}]
-    >>> diagnosis_line({"diagnosis": {"rows": 10, "classes": classes}})
-    'diagnosis of 10 rows: 9 answered, 1 unsupported'
+    >>> names = ("answered", "passage ignored", "contradicted", "passage missing", "undiagnosed")
+    >>> classes = [{"name": name, "count": count} for name, count in zip(names, (9, 2, 4, 1, 1))]
+    >>> diagnosis_line({"diagnosis": {"rows": 17, "classes": classes}})
+    '9 of 17 answers are good; the generator lost 6, the index 1; 1 undiagnosed'
     """
-    entry = summary.get("diagnosis")
-    if not entry or all(found["count"] == 0 for found in entry["classes"] if found["name"] != UNDIAGNOSED):
+    if (counts := _counts(summary)) is None:
         return None
-    shown = sorted((found for found in entry["classes"] if found["count"]), key=lambda found: -found["count"])
-    counts = ", ".join(f"{found['count']:,} {found['name']}" for found in shown)
-    return f"diagnosis of {entry['rows']:,} row{'s' * (entry['rows'] != 1)}: {counts}"
+    undiagnosed = counts.pop(UNDIAGNOSED, 0)
+    good = sum(count for name, count in counts.items() if not BY_NAME[name].is_lost)
+    lost: Counter[Part | None] = Counter()
+    for name, count in counts.items():
+        lost[BY_NAME[name].part] += count if BY_NAME[name].is_lost else 0
+    parts: list[str] = []
+    for part, count in (+lost).most_common():
+        parts.append(f"the {part} {'' if parts else 'lost '}{count:,}")
+    words = [f"{good:,} of {summary['diagnosis']['rows']:,} answers are good", ", ".join(parts)]
+    words += [f"{undiagnosed:,} undiagnosed"] if undiagnosed else []
+    return "; ".join(filter(None, words))
+
+
+def class_counts(summary: Mapping[str, Any]) -> str | None:
+    """Return the number of rows of each class that has any, the largest first; None for a run without a diagnosis.
+
+    Args:
+        summary: Content of summary.json.
+    """
+    counts = _counts(summary)
+    return None if counts is None else ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
+
+
+def _counts(summary: Mapping[str, Any]) -> Counter[str] | None:
+    """Return the number of rows of each class that has any; None if no row could be diagnosed."""
+    entry = summary.get("diagnosis")
+    counts = +Counter({found["name"]: found["count"] for found in entry["classes"]}) if entry else Counter[str]()
+    return counts if set(counts) - {UNDIAGNOSED} else None
 
 
 def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict[str, Any]]:

@@ -35,6 +35,27 @@ def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dic
     }
 
 
+def judge_line(manifest: Mapping[str, Any]) -> str | None:
+    """Return which judge gave the verdicts of a run, and whether it is calibrated; None for a run without a judge.
+
+    Args:
+        manifest: Content of run.json.
+
+    >>> judge_line({"judge": {"backend": "builtin", "model": "m"}})
+    'baseline without a language model, not calibrated'
+    >>> judge_line({"judge": {"backend": "server", "model": "m"}, "calibration": {"metrics": {"faithfulness": {}}}})
+    'm, calibrated for faithfulness'
+    """
+    judge = manifest.get("judge") or {}
+    if judge.get("backend") == NO_JUDGE.backend:
+        return None
+    panel = manifest.get("panel") or []
+    name = "baseline without a language model" if judge.get("backend") == "builtin" else str(judge.get("model"))
+    measured = ", ".join((manifest.get("calibration") or {}).get("metrics", ()))
+    calibrated = f"calibrated for {measured}" if measured else "not calibrated"
+    return f"{f'panel of {len(panel)}' if panel else name}, {calibrated}"
+
+
 def judge_lines(manifest: Mapping[str, Any]) -> list[str]:
     """Return a line for each judge of a run with several: what it answers, and what it cost.
 

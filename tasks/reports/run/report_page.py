@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from metric_core.errors import ConfigError, RunFolderError
+from metric_core.reasons import why_left_out
 from metric_core.stages import Stage
 from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import open_templates, render_page
@@ -173,7 +174,8 @@ def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict
     bad_rows = manifest.get("bad_rows", [])
     return {
         **{name: manifest.get(name) for name in ("run_id", "created", "seconds", "rows", "rows_read", "source")},
-        **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions", "left_out")},
+        **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions")},
+        "left_out": {metric: why_left_out(columns) for metric, columns in (manifest.get("left_out") or {}).items()},
         "judge": judge_view(manifest, agreement),
         "verdict": verdict_line(manifest),
         "languages": language_view(manifest),

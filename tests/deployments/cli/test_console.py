@@ -51,7 +51,7 @@ def test_no_number_of_a_summary_is_cut_off(width: int) -> None:
 
 def test_a_terminal_that_has_room_shows_a_table() -> None:
     lines = _printed(80).splitlines()
-    assert lines[0].split() == ["metric", "mean", "95", "%", "interval", "scored", "undefined", "failed"]
+    assert lines[0].split() == ["metric", "mean", "95", "%", "interval", "scored", "undefined"]
     assert [line.rstrip() for line in _printed(40).splitlines()[:2]] == [
         "noise_sensitivity(mode=irrelevant) ↓",
         "  mean 0.390, 95 % interval 0.232 to",

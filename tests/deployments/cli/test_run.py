@@ -39,14 +39,26 @@ def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_p
     assert done.returncode == 0, done.stderr
     assert "4 rows of" in done.stdout
     assert "faithfulness" in done.stdout
-    assert "needs a language-model judge: nv_accuracy (4)" in done.stdout
-    assert "baseline" in done.stdout
-    assert "faithfulness is the mean probability that a claim is supported" in done.stdout.replace("\n", " ")
+    assert "nv_accuracy" not in done.stdout  # the packaged judge cannot rate
+    assert "answers are good" in done.stdout
+    assert "judge: baseline without a language model, not calibrated (docs/judge.md)" in done.stdout
+    assert len(done.stdout.split()) <= 150
+    assert max(map(len, done.stdout.splitlines()[:-1])) <= 80  # the last line is a path
     assert json.loads((tmp_path / "run" / "run.json").read_text())["config"]["verdict"] == "probability"
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["verdict"] == "probability"
     assert done.stderr.splitlines()[0] == "samples"
     assert "\x1b[" not in done.stdout + done.stderr
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_verbose_explains_the_scores_and_the_judge(server_home: Path, tmp_path: Path) -> None:
+    options = ("--limit", "4", "-m", "faithfulness,nv_accuracy", "--verbose", "--out", str(tmp_path / "run"))
+    done = assay(server_home, "run", str(EXAMPLE), *options)
+    assert done.returncode == 0, done.stderr
+    assert "not scored, needs a language-model judge: nv_accuracy (4)" in done.stdout
+    assert "faithfulness is the mean probability that a claim is supported" in done.stdout
+    assert "It sees missing facts, not subtle distortions" in done.stdout
+    assert "agreement with people: not calibrated" in done.stdout
 
 
 def test_a_run_that_repeats_imports_and_loads_nothing_that_it_does_not_need(server_home: Path, tmp_path: Path) -> None:
@@ -86,8 +98,8 @@ def test_run_without_any_score_prints_its_summary_and_has_an_exit_code_of_its_ow
 ) -> None:
     done = assay(server_home, "run", str(EXAMPLE), "--limit", "1", "-m", "nv_accuracy", "--out", str(tmp_path / "r"))
     assert done.returncode == 8
-    assert "not scored, needs a language-model judge: nv_accuracy (1)" in done.stdout
-    assert f"run folder: {tmp_path / 'r'}" in done.stdout
+    assert "1 cell has no score: see the report, or --verbose" in done.stdout
+    assert f"report: {tmp_path / 'r' / 'report.html'}" in done.stdout
     error = done.stderr[done.stderr.index("error: ") :]
     assert error.startswith(
         f"error: the run in {tmp_path / 'r'} is finished, but has too few scores:\n  no cell has a "

@@ -1,6 +1,7 @@
 """The plan: each shared product once, two levels of judging, and clear messages if a metric cannot run."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,25 @@ def test_columns_choose_the_metrics_by_default_and_others_are_reported() -> None
     made = plan(columns=("user_input", "response"))
     assert [request.key for request in made.requests] == ["answer_relevancy"]
     assert made.left_out["faithfulness"] == ("retrieved_contexts",)
+
+
+@pytest.mark.parametrize(
+    ("judge", "is_computed"),
+    [
+        ("builtin", False),
+        ({"backend": "verifier", "verifier": {"model": "models/factcg"}}, False),
+        ("minicheck-7b@http://localhost:8000/v1", False),
+        ("http://localhost:8000/v1", True),
+        ({"ratings": "http://localhost:8000/v1"}, True),
+        ({"backend": "my_package:MyJudge"}, True),
+    ],
+)
+def test_a_judge_that_cannot_rate_is_not_asked_to_by_default(judge: Any, is_computed: bool) -> None:
+    made = make_plan(RunConfig(judge=judge), REFERENCE_DATA)
+    assert ("nv_accuracy" in [request.key for request in made.requests]) is is_computed
+    assert made.left_out.get("nv_accuracy") == (None if is_computed else ())
+    named = make_plan(RunConfig(judge=judge, metrics=("nv_accuracy",)), REFERENCE_DATA)
+    assert [request.key for request in named.requests] == ["nv_accuracy"]
 
 
 def test_data_that_fit_no_metric_are_an_error_that_names_their_columns() -> None:

@@ -13,7 +13,7 @@ from metric_core.registry import resolve
 from metric_core.schemas import DIAGNOSES
 from metric_core.stages import Stage, closure
 from tasks.diagnosis.run_diagnosis import count_diagnoses
-from tasks.reports.run.diagnosis_view import diagnosis_line, diagnosis_view, read_row_diagnoses
+from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line, diagnosis_view, read_row_diagnoses
 from tasks.reports.run.report_page import write_report
 from tasks.runs.run_folder import DIAGNOSIS, SUMMARY, RunFolder, table_name
 from tasks.stages.diagnosis import DiagnosisSettings, diagnosis
@@ -117,8 +117,8 @@ def test_the_report_shows_the_classes_and_links_to_rows(tmp_path: Path) -> None:
     assert '"diagnosis":{"name":"undiagnosed"' in page
     assert "Refusals, 1 in this run (nothing found: 1), were recognized by a list of forms." in " ".join(page.split())
     assert "Kind of refusal: nothing found." in page
-    line = diagnosis_line({"diagnosis": summary})
-    assert line == "diagnosis of 20 rows: 14 answered, 5 unsupported, 1 undiagnosed"
+    assert diagnosis_line({"diagnosis": summary}) == "14 of 20 answers are good; the generator lost 5; 1 undiagnosed"
+    assert class_counts({"diagnosis": summary}) == "14 answered, 5 unsupported, 1 undiagnosed"
 
 
 def test_diagnoses_without_kinds_of_refusals_are_read(tmp_path: Path) -> None:

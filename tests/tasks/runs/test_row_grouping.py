@@ -51,7 +51,7 @@ def test_repeated_questions_are_found_across_shards() -> None:
     found = find_repetition(shards)
     assert found is not None
     assert (found.column, found.rows, found.checked) == ("user_input", 2, 10)
-    assert str(found).endswith("--by user_input")
+    assert str(found) == "2 of 10 rows repeat a user_input: with --by user_input intervals allow for it"
 
 
 def test_repeated_contexts_are_found() -> None:
