@@ -24,6 +24,7 @@ def compare_with_baseline(earlier: FinishedRun, tables: RunTables) -> dict[str, 
     return {
         "folder": str(earlier.folder),
         "run_id": earlier.run_id,
+        "means": earlier.means(),
         **rows_entry(changes),
         **questions_entry(tables.total),
     }

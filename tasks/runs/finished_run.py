@@ -68,6 +68,14 @@ class FinishedRun:
         """Warnings about reused rows if the run is a rerun."""
         return tuple((self.manifest.get("rerun") or {}).get("notes", ()))
 
+    def means(self) -> dict[str, float]:
+        """Return the mean of each metric that has one; empty if the summary cannot be read."""
+        try:
+            metrics = run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)["metrics"]
+        except (RunFolderError, KeyError):
+            return {}
+        return {each["metric"]: each["distribution"]["mean"] for each in metrics if each.get("distribution")}
+
     def columns(self) -> tuple[str, ...]:
         """Return the sample columns that have a value in some row."""
         filled: set[str] = set()

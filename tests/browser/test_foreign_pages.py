@@ -120,7 +120,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     with ExitStack() as stack:
         stack.callback(stop_server, home)
         done = ("run", *options, "--name", "nightly", "--out", str(folder / "run"))
-        stack.enter_context(running(folder, home, r"(run folder)", *done))
+        stack.enter_context(running(folder, home, r"(report: )", *done))
         stack.enter_context(running(folder, home, "(started!)", "serve", *options, "--cron", "0 0 1 1 *"))
         receive = ("traces", "receive", "--port", str(port), "--out", str(folder / "traces"))
         receiver = stack.enter_context(running(folder, home, r"(http://\S+)/v1/traces", *receive))

@@ -139,3 +139,14 @@ def test_slices_are_sorted_by_a_metric_and_lead_to_their_rows(open_page: OpenPag
     assert all("on-call" in text for text in page.locator("tr.row .question").all_inner_texts())
     page.click("button[type=reset]")
     assert page.input_value("#slice") == ""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_first_screen_says_how_good_the_answers_are(
+    open_page: OpenPage, large_report: Path, width: int, height: int
+) -> None:
+    page = open_page(large_report, width=width)
+    answer, judge = (page.locator(part).bounding_box() for part in (".worst-metrics", "#judge"))
+    assert answer is not None
+    assert judge is not None
+    assert answer["y"] + answer["height"] < height < judge["y"] + judge["height"]

@@ -131,6 +131,7 @@ def _class_view(found: Mapping[str, Any]) -> dict[str, Any]:
         "meaning": _UNDIAGNOSED_MEANING if known is None else known.meaning,
         "part": None if known is None else known.part,
         "tone": "none" if known is None else _tone(known),
+        "is_lost": known is None or known.is_lost,
         "count": found["count"],
         "share": f"{found['share']:.1%}",
         "interval": None if interval is None else f"{interval['low']:.1%} to {interval['high']:.1%}",

@@ -28,6 +28,7 @@ def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dic
     return {
         **{name: judge.get(name) for name in ("backend", "model", "revision", "note")},
         "title": _TITLES["panel"] if panel else _TITLES.get(str(judge.get("backend")), "Judge"),
+        "line": judge_line(manifest),
         "panel": [{"model": member["model"], "note": member["note"]} for member in panel],
         "roles": _roles(manifest),
         "agreement": list(_agreement(agreement)),

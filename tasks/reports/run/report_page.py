@@ -20,7 +20,7 @@ from tasks.calibration.bias_correction import read_corrected_means
 from tasks.reports.page import open_templates, render_page
 from tasks.reports.run.anchor_view import anchor_view
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
-from tasks.reports.run.diagnosis_view import diagnosis_view, read_row_diagnoses
+from tasks.reports.run.diagnosis_view import diagnosis_line, diagnosis_view, read_row_diagnoses
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.language_view import language_view
@@ -29,7 +29,7 @@ from tasks.reports.run.row_tables import entity_match, read_row_tables
 from tasks.reports.run.score_table import Yardstick, read_cells, worst_first
 from tasks.reports.run.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
 from tasks.reports.run.summary_rows import verdict_line
-from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view
+from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view, worst_metrics
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.run_folder import REPORT, SCORES, SUMMARY, RunFolder
 from tasks.runtime.atomic_files import write_output
@@ -103,18 +103,20 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     yardsticks = [Yardstick.from_entry(entry) for entry in manifest["metrics"]]
     cells = read_cells(folder / SCORES)
     corrections = read_corrected_means(summary)
+    means = (manifest.get("baseline") or {}).get("means", {})
     metrics = [
-        metric_view(entry, numbers, cells, corrections.get(entry["key"]))
+        metric_view(entry, numbers, cells, corrections.get(entry["key"]), means.get(entry["key"]))
         for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
     ]
     chosen = _Chosen(worst_first(cells, yardsticks), worst_rows, RowSliceNumbers(summary))
     rows = _rows(folder, manifest, yardsticks, chosen)
     page = _page(
         {
-            "run": _run_view(manifest, summary.get("agreement") or {}),
+            "run": _run_view(manifest, summary),
             "anchor": anchor_view(manifest),
             "diagnosis": diagnosis_view(summary),
             "metrics": metrics,
+            "worst": [metrics[i] for i in worst_metrics(manifest["metrics"], summaries)],
             "rows": rows,
             "slices": slice_sections(summary, yardsticks),
         }
@@ -170,14 +172,16 @@ def _rows(folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardst
     return _Rows(f"[{','.join(embedded)}]", len(embedded), len(chosen) - len(embedded), len(rows_of_run.order))
 
 
-def _run_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:
+def _run_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
     bad_rows = manifest.get("bad_rows", [])
     return {
         **{name: manifest.get(name) for name in ("run_id", "created", "seconds", "rows", "rows_read", "source")},
         **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions")},
         "left_out": {metric: why_left_out(columns) for metric, columns in (manifest.get("left_out") or {}).items()},
-        "judge": judge_view(manifest, agreement),
-        "verdict": verdict_line(manifest),
+        "judge": judge_view(manifest, summary.get("agreement") or {}),
+        "verdict": diagnosis_line(summary),
+        "meaning": verdict_line(manifest),
+        "repetition": manifest.get("repetition"),
         "languages": language_view(manifest),
         "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
         "title": Path(str(manifest.get("source") or "")).name or "an evaluation",

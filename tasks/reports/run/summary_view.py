@@ -1,9 +1,11 @@
 """Describe the metrics of a run for the report's summary table: numbers as text, drawings as coordinates."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from metric_core.records import Direction, Status
@@ -23,13 +25,20 @@ DRAWING_WIDTH, DRAWING_HEIGHT = 280, 61
 AXIS = 46
 """Vertical position of the axis: the bars of a distribution are above it, the mean and its interval below."""
 
+MOST_WORST = 3
+"""Number of metrics that open the report."""
+
 _MARGIN = 6
 _STATUSES = tuple(map(str, Status))
 _JOINT = re.compile(r"(?<=[_,=/.])|(?=\()")
 
 
 def metric_view(
-    entry: Mapping[str, Any], summary: Mapping[str, Any], cells: pa.Table, correction: Mapping[str, Any] | None = None
+    entry: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    cells: pa.Table,
+    correction: Mapping[str, Any] | None = None,
+    before: float | None = None,
 ) -> dict[str, Any]:
     """Return a metric for the page.
 
@@ -38,6 +47,7 @@ def metric_view(
         summary: Entry of the metric in summary.json.
         cells: Score table.
         correction: Entry of the bias-corrected mean in summary.json; None if no calibration covers the metric.
+        before: Mean in the baseline; None without one.
     """
     yardstick = Yardstick.from_entry(entry)
     distribution = summary["distribution"]
@@ -56,10 +66,30 @@ def metric_view(
         "shares": _shares(summary),
         "reasons": sorted(summary["reasons"].items(), key=lambda item: -item[1]),
         "measured": None if distribution is None else _values(distribution, yardstick, cells),
+        "change": None if before is None or distribution is None else f"{distribution['mean'] - before:+.3f}",
         "scales": [{"scale": scale, **_numbers(distribution)} for scale, distribution in summary["scales"].items()],
         "categories": _categories(summary["categories"]),
         "correction": None if correction is None else CorrectionText.from_entry(correction),
     }
+
+
+def worst_metrics(entries: Sequence[Mapping[str, Any]], summaries: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the places of the metrics with the worst means on their yardsticks, the worst first.
+
+    Args:
+        entries: Metrics in run.json; those without a range or a direction have no worst value.
+        summaries: Their entries in summary.json.
+
+    >>> entries = [{"key": key, "direction": "higher", "bounds": [0, 1]} for key in "ab"]
+    >>> worst_metrics(entries, [{"distribution": {"mean": mean}} for mean in (0.5, 0.25)])
+    [1, 0]
+    """
+    found = []
+    for i, (entry, summary) in enumerate(zip(entries, summaries, strict=True)):
+        if summary["distribution"] is not None:
+            goodness = float(Yardstick.from_entry(entry).goodness(np.array([summary["distribution"]["mean"]]))[0])
+            found += [] if math.isnan(goodness) else [(goodness, i)]
+    return [i for _, i in sorted(found)[:MOST_WORST]]
 
 
 def split_key(key: str) -> list[str]:

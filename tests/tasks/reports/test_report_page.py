@@ -244,9 +244,11 @@ def test_a_baseline_is_named_with_the_rows_that_have_changed(tmp_path: Path) -> 
         "rows": {"added": 1, "removed": 0, "changed": 1, "unchanged": 0},
         "changed_columns": {"response": 1},
         "rows_changed": [{"row_id": "row-1", "columns": ["response"]}],
+        "means": {"faithfulness": 0.5},
     }
     folders.write_json(folder / "run.json", manifest)
     page = Page(write_report(folder).read_text(encoding="utf-8"))
+    assert "higher is better; +0.250 since the baseline" in page.text
     assert "runs/accepted 1 row added, 0 rows removed, 1 row changed, 0 rows unchanged (response 1)" in page.text
     assert {row["id"]: row["changed"] for row in page.data["rows"]} == {"row-1": ["response"], "row-0": []}
 
@@ -375,3 +377,9 @@ def test_templates_are_packaged() -> None:
     names = {entry.name for entry in (files("tasks.reports") / "templates").iterdir()}
     assert {"page.html.j2", "report.html.j2", "comparison.html.j2", "report.css"} <= names
     assert {"dom.js", "evidence.js", "table.js"} <= names
+
+
+def test_the_answer_comes_first_and_the_judge_below(page: Page) -> None:
+    parts = ("Worst metrics", "More on the judge", "Summary", "Judge and provenance", "Rows are ordered by")
+    places = [page.text.index(part) for part in parts]
+    assert places == sorted(places)
