@@ -327,7 +327,7 @@ def _system(rows: ScoreChanges, anchor: ScoreChanges | None, same: str) -> Attri
     mean, count = float(np.mean(rows.changes)), len(rows)
     influence = (rows.changes - mean) / count
     error = math.sqrt(_variance_of_sum(influence, rows.groups) * count / max(1, count - 1))
-    reason = f"{same}, so the change of {mean:+.3f} is the system's"
+    reason = f"{same}, so the change is the system's"
     return Attribution(Cause.SYSTEM, reason, {}, _part(mean, error), Part(0.0, 0.0, 0.0), _size(anchor))
 
 

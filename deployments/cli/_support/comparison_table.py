@@ -56,6 +56,26 @@ def print_comparison(console: Console, comparison: RunComparison, top: int) -> N
         comparison: Comparison to print.
         top: Number of most changed rows to print.
     """
+    _print_runs(console, comparison)
+    if comparison.a is not None:
+        console.print(headline(comparison.metrics), style="bold")
+    for sentence in diagnosis_sentences(comparison):
+        console.print(Text(sentence), style="bold", soft_wrap=True)
+    if comparison.metrics:
+        _print_metrics(console, comparison)
+    for sentence in (*row_sentences(comparison), *_other_settings(comparison)):
+        console.print(Text(sentence), soft_wrap=True)
+    if comparison.metrics:
+        print_compared_slices(console, comparison.slices, console.width >= WIDE)
+        _print_rows(console, comparison, top)
+    if comparison.diagnosis is not None:
+        _print_diagnosis(console, comparison)
+    if comparison.gate is not None:
+        _print_gate(console, comparison.gate)
+
+
+def _print_runs(console: Console, comparison: RunComparison) -> None:
+    """Print which runs are compared, and whether they are alike."""
     if comparison.not_alike:
         console.print(
             "NOT LIKE FOR LIKE: the scores differ for reasons other than the system under test", style="bold red"
@@ -67,19 +87,6 @@ def print_comparison(console: Console, comparison: RunComparison, top: int) -> N
             console.print(
                 Text(f"{name}  {folder_text(side.folder)}: {side.rows:,} rows of {side.source}"), soft_wrap=True
             )
-    for sentence in (*row_sentences(comparison), *_other_settings(comparison)):
-        console.print(Text(sentence), soft_wrap=True)
-    if comparison.a is not None:
-        console.print()
-        console.print(headline(comparison.metrics), style="bold")
-    if comparison.metrics:
-        _print_metrics(console, comparison)
-        print_compared_slices(console, comparison.slices, console.width >= WIDE)
-        _print_rows(console, comparison, top)
-    if comparison.diagnosis is not None:
-        _print_diagnosis(console, comparison)
-    if comparison.gate is not None:
-        _print_gate(console, comparison.gate)
 
 
 def _other_settings(comparison: RunComparison) -> Iterator[str]:
@@ -139,8 +146,6 @@ def _print_diagnosis(console: Console, comparison: RunComparison) -> None:
         for before, after, cause, count, names in rows:
             table.add_row(before, after, cause, count, Text(names))
         print_table(console, table)
-    for sentence in diagnosis_sentences(comparison):
-        console.print(Text(sentence), style="bold", soft_wrap=True)
 
 
 def _change(metric: MetricComparison, change: RowChange) -> Text:

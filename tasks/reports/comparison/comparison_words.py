@@ -151,49 +151,47 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
 
 
 def cause_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield a sentence per metric that is better or worse on what moved it: the system, the judge, or both."""
+    """Yield sentences on what moved metrics that are better or worse: the system, the judge, or both."""
+    moved: dict[str, list[str]] = {}
     for metric in comparison.metrics:
         if (cause := comparison.causes.get(metric.metric)) is not None:
-            yield f"{title(metric)}: {cause.sentence[0].lower()}{cause.sentence[1:]}"
+            moved.setdefault(f"{cause.sentence[0].lower()}{cause.sentence[1:]}", []).append(title(metric))
+    yield from (f"{', '.join(metrics)}: {sentence}" for sentence, metrics in moved.items())
 
 
 def lost_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield a sentence per metric on rows without a difference: scored in one run only, or on different scales."""
+    """Yield sentences on rows without a difference: scored in one run only, or on different scales."""
+    lost: list[str] = []
+    possible: list[str] = []
+    one_sided: list[str] = []
     for metric in comparison.metrics:
-        rows = metric.rows
-        lost = [
-            f"{count} {what}"
-            for count, what in (
-                (rows.unscored_b, "scored in A only"),
-                (rows.unscored_a, "scored in B only"),
-                (rows.rescaled, "on different scales"),
-            )
-            if count
-        ]
-        if lost:
-            yield f"{metric.metric}: {', '.join(lost)}{_worst_case(metric)}"
-
-
-def _worst_case(metric: MetricComparison) -> str:
-    """Return what the missing scores of a metric could change, or nothing if they are lost by chance."""
-    missing = metric.difference.missing if metric.difference else None
-    if missing is None or missing.worst_case is None:
-        return ""
-    words = f"; with any possible scores there, the difference lies from {format_interval(missing.worst_case, True)}"
-    if not missing.is_one_sided:
-        return words
-    if missing.limits is not None:
-        words += f" (95 % limits {format_interval(missing.limits, True)})"
-    return f"{words}; one run lacks more scores than the other by more than chance"
+        rows, missing = metric.rows, metric.difference.missing if metric.difference else None
+        counts = ((rows.unscored_b, "in A only"), (rows.unscored_a, "in B only"), (rows.rescaled, "on other scales"))
+        if words := ", ".join(f"{count} {what}" for count, what in counts if count):
+            lost.append(f"{metric.metric} ({words})")
+        if missing is not None and missing.worst_case is not None:
+            limits = missing.limits if missing.is_one_sided else None
+            shown = "" if limits is None else f" (95 % limits {format_interval(limits, True)})"
+            possible.append(f"{metric.metric} {format_interval(missing.worst_case, True)}{shown}")
+            one_sided += [metric.metric] if missing.is_one_sided else []
+    for lead, metrics in (
+        ("rows without a difference, scored", lost),
+        ("differences with any possible scores of these rows", possible),
+        ("one run lacks more scores than the other by more than chance", one_sided),
+    ):
+        if metrics:
+            yield f"{lead}: {', '.join(metrics)}"
 
 
 def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield a sentence per metric without a clear difference on the smallest difference that would have been found."""
-    for metric in comparison.metrics:
-        difference = metric.difference
-        if metric.verdict is ChangeOutcome.UNCLEAR and difference is not None and difference.detectable is not None:
-            seen = f"{difference.detectable:.2g} or more in 80 of 100 comparisons"
-            yield f"{title(metric)}: {describe_size(metric)} would show a true difference of {seen}"
+    """Yield a sentence on the smallest difference that would have been found, of metrics without a clear one."""
+    seen = [
+        f"{title(metric)} {metric.difference.detectable:.2g}"
+        for metric in comparison.metrics
+        if metric.verdict is ChangeOutcome.UNCLEAR and metric.difference and metric.difference.detectable is not None
+    ]
+    if seen:
+        yield f"smallest true differences that 80 of 100 such comparisons would show: {', '.join(seen)}"
 
 
 def describe_size(metric: MetricComparison) -> str:

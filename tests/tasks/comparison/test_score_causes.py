@@ -75,7 +75,7 @@ def test_scores_that_the_anchor_kept_are_the_systems(tmp_path: Path) -> None:
     assert found.cause is Cause.SYSTEM
     assert found.sentence == (
         "The system changed: the judge has the same fingerprint and gives all 40 anchor rows the same scores, so the "
-        "change of -0.200 is the system's"
+        "change is the system's"
     )
 
 
