@@ -58,6 +58,8 @@ Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of --s
 Open = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 
 _SHOWN = 20
+_RUN_WIDTH = 14
+"""Width of a run's column in the table of metrics, with the gap before it."""
 
 
 def history(
@@ -204,15 +206,14 @@ def _print_runs(catalogue: "Catalogue", name: str, last: int, metrics: list[str]
     from tasks.reports.history import history_text as text  # noqa: PLC0415 only needed here
 
     runs = catalogue.runs(name, last=last)
-    chosen = text.choose_metrics(runs) if not metrics else _parse_metrics(metrics, text.choose_metrics(runs, None))
-    headings, rows = text.table_of_runs(runs, chosen)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number < 2 else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
+    known = text.choose_metrics(runs)
+    chosen = _parse_metrics(metrics, known) if metrics else known
     stdout.print(name, style="bold", markup=False, soft_wrap=True)
-    print_table(stdout, table)
+    _print_table(*text.table_of_runs(runs), words=2)
+    if chosen:
+        room = (stdout.width - max(map(len, chosen))) // _RUN_WIDTH
+        stdout.print()
+        _print_table(*text.table_of_metrics([run for run in runs if run.metrics][-max(1, room) :], chosen), words=1)
     for line in text.change_lines(runs):
         stdout.print(line, markup=False, soft_wrap=True)
     for availability in catalogue.availability(name):
@@ -220,6 +221,16 @@ def _print_runs(catalogue: "Catalogue", name: str, last: int, metrics: list[str]
             stdout.print(text.describe_availability(availability), markup=False, soft_wrap=True)
     for incident in catalogue.open_incidents(name):
         stdout.print(f"open {text.describe_incident(incident)}", style="red", markup=False, soft_wrap=True)
+
+
+def _print_table(headings: list[str], rows: list[list[str]], words: int) -> None:
+    """Print a table whose first columns are words and whose others are numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < words else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    print_table(stdout, table)
 
 
 def _parse_metrics(given: list[str], known: list[str]) -> list[str]:

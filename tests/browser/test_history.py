@@ -1,5 +1,6 @@
 """The page of a history in a browser: few and many runs, selection, comparison, hostile texts, accessibility."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,15 @@ def test_few_runs_are_drawn_as_points_with_intervals(open_page: OpenPage, tmp_pa
     assert charts.first.locator("line.whisker").count() == count
     assert page.locator("#run-rows tr").count() == count
     assert "faithfulness over" in (charts.first.get_attribute("aria-label") or "")
+
+
+def test_runs_without_a_gate_show_no_strip_of_outcomes(open_page: OpenPage, tmp_path: Path) -> None:
+    path = tmp_path / "history.html"
+    runs = [replace(run, outcome=None) for run in nights(5, METRICS, "", slices=3)]
+    path.write_text(history_page("nightly", runs, [open_incident("")], LINK), encoding="utf-8")
+    lanes = open_page(path).locator(".lanes")
+    assert lanes.locator("path.gate0").count() == 0
+    assert lanes.locator(".lane-names span").first.inner_text() == "incidents"
 
 
 def test_a_thousand_runs_are_drawn_as_a_line_with_a_band(open_page: OpenPage, long_page: Path) -> None:

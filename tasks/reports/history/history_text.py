@@ -14,9 +14,6 @@ from tasks.history.recorded_run import RecordedMetric, RecordedRun, VersionChang
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.judge_roles import name_questions
 
-MOST_METRICS = 5
-"""Number of metrics in the table, unless the user names them."""
-
 VERSION_WORDS: Mapping[str, str] = {
     keys.SYSTEM: "system",
     keys.INDEX: "index",
@@ -84,12 +81,11 @@ def describe_change(change: VersionChange) -> str:
     return f"{what}: {change.before} -> {change.after}{comparable}"
 
 
-def choose_metrics(runs: Sequence[RecordedRun], most: int | None = MOST_METRICS) -> list[str]:
+def choose_metrics(runs: Sequence[RecordedRun]) -> list[str]:
     """Return the metrics over all rows, those of the latest run first; those without any value are left out.
 
     Args:
         runs: Runs, oldest first.
-        most: Greatest number of metrics; None for all.
     """
     found = dict.fromkeys(
         metric.metric
@@ -97,31 +93,39 @@ def choose_metrics(runs: Sequence[RecordedRun], most: int | None = MOST_METRICS)
         for metric in run.metrics
         if not metric.slice_column and metric.mean is not None
     )
-    return list(found)[:most]
+    return list(found)
 
 
-def table_of_runs(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def table_of_runs(runs: Sequence[RecordedRun]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of a table of runs.
+
+    Args:
+        runs: Runs, oldest first.
+    """
+    return ["started", "outcome", "rows", "failed", "seconds"], [_row(run) for run in runs]
+
+
+def table_of_metrics(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of a table with the means of metrics, a column per run.
 
     Args:
         runs: Runs, oldest first.
         metrics: Keys of the metrics to show.
     """
+    means = [{metric.metric: metric for metric in run.metrics if not metric.slice_column} for run in runs]
     directions = {metric.metric: metric.direction for run in runs for metric in run.metrics}
     marks = {key: f" {LOWER_IS_BETTER}" if directions.get(key) == "lower" else "" for key in metrics}
-    headings = ["started", "outcome", "rows", *(f"{key}{marks[key]}" for key in metrics), "failed", "seconds"]
-    return headings, [_row(run, metrics) for run in runs]
+    headings = ["mean of", *(f"{run.created:%m-%d %H:%M}" for run in runs)]
+    return headings, [[f"{key}{marks[key]}", *(_mean(found.get(key)) for found in means)] for key in metrics]
 
 
-def _row(run: RecordedRun, metrics: Sequence[str]) -> list[str]:
-    found = {metric.metric: metric for metric in run.metrics if not metric.slice_column}
+def _row(run: RecordedRun) -> list[str]:
     seconds = run.cost.seconds
     return [
         format_time(run.created),
         describe_outcome(run),
         f"{run.rows:,}" if run.status == keys.COMPLETED else "-",
-        *(_mean(found.get(key)) for key in metrics),
-        format_share(failed_share(found.values())),
+        format_share(failed_share([metric for metric in run.metrics if not metric.slice_column])),
         "-" if seconds is None else f"{seconds:,.0f}",
     ]
 

@@ -116,12 +116,13 @@ function frame(height, label) {
 
 function laneRow() {
   const kinds = Object.keys(DATA.words).filter((what) => Object.entries(DATA.changes).some(([at_, found]) => Number(at_) >= Math.max(1, view.first) && found.some(([each]) => each === what)));
-  const names = ["outcome", ...(DATA.incidents.length ? ["incidents"] : []), ...kinds.map((what) => DATA.words[what])];
+  const hasOutcomes = xs.some((_, i) => toneOf(view.first + i)); // without gates and failures it would be a gray strip
+  const names = [...(hasOutcomes ? ["outcome"] : []), ...(DATA.incidents.length ? ["incidents"] : []), ...kinds.map((what) => DATA.words[what])];
   const bars = incidentRows();
   const heights = names.map((name) => (name === "incidents" ? LANE + BAR * Math.max(0, ...bars.map(([, row]) => row)) : LANE));
   const tops = heights.map((_, i) => sum(heights.slice(0, i)));
   const height = sum(heights) + 20;
-  const node = frame(height, `Outcomes${DATA.incidents.length ? ", incidents" : ""} and changes of versions over time. The table of runs below lists them.`);
+  const node = frame(height, `${hasOutcomes ? "Outcomes" : "Runs"}${DATA.incidents.length ? ", incidents" : ""} and changes of versions over time. The table of runs below lists them.`);
   names.forEach((_, row) => node.append(s("rect", { class: "lane-bed", x: CHART.left, y: tops[row] + 1, width: width - CHART.left - CHART.right, height: heights[row] - 4, rx: 2 })));
   const paths = ["", "", "", "", "", "", ""];
   const gap = xs.length > 1 ? (xs[xs.length - 1] - xs[0]) / (xs.length - 1) : 20;
@@ -131,8 +132,8 @@ function laneRow() {
     paths[tone] += cellPath(x, wide, tone);
   });
   // Failures come last, so that they cover their neighbors where a run is narrower than a pixel.
-  [0, 1, 3, 2, 4, 5, 6].forEach((tone) => paths[tone] && node.append(s("path", { class: `gate${tone}`, d: paths[tone] })));
-  node.append(...incidentBars(bars, LANE, wide));
+  if (hasOutcomes) [0, 1, 3, 2, 4, 5, 6].forEach((tone) => paths[tone] && node.append(s("path", { class: `gate${tone}`, d: paths[tone] })));
+  node.append(...incidentBars(bars, hasOutcomes ? LANE : 0, wide));
   kinds.forEach((what, row) => {
     const y = tops[names.length - kinds.length + row];
     for (let i = 1; i < xs.length; i += 1) {

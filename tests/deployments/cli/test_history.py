@@ -11,6 +11,7 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding
 from tasks.history.recorded_run import RecordedRun
 from tests.deployments.cli.conftest import Outcome
+from tests.tasks.history.recorded import nights
 from tests.tasks.history.run_folders import JUDGE, START, outcome_of, write_run
 
 Assay = Callable[..., Outcome]
@@ -47,10 +48,12 @@ def test_a_rebuilt_history_is_shown(assay: Assay, runs: Path) -> None:
     Catalogue().open_incident("nightly", finding)
     shown = assay("history").out
     lines = [line.split() for line in shown.splitlines()]
-    assert lines[:2] == [["nightly"], ["started", "outcome", "rows", "faithfulness", "failed", "seconds"]]
-    assert lines[2] == ["2026-03-01", "06:00", "passed,", "accepted", "2", "0.800", "5.0%", "12"]
-    assert lines[3] == ["2026-03-02", "06:00", "gate", "failed,", "alarm", "2", "0.600", "5.0%", "12"]
-    assert lines[4] == ["2026-03-03", "06:00", "did", "not", "finish", "-", "-", "-", "12"]
+    assert lines[:2] == [["nightly"], ["started", "outcome", "rows", "failed", "seconds"]]
+    assert lines[2] == ["2026-03-01", "06:00", "passed,", "accepted", "2", "5.0%", "12"]
+    assert lines[3] == ["2026-03-02", "06:00", "gate", "failed,", "alarm", "2", "5.0%", "12"]
+    assert lines[4] == ["2026-03-03", "06:00", "did", "not", "finish", "-", "-", "12"]
+    assert lines[6] == ["mean", "of", "03-01", "06:00", "03-02", "06:00"]
+    assert lines[7] == ["faithfulness", "0.800", "0.600"]
     assert "2026-03-02 06:00  index: handbook 1.0 -> handbook 1.1; judge: judge-8b r1 -> judge-70b r1" in shown
     assert "2026-03-03 06:00  did not finish: the judge cannot be reached" in shown
     assert "open since 2026-03-02 06:00: faithfulness is 0.6" in shown
@@ -67,8 +70,8 @@ def test_runs_without_results_are_shown_with_their_reasons(assay: Assay, runs: P
     Catalogue().add(add("lost", "nightly", today - timedelta(days=1), "missed", "no worker was there", "schedule"))
     shown = assay("history").out
     assert [line.split()[2:] for line in shown.splitlines()[6:8]] == [
-        ["did", "not", "start", "-", "-", "-", "-"],
-        ["missed", "-", "-", "-", "-"],
+        ["did", "not", "start", "-", "-", "-"],
+        ["missed", "-", "-", "-"],
     ]
     assert f"{today - timedelta(days=2):%Y-%m-%d %H:%M}  did not start: no file rows.jsonl" in shown
     assert f"{today - timedelta(days=1):%Y-%m-%d %H:%M}  missed: no worker was there" in shown
@@ -115,6 +118,19 @@ def test_metrics_can_be_chosen(assay: Assay, runs: Path) -> None:
     assert "faithfulness" in assay("history", "--metrics", "faithfulness").out
     outcome = assay("history", "--metrics", "faithfulnes")
     assert (outcome.code, "'faithfulnes', but of faithfulness" in outcome.err) == (2, True)
+
+
+def test_eleven_metrics_fit_a_terminal_of_80_columns(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("deployments.cli.history.stdout._width", 80)
+    names = tuple(f"context_entity_recall_{number:02}" for number in range(11))
+    for run in nights(9, names):
+        Catalogue().add(run)
+    shown = assay("history").out.splitlines()
+    assert max(len(line.rstrip()) for line in shown if "->" not in line) <= 80
+    assert [line.split()[0] for line in shown if line.startswith("context_")] == [*names]
 
 
 def test_a_page_links_to_the_reports_beside_it(assay: Assay, runs: Path) -> None:
