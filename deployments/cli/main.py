@@ -4,6 +4,7 @@ import atexit
 import gc
 import os
 import sys
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
@@ -108,32 +109,51 @@ app = VerbGroup(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with: assay run answers.jsonl. Every command has a --help; docs/cli.md lists the exit codes.",
 )
-app.command("run", epilog=_RUN_EXAMPLES)(run.run)
-app.command("rerun")(rerun.rerun)
-app.command("compare", epilog=_COMPARE_EXAMPLES)(compare.compare)
-app.command("monitor")(monitor.monitor)
-app.command("accept")(accept.accept)
-app.command("calibrate")(calibrate.calibrate)
-app.command("label-sample")(label_sample.label_sample)
-app.command("plan")(plan.plan)
-app.command("prune")(prune.prune)
-app.command("store")(store.store)
-app.command("metrics")(metrics.metrics)
-app.command("report")(report.report)
-app.command("export", epilog=_EXPORT_EXAMPLES)(export.export)
-app.command("history", epilog=_HISTORY_EXAMPLES)(history.history)
-app.command("init")(init.init)
-app.command("doctor")(doctor.doctor)
-app.command("job")(job.job)
-app.command("serve")(serve.serve)
-app.command("deploy")(deploy.deploy)
-app.command("undeploy")(undeploy.undeploy)
-app.add_typer(alert.app, name="alert")
-app.add_typer(event.app, name="event")
-app.add_typer(judge.app, name="judge")
-app.add_typer(prompts.app, name="prompts")
-app.add_typer(server.app, name="server")
-app.add_typer(traces.app, name="traces")
+_EPILOGS = {
+    "run": _RUN_EXAMPLES,
+    "compare": _COMPARE_EXAMPLES,
+    "export": _EXPORT_EXAMPLES,
+    "history": _HISTORY_EXAMPLES,
+}
+_VERBS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
+    "Evaluate": {
+        "init": init.init,
+        "run": run.run,
+        "rerun": rerun.rerun,
+        "compare": compare.compare,
+        "plan": plan.plan,
+        "metrics": metrics.metrics,
+        "prompts": prompts.app,
+        "doctor": doctor.doctor,
+    },
+    "Look": {"report": report.report, "history": history.history, "export": export.export},
+    "People": {"label-sample": label_sample.label_sample, "calibrate": calibrate.calibrate},
+    "Schedule": {
+        "monitor": monitor.monitor,
+        "accept": accept.accept,
+        "alert": alert.app,
+        "serve": serve.serve,
+        "deploy": deploy.deploy,
+        "undeploy": undeploy.undeploy,
+        "event": event.app,
+        "job": job.job,
+    },
+    "Servers and storage": {
+        "judge": judge.app,
+        "server": server.app,
+        "traces": traces.app,
+        "store": store.store,
+        "prune": prune.prune,
+    },
+}
+"""Heading in the help -> verb -> its function or group."""
+
+for _heading, _verbs in _VERBS.items():
+    for _name, _verb in _verbs.items():
+        if isinstance(_verb, typer.Typer):
+            app.add_typer(_verb, name=_name, rich_help_panel=_heading)
+        else:
+            app.command(_name, epilog=_EPILOGS.get(_name), rich_help_panel=_heading)(_verb)
 
 
 def _print_version(wanted: bool) -> None:

@@ -80,7 +80,7 @@ class OutputOptions(SlicingOptions, GroupingOptions):
     baseline: Annotated[
         str | None,
         Option(
-            "Run folder of an earlier run: report which rows have changed since.",
+            "Run folder of an earlier run: report which rows and means have changed since.",
             path=True,
             may_hold_secret=False,
             affects_scores=False,
@@ -91,8 +91,8 @@ class OutputOptions(SlicingOptions, GroupingOptions):
     fail_on_failed: Annotated[
         float,
         Option(
-            "Share of the cells of a metric from which on failed cells end the run as failed, with exit code 8; cells "
-            "with nothing to measure do not count. Default: 1, when all cells of a metric failed.",
+            "Fail the run (exit code 8) if this share of a metric's cells failed; cells with nothing to measure do not "
+            "count. Default: 1.",
             path=False,
             may_hold_secret=False,
             affects_scores=False,

@@ -67,7 +67,7 @@ def compare(  # noqa: PLR0913 one keyword per option of a comparison
         baseline: The baseline, or its run folder.
         run: The run, or its run folder.
         gate: Gate file to check the run against.
-        by: Column that groups rows: rows with equal values are not independent.
+        by: Cluster column: rows that share a value are resampled together.
         match: Column by which rows are matched; default their ids.
         slices: Columns that divide the rows into slices; default those of the run.
 

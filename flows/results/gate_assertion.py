@@ -34,7 +34,7 @@ def assert_gate(  # noqa: PLR0913 one keyword per option of a comparison
         run: The run, or its run folder.
         gate: Path of a gate file, short rules, or the content of a gate file.
         baseline: Run that rules about a regression compare with, or its run folder.
-        by: Column that groups rows: rows with equal values are not independent. Default: that of the run.
+        by: Cluster column: rows that share a value are resampled together. Default: that of the run.
         match: Column by which rows are matched with those of the baseline. Default: their ids.
         slices: Columns that divide the rows into slices. Default: those of the run.
         allow_different: Apply rules about a regression to runs that are not like for like.

@@ -11,7 +11,7 @@ class GroupingOptions(OptionGroup):
     by: Annotated[
         str | None,
         Option(
-            "Column that groups rows: rows with equal values are not independent. Intervals, comparisons and gates of "
+            "Cluster column: rows that share a value are resampled together. Intervals, comparisons and gates of "
             "the run draw groups as a whole; rows without a value stand alone. Default: session_id if rows share a "
             "session; row_id groups none.",
             path=False,
@@ -21,7 +21,7 @@ class GroupingOptions(OptionGroup):
             cli=Flag(
                 long="--by",
                 metavar="COLUMN",
-                help="Column that groups rows; rows with equal values are not independent.",
+                help="Cluster column: rows that share a value are resampled together.",
             ),
             examples=["document"],
         ),

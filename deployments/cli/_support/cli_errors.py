@@ -62,6 +62,18 @@ class Verbs(TyperGroup):
             ctx.fail(f"No such command {args[0]!r}. {hint}")
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the verbs by their purpose."""
+        verbs: dict[str, list[tuple[str, Any]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            verbs.setdefault(command.rich_help_panel, []).append((name, command))
+        room = formatter.width - 6 - max(map(len, self.commands))
+        for heading, found in verbs.items():
+            with formatter.section(heading):
+                rows = [(name, command.get_short_help_str(room)) for name, command in found]
+                formatter.write_dl([(f"{name:{max(map(len, self.commands))}}", text) for name, text in rows])
+
     def invoke(self, ctx: Any) -> Any:
         """Run a verb; if it is interrupted, print what is stored and how to continue."""
         try:

@@ -15,11 +15,21 @@ import typer
 from annotated_types import Ge
 
 from deployments.cli._support.console import stderr, use_log_format
+from flows.config.history_options import HistoryOptions
+from flows.config.output_options import OutputOptions
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
+from tasks.options.cache_options import CacheOptions
+from tasks.options.citation_options import CitationOptions
+from tasks.options.cost_options import CostOptions
+from tasks.options.embedder_options import EmbedderOptions
+from tasks.options.judge_options import JudgeOptions, JudgeSettings
+from tasks.options.metric_options import MetricOptions
 from tasks.options.model_words import parse_model, replace_judge
 from tasks.options.option import Flag, OptionGroup, declarations, facts_of, variable_name
+from tasks.options.source_options import RowOptions
 from tasks.options.text_forms import RepeatedText, split_commas
+from tasks.options.trace_options import TraceSettings
 
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file (.toml, .yaml).")
@@ -35,9 +45,7 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for ma
 
 def by_option(variable: str) -> Any:
     """Return the option `--by`, which the environment variable sets too."""
-    return typer.Option(
-        "--by", envvar=variable, help="Column that groups rows: rows with equal values are not independent."
-    )
+    return typer.Option("--by", envvar=variable, help="Cluster column: rows that share a value are resampled together.")
 
 
 def slice_option(variable: str) -> Any:
@@ -93,6 +101,20 @@ def _complete_metrics(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in METRICS if name.startswith(last)]
 
 
+EVERYDAY = (
+    *("config", "metrics", "judge", "model", "limit", "column_map", "slices", "by", "out", "baseline"),
+    *("as_json", "verbose"),
+)
+"""Options that the help of a command shows first, in this order."""
+
+_HEADINGS: Mapping[str, tuple[type[OptionGroup], ...]] = {
+    "Data": (RowOptions, TraceSettings),
+    "Scores": (MetricOptions, CitationOptions),
+    "Models and cost": (JudgeOptions, JudgeSettings, EmbedderOptions, CacheOptions, CostOptions),
+    "Results and history": (OutputOptions, HistoryOptions),
+}
+"""Headings of the other options in the help of a command."""
+
 _COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {"metrics": _complete_metrics}
 
 
@@ -125,7 +147,16 @@ def declared_option(name: str, long: str | None = None, table: tuple[str, ...] =
         autocompletion=_COMPLETIONS.get(name) if not table else None,
         show_default=False,
         min=least,
+        rich_help_panel=None if name in EVERYDAY and not table else _heading(group, name),
     )
+
+
+def _heading(group: type[OptionGroup], name: str) -> str | None:
+    """Return the heading of an option in the help; None for one of a table without a heading."""
+    for heading, groups in _HEADINGS.items():
+        if any(name in each.model_fields and issubclass(group, each) for each in groups):
+            return heading
+    return None
 
 
 def _group_at(table: tuple[str, ...]) -> type[OptionGroup]:
@@ -185,7 +216,14 @@ JUDGE_OF = "judge_"
 TRACES_OF = "traces_"
 """Beginning of the name of an option that selects traces."""
 
-_OPTIONS = tuple(_shared_parameters())
+
+def _place(parameter: inspect.Parameter) -> int:
+    """Return where an option comes in the help: the source, then the everyday options, then the others as declared."""
+    first = ("source", *EVERYDAY)
+    return first.index(parameter.name) if parameter.name in first else len(first)
+
+
+_OPTIONS = tuple(sorted(_shared_parameters(), key=_place))
 """All but `config`, `model` and those of JUDGE_OF and TRACES_OF are fields of the configuration."""
 
 RENAMED_FLAGS: Mapping[str, str] = {

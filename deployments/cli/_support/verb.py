@@ -25,6 +25,19 @@ class Verb(TyperCommand):
                     ctx.fail(f"{max(parameter.opts, key=len)} is given {count} times, and has one value. Give it once.")
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of arguments and options, those with a heading below it."""
+        records: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                is_option = parameter.param_type_name == "option"
+                heading = (getattr(parameter, "rich_help_panel", None) or "Options") if is_option else "Arguments"
+                records.setdefault(heading, []).append(record)
+        for heading, found in records.items():
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl(found)
+
 
 class VerbGroup(typer.Typer):
     """A group of verbs."""

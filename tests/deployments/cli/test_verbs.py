@@ -16,7 +16,11 @@ EXAMPLE = "examples/handbook.jsonl"
 
 def test_help_lists_every_verb(assay: Assay) -> None:
     shown = assay("--help").out
-    assert all(verb in shown for verb in ("run", "plan", "metrics", "init", "server"))
+    headings = [
+        shown.index(f"\n{heading}:") for heading in ("Evaluate", "Look", "People", "Schedule", "Servers and storage")
+    ]
+    assert headings == sorted(headings)
+    assert all(f"\n  {verb} " in shown for verb in ("run", "plan", "metrics", "init", "server"))
 
 
 def test_every_option_of_run_names_its_environment_variable(assay: Assay) -> None:
@@ -44,7 +48,16 @@ def test_a_shell_completes(
 
 def test_every_summary_of_a_verb_fits_a_narrow_terminal(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert "..." not in assay("--help").out.partition("Commands:")[2]
+    assert "..." not in assay("--help").out.partition("Evaluate:")[2]
+
+
+def test_everyday_options_come_before_those_with_a_heading(assay: Assay) -> None:
+    everyday, _, rest = assay("run", "--help").out.partition("\nData:")
+    flags = ("--config", "--metrics", "--judge", "--model", "--limit", "--column-map", "--slice", "--by", "--out")
+    places = [everyday.index(flag) for flag in (*flags, "--baseline", "--json", "--verbose")]
+    assert places == sorted(places)
+    headings = [rest.index(f"\n{heading}:") for heading in ("Scores", "Models and cost", "Results and history")]
+    assert headings == sorted(headings)
 
 
 def test_version_is_printed(assay: Assay) -> None:
