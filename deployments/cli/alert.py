@@ -29,7 +29,9 @@ _NOT_YET = (
     "stop that"
 )
 
-app = VerbGroup(help="Show, acknowledge and silence open incidents.", no_args_is_help=True)
+app = VerbGroup(
+    help="Show, explain, acknowledge and silence open incidents.", invoke_without_command=True, no_args_is_help=True
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the evaluation.", show_default=False)]
 Time = Annotated[
@@ -43,8 +45,39 @@ Time = Annotated[
 
 
 @app.callback()
-def alert() -> None:
-    """Show, acknowledge and silence open incidents."""
+def alert(
+    context: typer.Context,
+    explain: Annotated[
+        Path | None,
+        typer.Option(
+            "--explain",
+            metavar="RUN",
+            help="Print the numbers behind the alarms of a monitored run: which runs were read, which were left out, "
+            "and the evidence after each.",
+            show_default=False,
+        ),
+    ] = None,
+    history: Address = None,
+    config: ConfigFile = None,
+    as_json: Json = False,
+) -> None:
+    """Show, explain, acknowledge and silence open incidents."""
+    if explain is None:
+        if context.invoked_subcommand is None:
+            raise ConfigError("name a run with --explain, or a command: `assay alert --help` lists them")
+        return
+    if context.invoked_subcommand is not None:
+        raise ConfigError(f"--explain has no command after it, got {context.invoked_subcommand}")
+    from deployments.cli._support.alarm_evidence import print_evidence  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.config.loading import load_config  # noqa: PLC0415
+    from flows.monitoring.night_alarms import explain as explain_run  # noqa: PLC0415
+    from tasks.history.catalogue import Catalogue  # noqa: PLC0415 loads the database driver
+    from tasks.runs.outcome import read_outcome  # noqa: PLC0415
+
+    outcome = read_outcome(explain)
+    runs = [] if outcome is None else Catalogue(find_history(history, config)).runs(outcome.name)
+    found = explain_run(None if config is None else load_config(config), explain, runs)
+    print_evidence(found, () if outcome is None else outcome.alarms, as_json)
 
 
 @app.command("list")

@@ -10,7 +10,7 @@ from typing import Any
 from flows.config.deploy_options import DeploySettings
 from flows.config.intervals import parse_interval
 from flows.config.result_options import MonitoringOptions
-from metric_core.errors import AssayError
+from metric_core.errors import AssayError, ConfigError
 from metric_core.statistics.alarms import NIGHTS_OF_YEAR, Alarm, AlarmSettings
 from metric_core.statistics.attribution import Cause
 from tasks.comparison.run_pair import Matching, RunPair
@@ -18,9 +18,10 @@ from tasks.comparison.score_causes import CauseFinder
 from tasks.history.recorded_run import RecordedRun
 from tasks.monitoring import standing_alarms
 from tasks.monitoring.alarm_entries import outcome_alarm, write_alarm_state
+from tasks.monitoring.alarm_explanation import AlarmExplanation, explain_alarms
 from tasks.prefect_support.cron_dates import cron_dates
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident
+from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident, read_outcome
 
 _WEEK, _MOMENT = timedelta(days=7), timedelta(microseconds=1)
 _WEEKS = 366 / 7
@@ -128,10 +129,7 @@ def runs_per_year(deploy: DeploySettings, now: datetime) -> int:
 def _find(
     options: MonitoringOptions, baseline: FinishedRun, run: FinishedRun, runs: Sequence[RecordedRun]
 ) -> NightAlarms:
-    by = options.by or run.config.get("by")
-    matching = Matching(options.deploy.match, by, options.slices, options.max_slices)
-    tonight = datetime.fromisoformat(str(run.manifest["created"]))
-    settings = AlarmSettings(nights=runs_per_year(options.deploy, tonight))
+    matching, settings = _read_settings(options, run)
     standing = standing_alarms.find_alarms(runs, baseline, run, matching, settings)
     pair = RunPair.from_runs(baseline, run, matching)
     finder = CauseFinder(baseline, pair)
@@ -142,6 +140,41 @@ def _find(
         changes=finder.changes,
         left_out=standing.left_out,
     )
+
+
+def explain(options: MonitoringOptions | None, folder: Path, runs: Sequence[RecordedRun]) -> AlarmExplanation:
+    """Return the numbers behind the alarms of a monitored run.
+
+    Args:
+        options: Options of the comparison, and the schedule; None takes the options of the run, rows that are matched
+            by their ids, and a run a day.
+        folder: Run folder.
+        runs: Runs of the evaluation, oldest first.
+
+    Raises:
+        ConfigError: The run was not compared with a baseline.
+        RunFolderError: A run folder cannot be read.
+    """
+    run = FinishedRun(folder)
+    outcome = read_outcome(run.folder)
+    if outcome is None or outcome.baseline is None or outcome.index:
+        raise ConfigError(
+            f"no alarm was looked for after the run in {folder}: it was not compared with an accepted run, or it is "
+            "about a version of an index, which the gate decides on. Name a run of `assay monitor` or of a schedule "
+            "that has a baseline"
+        )
+    if options is None:
+        known = {name: value for name, value in run.config.items() if name in MonitoringOptions.model_fields}
+        options = MonitoringOptions.model_validate(known)
+    return explain_alarms(runs, FinishedRun(outcome.baseline.folder), run, *_read_settings(options, run))
+
+
+def _read_settings(options: MonitoringOptions, run: FinishedRun) -> tuple[Matching, AlarmSettings]:
+    """Return how rows are matched, grouped and sliced, and the settings of the alarms."""
+    by = options.by or run.config.get("by")
+    tonight = datetime.fromisoformat(str(run.manifest["created"]))
+    settings = AlarmSettings(nights=runs_per_year(options.deploy, tonight))
+    return Matching(options.deploy.match, by, options.slices, options.max_slices), settings
 
 
 def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair, known: Mapping[str, OutcomeAlarm]) -> OutcomeAlarm:

@@ -285,6 +285,14 @@ class Evidence:
         )
         return {stream for stream, is_raised in zip(streams, raised, strict=True) if is_raised}
 
+    def after_last(self) -> Floats:
+        """Return the evidence of each stream after the last night, all of them tested together."""
+        streams = self._panel.streams
+        log_e_values = np.stack([self._panel.log_e_values(night) for night in self._nights])
+        weights = self._weights[:, None] * ~_before_recovery(self._counted_means(streams))
+        shares = np.array([self._shares[stream] for stream in streams])
+        return average_over_all_sets(add_e_values(log_e_values, weights), shares)
+
     def is_raised(self, stream: Stream) -> bool:
         """Return whether a stream has an alarm, tested by itself at its share of the error."""
         place = self._panel.streams.index(stream)

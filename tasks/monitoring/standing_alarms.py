@@ -36,6 +36,43 @@ class StandingAlarms:
     before: tuple[OutcomeAlarm, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class WatchedRuns:
+    """The runs that alarms look at after a run.
+
+    Args:
+        panel: Rows of these runs and of the baseline.
+        number: Number of the run among the monitored runs of its calendar year.
+        monitored: Earlier monitored runs, oldest first.
+        nights: Those with the same baseline.
+        left_out: Sentences on those that could not be read.
+    """
+
+    panel: Panel
+    number: int
+    monitored: tuple[RecordedRun, ...]
+    nights: tuple[RecordedRun, ...]
+    left_out: tuple[str, ...]
+
+
+def read_watched(
+    history: Sequence[RecordedRun], baseline: FinishedRun, run: FinishedRun, matching: Matching
+) -> WatchedRuns:
+    """Return the runs that alarms look at after a run; see `find_alarms`."""
+    started = datetime.fromisoformat(run.manifest["created"])
+    started = started if started.tzinfo is not None else started.replace(tzinfo=UTC)
+    monitored = [
+        each for each in history if each.outcome is not None and each.run_id != run.run_id and each.created <= started
+    ]
+    year = started.astimezone(UTC).year
+    number = 1 + sum(each.created.astimezone(UTC).year == year for each in monitored)
+    nights = [each for each in monitored if _has_baseline(each, baseline.run_id)]
+    left_out: list[str] = []
+    runs = _open_runs(nights[1 - NIGHTS_READ :], left_out)
+    panel = read_nights(baseline, [*runs, run], matching)
+    return WatchedRuns(panel, number, tuple(monitored), tuple(nights), tuple(left_out))
+
+
 def find_alarms(
     history: Sequence[RecordedRun],
     baseline: FinishedRun,
@@ -59,17 +96,8 @@ def find_alarms(
             sliced by these columns.
         RunFolderError: The folder of the run or of the baseline cannot be read.
     """
-    started = datetime.fromisoformat(run.manifest["created"])
-    started = started if started.tzinfo is not None else started.replace(tzinfo=UTC)
-    monitored = [
-        each for each in history if each.outcome is not None and each.run_id != run.run_id and each.created <= started
-    ]
-    year = started.astimezone(UTC).year
-    number = 1 + sum(each.created.astimezone(UTC).year == year for each in monitored)
-    nights = [each for each in monitored if _has_baseline(each, baseline.run_id)]
-    left_out: list[str] = []
-    runs = _open_runs(nights[1 - NIGHTS_READ :], left_out)
-    panel = read_nights(baseline, [*runs, run], matching)
+    watched = read_watched(history, baseline, run, matching)
+    panel, number, nights, left_out = watched.panel, watched.number, watched.nights, list(watched.left_out)
     # A night that could not be compared has no state: what stood before it stands after it.
     before = next((each.outcome for each in reversed(nights) if each.outcome and each.outcome.alarm_state), None)
     previous = [] if before is None else _read_previous(before, left_out)

@@ -12,8 +12,10 @@ from flows.alerting.kept_alerts import write_alert
 from tasks.history.alert_log import AlertLog
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding
+from tasks.runs.outcome import write_outcome
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.history.run_folders import START, write_run
+from tests.tasks.monitoring.test_standing_alarms import follow
 
 Assay = Callable[..., Outcome]
 GATE = "gate:mean"
@@ -116,3 +118,32 @@ def test_maintenance_of_a_configuration_is_listed(assay: Assay, log: AlertLog, t
     shown = assay("alert", "list", "--config", str(config)).out
     assert "  silenced until 20" in shown
     assert ": maintenance" in shown
+
+
+def test_an_alarm_is_explained_by_the_runs_that_were_read(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
+    history, _ = follow(tmp_path, [0, 24, 24])
+    for run in history:
+        Catalogue().add(run)
+        assert run.outcome is not None
+        write_outcome(Path(run.folder), run.outcome)
+    shown = assay("alert", "--explain", history[-1].folder)
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert shown.out.startswith("faithfulness: worse since Monday, 3 November; down ")
+    assert ["faithfulness", "rows", "mean", "change", "evidence"] in lines
+    assert ["2025-11-02", "03:00", "120", "+0.000"] in [line[:4] for line in lines]
+    assert ["2025-11-03", "03:00", "120", "-0.200"] in [line[:4] for line in lines]
+    assert "an alarm is raised at an evidence of 20, for 1 metrics and slices together" in shown.out
+    assert "left out: 1 monitored run with another baseline or without one" in shown.out
+    content = json.loads(assay("alert", "--json", "--explain", history[-1].folder).out)
+    [stream] = content["streams"]
+    assert [each["evidence"] >= content["threshold"] for each in stream["runs"]] == [False, True, True]
+
+
+def test_only_a_run_with_a_baseline_is_explained(assay: Assay, log: AlertLog, tmp_path: Path) -> None:
+    del log
+    outcome = assay("alert", "--explain", str(tmp_path / "first"))
+    assert (outcome.code, "no alarm was looked for after the run in" in outcome.err) == (2, True)
+    assert assay("alert", "--explain", str(tmp_path / "first"), "list").code == 2

@@ -15,6 +15,7 @@ from metric_core.statistics.alarms import Alarm
 from tasks.comparison.run_pair import Matching
 from tasks.history.recorded_run import RecordedRun
 from tasks.monitoring.alarm_entries import outcome_alarm, write_alarm_state
+from tasks.monitoring.alarm_explanation import explain_alarms
 from tasks.monitoring.standing_alarms import StandingAlarms, find_alarms
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import Outcome, OutcomeBaseline
@@ -49,7 +50,7 @@ def _record(run: FinishedRun, baseline: FinishedRun | None, alarms: Sequence[Ala
     return RecordedRun(run.run_id, "support", created, str(run.folder), "completed", outcome=outcome)
 
 
-def _follow(folder: Path, lost: Sequence[int]) -> tuple[list[RecordedRun], list[StandingAlarms]]:
+def follow(folder: Path, lost: Sequence[int]) -> tuple[list[RecordedRun], list[StandingAlarms]]:
     """Write and watch a run per number of lost rows, on the days after the baseline's."""
     baseline = _write(folder, 1, 0)
     history, found = [_record(baseline, None)], []
@@ -61,7 +62,7 @@ def _follow(folder: Path, lost: Sequence[int]) -> tuple[list[RecordedRun], list[
 
 
 def test_a_drop_stands_from_its_first_night_until_it_is_regained(tmp_path: Path) -> None:
-    _, found = _follow(tmp_path, [0, 0, 24, 24, 24, 0, 0, 0])
+    _, found = follow(tmp_path, [0, 0, 24, 24, 24, 0, 0, 0])
     assert [len(each.alarms) for each in found] == [0, 0, 1, 1, 1, 1, 0, 0]
     assert [each.alarms[0].is_new for each in found if each.alarms] == [True, False, False, False]
     assert {each.alarms[0].since for each in found if each.alarms} == {datetime(2025, 11, 4, 3, tzinfo=UTC)}
@@ -69,7 +70,7 @@ def test_a_drop_stands_from_its_first_night_until_it_is_regained(tmp_path: Path)
 
 
 def test_a_further_drop_is_an_alarm_of_its_own_also_if_the_first_night_is_gone(tmp_path: Path) -> None:
-    history, found = _follow(tmp_path, [0, 24, 24, 24, 60, 60])
+    history, found = follow(tmp_path, [0, 24, 24, 24, 60, 60])
     assert [[alarm.further for alarm in each.alarms] for each in found] == [[], [0], [0], [0], [0, 1], [0, 1]]
     assert [alarm.metric for alarm in found[-1].before] == ["faithfulness", "faithfulness"]
     shutil.rmtree(history[2].folder)
@@ -82,7 +83,7 @@ def test_a_further_drop_is_an_alarm_of_its_own_also_if_the_first_night_is_gone(t
 
 
 def test_alarms_stand_after_a_night_that_could_not_be_compared(tmp_path: Path) -> None:
-    history, _ = _follow(tmp_path, [0, 24, 24])
+    history, _ = follow(tmp_path, [0, 24, 24])
     assert history[-1].outcome is not None
     lost = history[-1].outcome.model_copy(update={"alarms": (), "alarm_state": {}})
     found = find_alarms(
@@ -95,7 +96,7 @@ def test_alarms_stand_after_a_night_that_could_not_be_compared(tmp_path: Path) -
 
 
 def test_runs_with_another_baseline_or_without_an_outcome_are_no_nights(tmp_path: Path) -> None:
-    history, _ = _follow(tmp_path, [24, 24])
+    history, _ = follow(tmp_path, [24, 24])
     new, tonight = _write(tmp_path, 5, 24), _write(tmp_path, 6, 24)
     found = find_alarms([*history, _record(new, None)], new, tonight, Matching())
     assert found == StandingAlarms((), 1)
@@ -104,7 +105,7 @@ def test_runs_with_another_baseline_or_without_an_outcome_are_no_nights(tmp_path
 
 
 def test_runs_that_are_gone_or_replaced_are_left_out_and_named(tmp_path: Path) -> None:
-    history, _ = _follow(tmp_path, [0, 0, 0])
+    history, _ = follow(tmp_path, [0, 0, 0])
     shutil.rmtree(history[1].folder)
     history[2] = replace(history[2], run_id="earlier")
     history[3].outcome.alarm_state["alarms"] = [{}]  # type: ignore[union-attr]
@@ -123,3 +124,19 @@ def test_all_monitored_runs_of_the_year_share_its_error(tmp_path: Path, runs: in
     entry = _record(baseline, None)
     history = [replace(entry, run_id=f"other-{i}") for i in range(runs)]
     assert bool(find_alarms(history, baseline, _write(tmp_path, 2, 16), Matching()).alarms) is is_told
+
+
+def test_the_evidence_explains_from_which_run_on_an_alarm_stands(tmp_path: Path) -> None:
+    history, found = follow(tmp_path, [0, 0, 24, 24])
+    shutil.rmtree(history[2].folder)
+    explained = explain_alarms(history, FinishedRun(history[0].folder), FinishedRun(history[-1].folder), Matching())
+    [(stream, nights)] = explained.streams.items()
+    assert (stream.metric, explained.threshold, explained.number) == ("faithfulness", 20, 5)
+    assert [night.started.day for night in nights] == [2, 4, 5]
+    assert [night.rows for night in nights] == [ROWS] * 3
+    assert [night.change for night in nights] == pytest.approx([0, -0.2, -0.2])
+    assert [night.evidence >= explained.threshold for night in nights] == [False, True, True]
+    assert [bool(each.alarms) for each in found] == [False, False, True, True]
+    first, gone = explained.left_out
+    assert first == "1 monitored run with another baseline or without one"
+    assert gone.startswith("alarms do without the run of 2025-11-03 03:00")

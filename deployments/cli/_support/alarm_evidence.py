@@ -1,0 +1,74 @@
+"""Print the numbers behind the alarms of a monitored run."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from deployments.cli._support.console import print_table, stdout
+
+if TYPE_CHECKING:
+    from metric_core.statistics.nights import Stream
+    from tasks.monitoring.alarm_explanation import AlarmExplanation, NightEvidence
+    from tasks.runs.outcome import OutcomeAlarm
+
+
+def print_evidence(found: "AlarmExplanation", alarms: "Sequence[OutcomeAlarm]", as_json: bool) -> None:
+    """Print the runs that were read and left out, and the evidence after each.
+
+    Args:
+        found: The numbers.
+        alarms: Alarms of the run; their metrics are shown, or the metric with most evidence if there are none.
+        as_json: Print the evidence of all metrics and slices as JSON.
+    """
+    if as_json:
+        streams = [
+            {"metric": stream.metric, "slice": _slice(stream), "runs": list(map(_entry, nights))}
+            for stream, nights in found.streams.items()
+        ]
+        content = {"threshold": found.threshold, "number": found.number, "runs_per_year": found.nights_per_year}
+        more = {"left_out": list(found.left_out), "unwatched": dict(found.unwatched), "streams": streams}
+        stdout.print_json(json.dumps(content | more))
+        return
+    for alarm in alarms:
+        stdout.print(alarm.sentence, style="bold", markup=False, soft_wrap=True)
+    if not alarms:
+        stdout.print("no alarm stands after this run", style="bold")
+    named = [(alarm.metric, alarm.slice) for alarm in alarms]
+    shown = [stream for stream in found.streams if (stream.metric, _slice(stream)) in named]
+    for stream in shown or list(found.streams)[:1]:
+        stdout.print()
+        print_table(stdout, _table(stream, found.streams[stream], found.threshold))
+    stdout.print()
+    stdout.print(
+        f"an alarm is raised at an evidence of {found.threshold:g}, for {len(found.streams)} metrics and slices "
+        f"together; this is run {found.number} of its year, and {found.nights_per_year} are expected",
+        soft_wrap=True,
+    )
+    for sentence in found.left_out:
+        stdout.print(f"left out: {sentence}", markup=False, soft_wrap=True)
+    for metric, reason in found.unwatched.items():
+        stdout.print(f"not watched: {metric}, {reason}", markup=False, soft_wrap=True)
+
+
+def _table(stream: "Stream", nights: "Sequence[NightEvidence]", threshold: float) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(f"{stream.metric}{'' if stream.slice is None else f' of {stream.slice}'}", overflow="fold")
+    for heading in ("rows", "mean change", "evidence"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for night in nights:
+        change = "-" if night.change is None else f"{night.change:+.3f}"
+        style = "red" if night.evidence >= threshold else ""
+        evidence = f"{night.evidence:,.0f}" if night.evidence >= 100 else f"{night.evidence:.2g}"
+        table.add_row(f"{night.started:%Y-%m-%d %H:%M}", f"{night.rows:,}", change, evidence, style=style)
+    return table
+
+
+def _entry(night: "NightEvidence") -> dict[str, object]:
+    started = night.started.isoformat(timespec="seconds")
+    return {"started": started, "rows": night.rows, "change": night.change, "evidence": night.evidence}
+
+
+def _slice(stream: "Stream") -> dict[str, str] | None:
+    return None if stream.slice is None else {stream.slice.column: stream.slice.value}
