@@ -29,7 +29,8 @@ def test_every_form_of_a_comparison_names_the_cause(tmp_path: Path) -> None:
     assert content["causes"]["faithfulness"]["cause"] == "judge"
     assert set(content["causes"]) == {"faithfulness", "noise_sensitivity"}
     for form in (terminal.file.getvalue(), comparison_markdown(comparison), unescape(comparison_page(comparison))):
-        assert f"faithfulness: {WORDS}" in form
+        assert f"faithfulness, noise_sensitivity ↓: {WORDS}" in form
+        assert form.count(WORDS) == 1
 
 
 def test_runs_that_cannot_tell_say_nothing(tmp_path: Path) -> None:
