@@ -14,8 +14,8 @@ from rich.tree import Tree
 from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.dry_run_table import print_dry_run, stage_content
 from deployments.cli._support.options import Json, with_config
+from deployments.cli._support.summary_table import left_out_lines
 from metric_core.errors import ConfigError
-from metric_core.reasons import why_left_out
 from metric_core.stages import Stage
 from tasks.reports.run.summary_rows import PROBABILITIES
 
@@ -282,5 +282,5 @@ def _show(metrics: "MetricPlan") -> None:
                 users = metrics.users_of(product)
                 leaf.add(f"{product}, once for {', '.join(users)}")
     stdout.print(tree)
-    for metric, columns in metrics.left_out.items():
-        stdout.print(f"left out: {metric} ({why_left_out(columns)})", style="dim")
+    for line in left_out_lines(metrics.left_out):
+        stdout.print(f"left out, {line}", style="dim")

@@ -12,9 +12,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from deployments.cli._support.summary_table import left_out_lines
 from deployments.http_guard import basic_authorization
 from metric_core.errors import AssayError
-from metric_core.reasons import why_left_out
 from tasks.runtime import release
 from tasks.runtime.writable import probe_folder
 
@@ -228,7 +228,7 @@ def _check_one(name: str, settings: "SingleJudgeSettings", options: "JudgedSetti
     identity = judge.identity
     advice = None
     if not identity.language_model and not options.judge.by_group:
-        advice = "metrics that need a language model stay undefined; name one with --judge URL"
+        advice = "metrics that need a language model are not computed by default; name one with --judge URL"
     yield Check(name, Level.OK, f"{identity.backend}: {identity.model}", advice)
     features = getattr(judge, "features", None)
     if features is not None:
@@ -262,8 +262,8 @@ def check_source(options: "EvaluationOptions", draft: "Callable[[], RunPlan]") -
     yield Check("columns", Level.OK, f"{', '.join(columns)} in {options.source}")
     metrics = draft().metrics
     yield Check("metrics", Level.OK, ", ".join(request.key for request in metrics.requests))
-    for metric, lacking in metrics.left_out.items():
-        yield Check("left out", Level.OK, f"{metric}: {why_left_out(lacking)}")
+    for line in left_out_lines(metrics.left_out):
+        yield Check("left out", Level.OK, line)
 
 
 def check_run_needs(draft: "Callable[[], RunPlan]", draft_without_data: "Callable[[], RunPlan]") -> Iterator[Check]:

@@ -1,10 +1,11 @@
 """Format the summary of a run for terminals: the table of metrics, and the reasons for cells without a value."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 
+from metric_core.reasons import why_left_out
 from tasks.reports.run.summary_rows import SUMMARY_HEADINGS, summary_rows
 
 
@@ -26,12 +27,30 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 
 def reason_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield one line per reason for cells without a value, with the metrics and counts."""
+    return _by_reason(
+        (reason, f"{metric['metric']} ({count})")
+        for metric in summary["metrics"]
+        for reason, count in metric["reasons"].items()
+    )
+
+
+def left_out_lines(left_out: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield one line per reason for metrics that are not computed by default.
+
+    Args:
+        left_out: Metric -> the columns that the data lacks for it; none if the judge cannot rate.
+
+    >>> list(left_out_lines({"hit_rate": ["qrels"], "nv_accuracy": [], "ndcg": ["qrels"]}))
+    ['no qrels: hit_rate, ndcg', 'needs a language-model judge: nv_accuracy']
+    """
+    return _by_reason((why_left_out(lacking), metric) for metric, lacking in left_out.items())
+
+
+def _by_reason(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     by_reason: dict[str, list[str]] = {}
-    for metric in summary["metrics"]:
-        for reason, count in metric["reasons"].items():
-            by_reason.setdefault(reason, []).append(f"{metric['metric']} ({count})")
-    for reason, metrics in by_reason.items():
-        yield f"{reason}: {', '.join(metrics)}"
+    for reason, what in pairs:
+        by_reason.setdefault(reason, []).append(what)
+    yield from (f"{reason}: {', '.join(found)}" for reason, found in by_reason.items())
 
 
 def unscored_line(summary: Mapping[str, Any]) -> str | None:

@@ -34,7 +34,7 @@ def test_working_machine_passes(assay: Assay) -> None:
         "columns: user_input, response",
     ):
         assert found in outcome.out
-    assert "left out: instance_rubrics: no rubrics" in outcome.out
+    assert "left out: no rubrics: instance_rubrics" in outcome.out
     assert outcome.err == ""
 
 
