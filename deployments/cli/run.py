@@ -22,6 +22,7 @@ from metric_core.errors import FailedCellsError
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
 from tasks.runtime.start_up import garbage_kept, limit_heaps
+from tasks.runtime.wording import shorten_path
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
@@ -126,9 +127,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
             print_table(stdout, usage)
     if evaluation.bad_rows:
         stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report", markup=False)
-    here = Path.cwd()
-    report = folder.report.relative_to(here) if folder.report.is_relative_to(here) else folder.report
-    stdout.print(f"report: {report}", markup=False, soft_wrap=True)
+    stdout.print(f"report: {shorten_path(folder.report)}", markup=False, soft_wrap=True)
 
 
 def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import difflib
 import reprlib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from metric_core.columns import COLUMN_ALIASES
@@ -63,3 +64,13 @@ def describe_value(value: Any) -> str:
     )
     kind = next((word for types, word in kinds if isinstance(value, types)), f"the {type(value).__name__}")
     return f"{kind} {_EXCERPT.repr(value)}"
+
+
+def shorten_path(path: Path | str) -> str:
+    """Return a path relative to the current folder, if it is below it.
+
+    >>> shorten_path(Path.cwd() / "runs" / "a"), shorten_path("/elsewhere")
+    ('runs/a', '/elsewhere')
+    """
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else str(path)

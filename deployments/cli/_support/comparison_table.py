@@ -23,7 +23,6 @@ from tasks.reports.comparison.comparison_words import (
     detectable_sentences,
     diagnosis_rows,
     diagnosis_sentences,
-    folder_text,
     headline,
     is_worse,
     level_sentence,
@@ -34,6 +33,7 @@ from tasks.reports.comparison.comparison_words import (
     title,
 )
 from tasks.reports.run.summary_view import format_fixed
+from tasks.runtime.wording import shorten_path
 
 WIDE = 116
 """Minimum width, in columns, for all numbers."""
@@ -85,7 +85,7 @@ def _print_runs(console: Console, comparison: RunComparison) -> None:
     for name, side in (("A", comparison.a), ("B" if comparison.a else "run", comparison.b)):
         if side is not None:
             console.print(
-                Text(f"{name}  {folder_text(side.folder)}: {side.rows:,} rows of {side.source}"), soft_wrap=True
+                Text(f"{name}  {shorten_path(side.folder)}: {side.rows:,} rows of {side.source}"), soft_wrap=True
             )
 
 

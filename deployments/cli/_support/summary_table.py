@@ -7,6 +7,7 @@ from rich.table import Table
 
 from metric_core.reasons import why_left_out
 from tasks.reports.run.summary_rows import SUMMARY_HEADINGS, summary_rows
+from tasks.runtime.wording import shorten_path
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
@@ -78,9 +79,9 @@ def incremental_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """
     if parent := manifest.get("parent"):
         recomputed = manifest["rerun"]["rows_anew"]
-        yield f"rerun of {parent['folder']}: {recomputed:,} of {manifest['rows']:,} rows recomputed"
+        yield f"rerun of {shorten_path(parent['folder'])}: {recomputed:,} of {manifest['rows']:,} rows recomputed"
     if baseline := manifest.get("baseline"):
-        yield f"compared with {baseline['folder']}: {_row_counts(baseline)}; {_question_counts(baseline)}"
+        yield f"compared with {shorten_path(baseline['folder'])}: {_row_counts(baseline)}; {_question_counts(baseline)}"
 
 
 def _row_counts(baseline: Mapping[str, Any]) -> str:

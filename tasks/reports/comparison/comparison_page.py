@@ -11,7 +11,6 @@ from tasks.reports.comparison.comparison_words import (
     cause_sentences,
     check_numbers,
     correction_sentences,
-    folder_text,
     headline,
     level_sentence,
     row_sentences,
@@ -20,6 +19,7 @@ from tasks.reports.comparison.slices_words import headline_of_slices, slice_view
 from tasks.reports.page import render_page
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.finished_run import FinishedRun
+from tasks.runtime.wording import shorten_path
 
 _STYLES = ("report.css", "comparison.css")
 
@@ -52,7 +52,7 @@ def comparison_page(comparison: RunComparison) -> str:
         "width": WIDTH,
         "check_numbers": check_numbers,
         "level_sentence": level_sentence,
-        "folder_text": folder_text,
+        "shorten_path": shorten_path,
         "moment_text": format_timestamp,
     }
     return render_page("comparison.html.j2", content, _STYLES)

@@ -20,7 +20,6 @@ from tasks.reports.comparison.comparison_words import (
     detectable_sentences,
     diagnosis_rows,
     diagnosis_sentences,
-    folder_text,
     format_signed,
     headline,
     level_sentence,
@@ -32,6 +31,7 @@ from tasks.reports.comparison.comparison_words import (
 from tasks.reports.comparison.slices_words import headline_of_slices, worst_slices_first
 from tasks.reports.run.summary_view import format_fixed
 from tasks.reports.timestamps import format_timestamp
+from tasks.runtime.wording import shorten_path
 
 SIGNS = {
     ChangeOutcome.BETTER: "🟢 better",
@@ -137,7 +137,7 @@ def _reason(reason: str) -> str:
 
 def _side(side: Side) -> str:
     rows = f"{side.rows:,} rows of {code(side.source)}"
-    return f"{code(folder_text(side.folder))}, {rows}, judge {code(side.judge)}, {format_timestamp(side.created)}"
+    return f"{code(shorten_path(side.folder))}, {rows}, judge {code(side.judge)}, {format_timestamp(side.created)}"
 
 
 def _metrics(comparison: RunComparison) -> Iterator[str]:

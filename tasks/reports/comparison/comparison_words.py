@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from metric_core.gates.rules import Check, GateResult
 from metric_core.records import Direction
@@ -120,12 +119,6 @@ def numbers(metric: MetricComparison) -> tuple[str, ...]:
         "-" if effect is None else f"{effect:+.2f}",
         rows,
     )
-
-
-def folder_text(folder: str) -> str:
-    """Return a run folder relative to the current folder, if it is below it."""
-    path = Path(folder)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else folder
 
 
 def row_sentences(comparison: RunComparison) -> Iterator[str]:
