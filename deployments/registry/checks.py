@@ -103,7 +103,8 @@ def _check_specs(plan: DeploymentPlan) -> str:
 
 
 def _check_gate(gate: Gate, plan: DeploymentPlan) -> str:
-    requests = plan.metrics.requests() or default_suite(tuple(COLUMNS), plan.judges.can_rate)  # without metrics, the data decides
+    # Without metrics, the data decides.
+    requests = plan.metrics.requests() or default_suite(tuple(COLUMNS), plan.judges.can_rate)
     check_metric_names(gate, [each.key for each in requests])
     return f"rules about {', '.join(gate.metric_names) or 'all metrics'}"
 
