@@ -25,7 +25,7 @@ from urllib.request import urlopen
 
 from benchmarks.judge_client import questions_of
 from benchmarks.targets import at_most
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge

@@ -32,7 +32,7 @@ from benchmarks.labelled_examples import (
     rows,
     wice,
 )
-from metric_core.judge_questions import GenerateQuestion, ask_relevant_sentences, ask_verdict
+from metric_core.prompts.judge_questions import GenerateQuestion, ask_relevant_sentences, ask_verdict
 from tasks.embedders.minilm import MiniLm
 from tasks.judges.builtin.claim_sentences import split_claims
 from tasks.judges.builtin.feature_extraction import FeatureExtractor

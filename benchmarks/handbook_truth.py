@@ -10,7 +10,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from metric_core import judge_questions as q
 from metric_core.diagnosis.classes import (
     ANSWERED,
     BADLY_RANKED,
@@ -23,8 +22,10 @@ from metric_core.diagnosis.classes import (
     UNSUPPORTED,
 )
 from metric_core.diagnosis.overlap import coverage, trigrams
-from metric_core.diagnosis.refusal_forms import split_sentences
-from metric_core.judge_questions import NO, YES, JudgeQuestion, QuestionKind
+from metric_core.prompts import judge_questions as q
+from metric_core.prompts.judge_questions import NO, YES, JudgeQuestion
+from metric_core.question_kinds import QuestionKind
+from metric_core.refusals.refusal_forms import split_sentences
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 FILES = ("handbook.jsonl", "handbook_v2.jsonl")

@@ -11,7 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from metric_core.judge_questions import (
+from metric_core.metrics.registry import resolve
+from metric_core.prompts.judge_questions import (
     ChoiceQuestion,
     GenerateQuestion,
     JudgeQuestion,
@@ -21,7 +22,6 @@ from metric_core.judge_questions import (
     ask_verdict,
 )
 from metric_core.records import AnswerStatus, Sample, Score
-from metric_core.registry import resolve
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 

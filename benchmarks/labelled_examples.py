@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.everyday_pairs import EVERYDAY_PAIRS
 from benchmarks.perturbations import names_in, perturb
-from metric_core.judge_questions import ChoiceQuestion, ask_usefulness_for_reference, ask_verdict
+from metric_core.prompts.judge_questions import ChoiceQuestion, ask_usefulness_for_reference, ask_verdict
 from tasks.judges.builtin.premises import Premise
 from tasks.judges.builtin.tokens import tokenize
 from tasks.recognizers.spacy_pipeline import SpacyPipeline

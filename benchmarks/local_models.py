@@ -25,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.targets import at_most, check
-from metric_core.registry import resolve
+from metric_core.metrics.registry import resolve
 from metric_core.stages import Product, Stage
 from tasks.embedders.minilm import MODEL, TOKENIZER, MiniLm
 from tasks.evidence.sample_evidence import read_evidence

@@ -24,9 +24,9 @@ import pyarrow as pa
 
 from benchmarks.peer_stub import STUB, load_stub
 from benchmarks.targets import at_most
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
+from metric_core.metrics.registry import resolve
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.prompts.prompt_set import PromptSet, load_prompts
-from metric_core.registry import resolve
 from metric_core.stages import Stage, closure
 from tasks.judges.protocol import Judge
 from tasks.judges.scripted import ScriptedJudge

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.labelled_examples import DATA, rows
-from metric_core.diagnosis.refusal_forms import refusal_kind
-from metric_core.diagnosis.refusal_kinds import RefusalKind
+from metric_core.refusals.refusal_forms import refusal_kind
+from metric_core.refusals.refusal_kinds import RefusalKind
 
 HALVES = ("seen", "unseen")
 

@@ -179,7 +179,7 @@ def _peak() -> float:
 
 
 def _metrics() -> tuple[Any, ...]:
-    from metric_core.registry import resolve  # noqa: PLC0415
+    from metric_core.metrics.registry import resolve  # noqa: PLC0415
     from tasks.options.metric_settings import MetricSettings  # noqa: PLC0415
 
     return tuple(MetricSettings.from_request(resolve(name).request()) for name in SCORED)

@@ -21,7 +21,7 @@ from scipy.stats import rankdata, spearmanr
 
 from benchmarks.labelled_examples import DATA, rows
 from flows.planning.metric_plan import plan_requests
-from metric_core.metric import MetricRequest
+from metric_core.declarations.metric import MetricRequest
 from metric_core.stages import Stage
 from tasks.evidence.sample_evidence import read_evidence
 from tasks.models.run_models import RunModels

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.targets import at_least, at_most
-from metric_core.judge_questions import ChoiceQuestion, ask_verdict
+from metric_core.prompts.judge_questions import ChoiceQuestion, ask_verdict
 from metric_core.prompts.prompt_set import load_prompts
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.judges.openai.request_body import chat_messages

@@ -24,9 +24,9 @@ from metric_core.calibration.judge_error import estimate_judge_error, is_crooked
 from metric_core.calibration.label_needs import LabelsNeeded
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.transfer import check_transfer
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
-from metric_core.metric import MetricRequest
-from metric_core.registry import default_suite
+from metric_core.metrics.registry import default_suite
 from tasks.calibration import calibration_files
 from tasks.calibration.bias_correction import (
     BIAS_CORRECTED,

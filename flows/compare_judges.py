@@ -10,9 +10,9 @@ from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.execution.answerable import scoring_kinds
 from metric_core.calibration.judge_comparison import JudgeComparison, compare_judges
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import KindGroup
-from metric_core.metric import MetricRequest
+from metric_core.question_kinds import KindGroup
 from tasks.calibration.calibration_files import Calibration
 from tasks.calibration.common_rows import find_common_rows
 from tasks.calibration.label_pairing import pair_labels

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metric_core import reasons
-from metric_core.claims.joint_contexts import contexts_of, contexts_premise
 from metric_core.columns import ColumnType
+from metric_core.joint_contexts import contexts_of, contexts_premise
 from metric_core.records import (
     PREMISE_TEXT,
     STATEMENT,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from metric_core import columns as c
-from metric_core.judge_questions import QuestionKind
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Side
 
 

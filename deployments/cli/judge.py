@@ -90,7 +90,7 @@ def try_(
 ) -> None:
     """Ask whether a passage supports a claim; show request and reply."""
     from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from metric_core.judge_questions import KindGroup  # noqa: PLC0415
+    from metric_core.question_kinds import KindGroup  # noqa: PLC0415
     from tasks.models.run_models import RunModels  # noqa: PLC0415 loads the models
     from tasks.models.trial import try_judge  # noqa: PLC0415
     from tasks.options.judge_options import JudgeSettings  # noqa: PLC0415

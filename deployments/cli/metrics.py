@@ -8,7 +8,7 @@ from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
 from deployments.cli._support.options import Json
-from metric_core.metric import Metric
+from metric_core.declarations.metric import Metric
 from metric_core.records import Direction
 
 ROOMY = 110
@@ -16,7 +16,7 @@ ROOMY = 110
 
 
 def _names(incomplete: str) -> list[str]:
-    from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.metrics.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
 
     return [name for name in METRICS if name.startswith(incomplete)]
 
@@ -32,7 +32,7 @@ def metrics(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of all builtin metrics.")] = False,
 ) -> None:
     """List the metrics, or describe one."""
-    from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.metrics.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.plugins.metric_lookup import find_metric, packaged_metrics  # noqa: PLC0415
 
     if markdown:

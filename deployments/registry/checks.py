@@ -16,7 +16,7 @@ from metric_core.columns import COLUMNS
 from metric_core.errors import AssayError, ConfigError
 from metric_core.gates.checks import check_metric_names
 from metric_core.gates.rules import Gate
-from metric_core.registry import default_suite
+from metric_core.metrics.registry import default_suite
 from tasks.runs.baselines import Baselines
 from tasks.runtime.atomic_files import translate_write_errors
 from tasks.runtime.credentials import read_secret

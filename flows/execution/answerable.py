@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from metric_core.judge_questions import Kind, KindGroup
-from metric_core.metric import MetricRequest
+from metric_core.declarations.metric import MetricRequest
+from metric_core.prompts.judge_questions import Kind
+from metric_core.question_kinds import KindGroup
 from metric_core.stages import PRODUCTS, Product, closure
 from tasks.judges.protocol import Judge
 
@@ -11,7 +12,7 @@ from tasks.judges.protocol import Judge
 def question_kinds(request: MetricRequest) -> list[Kind]:
     """Return the kinds of questions that a metric needs answered.
 
-    >>> from metric_core.registry import parse_request
+    >>> from metric_core.metrics.registry import parse_request
     >>> [str(kind) for kind in question_kinds(parse_request("faithfulness"))]
     ['claims', 'verdict']
     """
@@ -27,7 +28,7 @@ def question_kinds(request: MetricRequest) -> list[Kind]:
 def scoring_kinds(request: MetricRequest) -> list[Kind]:
     """Return the kinds of questions whose answers are a metric's scores: verdicts and ratings, else what is written.
 
-    >>> from metric_core.registry import parse_request
+    >>> from metric_core.metrics.registry import parse_request
     >>> [str(kind) for kind in scoring_kinds(parse_request("faithfulness"))]
     ['verdict']
     """

@@ -15,8 +15,8 @@ from flows.execution.answerable import scoring_kinds
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from metric_core.calibration.platt import ProbabilityMap
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
-from metric_core.metric import MetricRequest
 from metric_core.stages import Stage, any_judged, closure
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName

@@ -14,8 +14,8 @@ from flows.planning.planner import compose_plan, plan_source
 from flows.planning.rerun_request import RerunRequest
 from flows.planning.run_plan import RunPlan
 from metric_core.columns import EARLIER_TURNS
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, RunFolderError, SourceError
-from metric_core.metric import MetricRequest
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.options.evaluation_options import EvaluationOptions

@@ -13,7 +13,7 @@ from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
 from flows.execution.spending import meter_run
 from flows.planning.run_plan import RunPlan
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from tasks.history.run_entry import evaluation_name
 from tasks.launcher import launch_for_scope
 from tasks.models.caches import open_cache

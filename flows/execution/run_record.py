@@ -20,7 +20,7 @@ from flows.execution.history_record import record_in_history
 from flows.execution.spending import spent_entry
 from flows.planning.run_plan import FolderPlan, RunPlan
 from metric_core.errors import BudgetSpentError, RunFolderError
-from metric_core.judge_questions import Kind
+from metric_core.prompts.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.stages import Stage
 from tasks.judges.panel import PanelJudge

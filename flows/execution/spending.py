@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from metric_core.judge_questions import KindGroup, QuestionKind
+from metric_core.question_kinds import KindGroup, QuestionKind
 from tasks.metering.accounts import Account, account_of
 from tasks.metering.meter import ASSUMED, Meter, current_meter, use_meter
 from tasks.metering.money import cost_entry, money_of

@@ -10,8 +10,8 @@ from flows.config.anchor_options import AnchorSettings
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from metric_core.calibration.labels import LabelRules
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
-from metric_core.metric import MetricRequest
 from tasks.calibration.label_pairing import LabelledData, read_labelled
 from tasks.sources import available_columns
 

@@ -15,7 +15,7 @@ from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import FolderPlan, RunPlan
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from tasks.calibration import calibration_files
 from tasks.launcher.launch_command import build_command
 from tasks.models.caches import open_cache

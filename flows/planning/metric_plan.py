@@ -18,12 +18,13 @@ from metric_core.columns import (
     SESSION_ID,
     USER_INPUT,
 )
+from metric_core.declarations.metric import MetricRequest
 from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import SourceError
-from metric_core.judge_questions import RATING_KINDS, Kind
-from metric_core.metric import MetricRequest
+from metric_core.metrics.registry import default_suite
+from metric_core.prompts.judge_questions import Kind
+from metric_core.question_kinds import RATING_KINDS
 from metric_core.records import Side
-from metric_core.registry import default_suite
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
 from tasks.options.conversation_options import FollowUpOptions
 from tasks.options.evaluation_options import EvaluationOptions

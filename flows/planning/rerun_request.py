@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from pydantic import Field
 
 from flows.config.run_config import RunConfig
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from metric_core.stages import Stage
 from tasks.options.judge_options import JudgeOptions, JudgeSettings
 from tasks.options.optional_options import optional, with_fields

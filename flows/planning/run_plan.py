@@ -14,7 +14,7 @@ from flows.config.runner_options import RunnerOptions
 from flows.planning.metric_plan import MetricPlan
 from metric_core.columns import COLUMNS, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import SourceError
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from metric_core.stages import Stage
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.judged_settings import JudgedSettings

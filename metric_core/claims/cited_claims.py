@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from metric_core.claims.cited_contexts import cited_contexts, first_number
-from metric_core.claims.joint_contexts import contexts_premise
 from metric_core.evidence import ALL_CONTEXTS, Evidence, context_premise
+from metric_core.joint_contexts import contexts_premise
 from metric_core.records import Sample, Side, Support, VerdictRequest
 from metric_core.stages import Product
 

@@ -14,9 +14,9 @@ from enum import StrEnum
 
 from metric_core import reasons
 from metric_core.columns import RESPONSE
-from metric_core.diagnosis.refusal_kinds import RefusalKind
 from metric_core.diagnosis.row_facts import Fact, RowFacts, both, negate
 from metric_core.evidence import Evidence
+from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product
 
 

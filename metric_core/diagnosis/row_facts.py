@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TypeAlias
 
 from metric_core.diagnosis.overlap import SAME_MATTER, coverage, trigrams
-from metric_core.diagnosis.refusal_forms import declines, refusal_kind, split_sentences
-from metric_core.diagnosis.refusal_kinds import RefusalKind
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
-from metric_core.judge_questions import NO, YES
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
+from metric_core.prompts.judge_questions import NO, YES
 from metric_core.records import Side, Support, VerdictKind
+from metric_core.refusals.refusal_forms import declines, refusal_kind, split_sentences
+from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product, closure
 
 Fact: TypeAlias = bool | None

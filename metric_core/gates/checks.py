@@ -25,9 +25,9 @@ from metric_core.gates.rules import (
     Threshold,
 )
 from metric_core.gates.sliced_rules import ColumnParts, leave_out_small, name_slice
+from metric_core.metrics.registry import resolve
 from metric_core.parsing.suggestions import suggest_names
 from metric_core.records import Direction, Score, Status
-from metric_core.registry import resolve
 from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.missing_scores import find_missing_scores
 from metric_core.statistics.pairs import ScoreColumns, pair_scores

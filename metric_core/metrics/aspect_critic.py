@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from metric_core import reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_text
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import ALL_TEXTS, ChoiceQuestion, QuestionKind, RatingRequest, texts_of
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_text
 from metric_core.metrics._votes import STRICTNESS, exact_label, majority, vote_count
+from metric_core.prompts.judge_questions import ALL_TEXTS, ChoiceQuestion, RatingRequest, texts_of
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
 

@@ -13,8 +13,8 @@ from metric_core.claims.cited_claims import (
     read_cited_claims,
     support_of,
 )
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.evidence import Evidence, joint_premise
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.metrics._supports import mean_support
 from metric_core.records import Direction, Score, Side, Status, Support, VerdictRequest
 from metric_core.stages import Product

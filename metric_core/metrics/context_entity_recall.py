@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Iterable
 
 from metric_core import columns, reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.records import Score, Side
 from metric_core.stages import Product
 

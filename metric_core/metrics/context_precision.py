@@ -5,11 +5,11 @@ from itertools import accumulate
 from math import fsum
 
 from metric_core import columns, reasons
-from metric_core.diagnosis.refusal_forms import declines
+from metric_core.declarations.metric import Metric, MetricRequest, constant
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, constant
 from metric_core.metrics._supports import all_known
 from metric_core.records import Score, Status, Support, VerdictKind
+from metric_core.refusals.refusal_forms import declines
 from metric_core.stages import Product
 
 _SOURCE = 'Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Precision'

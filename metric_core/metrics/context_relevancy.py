@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from metric_core import columns
+from metric_core.declarations.metric import Metric, MetricRequest, constant
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, constant
 from metric_core.metrics._supports import mean_support
 from metric_core.records import Score, Support
 from metric_core.stages import Product

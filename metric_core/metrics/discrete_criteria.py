@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from metric_core import reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, allow_none, constant
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, allow_none, constant
 from metric_core.metrics._instructions import (
     PARAMETERS,
     columns_of,
@@ -16,7 +15,9 @@ from metric_core.metrics._instructions import (
     select_texts,
 )
 from metric_core.metrics._votes import STRICTNESS, majority, vote_count
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, RatingRequest
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from metric_core import columns, reasons
+from metric_core.declarations.metric import Metric, MetricRequest, constant
 from metric_core.evidence import ALL_CONTEXTS, Evidence
-from metric_core.metric import Metric, MetricRequest, constant
 from metric_core.metrics._supports import mean_support
 from metric_core.records import Score, Side, Support
 from metric_core.stages import Product

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns, reasons
+from metric_core.declarations.metric import MetricRequest, Parameter, Parameters, allow_none, require_positive_integer
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import CONTEXT, USER_INPUT, ChoiceQuestion, QuestionKind, RatingRequest
-from metric_core.metric import MetricRequest, Parameter, Parameters, allow_none, require_positive_integer
 from metric_core.metrics._votes import exact_label
+from metric_core.prompts.judge_questions import CONTEXT, USER_INPUT, ChoiceQuestion, RatingRequest
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Sample, Score
 from metric_core.stages import Product
 

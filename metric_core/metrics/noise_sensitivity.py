@@ -5,8 +5,8 @@ from math import prod
 from statistics import fmean
 
 from metric_core import columns, reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.evidence import BY_REFERENCE, Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.metrics._supports import all_known
 from metric_core.records import Direction, Score, Side, Support
 from metric_core.stages import Product

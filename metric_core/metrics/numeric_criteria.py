@@ -3,9 +3,8 @@
 from typing import Any
 
 from metric_core import reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_number_in
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import GenerateQuestion, QuestionKind, RatingRequest
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_number_in
 from metric_core.metrics._instructions import (
     PARAMETERS,
     columns_of,
@@ -14,7 +13,9 @@ from metric_core.metrics._instructions import (
     require_one_instruction,
     select_texts,
 )
+from metric_core.prompts.judge_questions import GenerateQuestion, RatingRequest
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Direction, Sample, Score, finite_number
 from metric_core.stages import Product
 

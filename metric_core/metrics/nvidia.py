@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from metric_core import columns, reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import (
+from metric_core.metrics._votes import exact_label
+from metric_core.prompts.judge_questions import (
     CONTEXTS,
     REFERENCE,
     RESPONSE,
     USER_INPUT,
     ChoiceQuestion,
-    QuestionKind,
     RatingRequest,
     texts_of,
 )
-from metric_core.metric import Metric, MetricRequest, Parameters, constant
-from metric_core.metrics._votes import exact_label
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Sample, Score
 from metric_core.stages import Product
 

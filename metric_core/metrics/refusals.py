@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from math import prod
 
 from metric_core import columns, reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.evidence import ALL_CONTEXTS, Evidence
-from metric_core.judge_questions import NO, YES, QuestionKind, RatingRequest, ask_refusal
-from metric_core.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.metrics._supports import all_known
 from metric_core.metrics._votes import exact_label
+from metric_core.prompts.judge_questions import NO, YES, RatingRequest, ask_refusal
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Direction, Sample, Score, Side, Support
 from metric_core.stages import Product
 

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Any
 
 from metric_core import columns, reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import QuestionKind
-from metric_core.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.metrics.graded_rankings import (
     CUT_OFF,
     JUDGMENTS,
@@ -21,6 +20,7 @@ from metric_core.metrics.graded_rankings import (
     questions_about_all,
     questions_about_top,
 )
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Score
 
 LINEAR, EXPONENTIAL = "linear", "exponential"

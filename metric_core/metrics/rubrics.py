@@ -5,16 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core import columns, reasons
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import (
-    ALL_TEXTS,
-    GenerateQuestion,
-    QuestionKind,
-    RatingRequest,
-    texts_of,
-)
-from metric_core.metric import Metric, MetricRequest, Parameter, Parameters, constant
+from metric_core.prompts.judge_questions import ALL_TEXTS, GenerateQuestion, RatingRequest, texts_of
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Sample, Score, finite_number
 from metric_core.stages import Product
 

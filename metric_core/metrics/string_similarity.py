@@ -3,8 +3,8 @@
 from rapidfuzz import distance as rapidfuzz_distance
 
 from metric_core import columns
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.evidence import Evidence
-from metric_core.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.records import Score
 
 _DISTANCES = {

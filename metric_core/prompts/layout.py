@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from metric_core import judge_questions as q
-from metric_core.judge_questions import CustomKind
-from metric_core.judge_questions import Kind as AnyKind
-from metric_core.judge_questions import QuestionKind as Kind
+from metric_core.prompts import judge_questions as q
+from metric_core.prompts.judge_questions import CustomKind
+from metric_core.prompts.judge_questions import Kind as AnyKind
 from metric_core.prompts.templates import ALL_TEXTS, Places
+from metric_core.question_kinds import QuestionKind as Kind
 
 CONTEXT = "context"
 """Label of the block that many questions share; it is the same for all kinds, so that their prompts share a prefix."""

@@ -10,11 +10,12 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind, QuestionKind
 from metric_core.parsing.regular_files import regular
 from metric_core.prompts import layout
+from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind
 from metric_core.prompts.outline import outline
 from metric_core.prompts.templates import Piece, Places, check_template, fill_template
+from metric_core.question_kinds import QuestionKind
 
 RENDERING_VERSION = 2
 """Version of the rendering; increment it with every code change that changes rendered prompts."""

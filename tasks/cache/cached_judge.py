@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeVar
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import CHOICES, GENERATED, Codec
 from tasks.cache.get_or_compute import CachedComputation, OnValue

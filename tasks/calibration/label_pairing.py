@@ -12,9 +12,9 @@ import pyarrow as pa
 from metric_core.calibration.calibrate import LabelledScores, scale_to_unit
 from metric_core.calibration.labels import LabelRules, Labels, Scale, read_labels
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.evidence import Evidence
-from metric_core.metric import MetricRequest
 from metric_core.records import Status
 from metric_core.stages import PRODUCT_STAGES, Stage
 from metric_core.statistics.pairs import name_group

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from tasks.comparison.run_pair import RunPair
 from tasks.judges.protocol import NO_JUDGE
 from tasks.options.evaluation_options import EvaluationOptions

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED
-from metric_core.diagnosis.refusal_kinds import RefusalKind
+from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Units
 from tasks.runs.row_grouping import group_names

@@ -12,16 +12,16 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from metric_core.errors import AssayError
-from metric_core.judge_questions import (
+from metric_core.prompts.judge_questions import (
     TEXT,
     ChoiceQuestion,
     GenerateQuestion,
     JudgeQuestion,
     Kind,
-    QuestionKind,
     question_digest,
 )
 from metric_core.prompts.prompt_set import load_prompts
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.cached_judge import CachedJudge
 from tasks.dry_run.token_estimates import estimate_output_tokens, estimate_tokens

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from metric_core.judge_questions import TEXT, ChoiceQuestion, JudgeQuestion, QuestionKind
+from metric_core.prompts.judge_questions import TEXT, ChoiceQuestion, JudgeQuestion
+from metric_core.question_kinds import QuestionKind
 
 BYTES_PER_TOKEN = 4
 """Bytes per token of English text; most other languages have fewer."""
@@ -31,7 +32,7 @@ def estimate_tokens(text: str) -> int:
 def estimate_output_tokens(question: JudgeQuestion) -> int:
     """Return the estimated number of tokens of the reply to a question, without reasoning.
 
-    >>> from metric_core.judge_questions import ask_claims, ask_verdict
+    >>> from metric_core.prompts.judge_questions import ask_claims, ask_verdict
     >>> estimate_output_tokens(ask_verdict("It rains.", "Rain."))
     1
     >>> estimate_output_tokens(ask_claims("It rains in Dublin.", None))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from metric_core.judge_questions import ChoiceQuestion
+from metric_core.prompts.judge_questions import ChoiceQuestion
 from tasks.dry_run.token_estimates import BYTES_PER_TOKEN
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.profiles.load_profile import load_profile

@@ -9,8 +9,8 @@ from typing import Any
 
 from metric_core.columns import SESSION_ID
 from metric_core.errors import ConfigError
+from metric_core.metrics.registry import resolve
 from metric_core.records import Status
-from metric_core.registry import resolve
 from metric_core.stages import Stage, any_judged
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runs.run_tables import read_table

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import TypeVar
 
 from metric_core import reasons
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge
 from tasks.judges.routed_judge import judge_for

@@ -15,7 +15,8 @@ from threading import Lock
 
 from metric_core import reasons
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import (
     ChoiceAnswer,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.records import AnswerStatus
 from tasks.runtime.usage import Usage
 

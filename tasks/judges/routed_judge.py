@@ -8,7 +8,8 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, KindGroup, QuestionKind
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind
+from metric_core.question_kinds import KindGroup, QuestionKind
 from tasks.judges.panel import PanelJudge, name_judges
 from tasks.judges.protocol import (
     ROUTED,

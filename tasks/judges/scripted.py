@@ -8,9 +8,10 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, QuestionKind
 from metric_core.parsing.regular_files import regular
 from metric_core.parsing.strict_json import parse_json
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import (
     ChoiceAnswer,
@@ -43,7 +44,7 @@ class ScriptedJudge:
         script: Table or function with the answers.
         name: Model name in the identity.
 
-    >>> from metric_core.judge_questions import ask_claims, ask_verdict
+    >>> from metric_core.prompts.judge_questions import ask_claims, ask_verdict
     >>> judge = ScriptedJudge({
     ...     ("claims", "Rome is old."): {"claims": ["Rome is old."]},
     ...     "verdict": "no",

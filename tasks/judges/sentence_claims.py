@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from metric_core import reasons
-from metric_core.judge_questions import TEXT, ChoiceQuestion, GenerateQuestion, Kind, QuestionKind
+from metric_core.prompts.judge_questions import TEXT, ChoiceQuestion, GenerateQuestion, Kind
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.builtin.claim_sentences import split_claims
 from tasks.judges.protocol import (

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core import reasons
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.records import AnswerStatus
 from tasks.embedders.protocol import EmbedderIdentity
 from tasks.judges.protocol import (

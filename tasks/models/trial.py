@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from metric_core.judge_questions import YES, QuestionKind, ask_verdict
+from metric_core.prompts.judge_questions import YES, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from tasks.judges.protocol import ChoiceAnswer, Judge, JudgeIdentity
 from tasks.judges.routed_judge import judge_for
 from tasks.model_clients.request_trace import TracedRequest, trace_requests

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, question_digest
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, question_digest
 from metric_core.records import AnswerStatus
 from tasks.cache.cached_judge import CachedJudge
 from tasks.judges.panel import name_judges

@@ -1,6 +1,6 @@
 """Compose the options that say what is evaluated, and by which metrics and models."""
 
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from tasks.options.cache_options import CacheOptions
 from tasks.options.citation_options import CitationOptions
 from tasks.options.embedder_options import EmbedderOptions

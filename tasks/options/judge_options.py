@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
 from tasks.options.model_backends import BUILT_IN, JudgeBackend, PluginOptions

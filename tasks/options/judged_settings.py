@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from metric_core.judge_questions import Kind
+from metric_core.prompts.judge_questions import Kind
 from tasks.options.cache_options import CacheOptions
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judge_options import JudgeOptions

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from pydantic import BeforeValidator, Field
 
+from metric_core.declarations.metric import MetricRequest
+from metric_core.declarations.metric_text import parse_metrics
 from metric_core.errors import AssayError, ConfigError
-from metric_core.metric import MetricRequest
-from metric_core.parsing.metric_text import parse_metrics
 from tasks.options.conversation_options import FollowUpOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text
@@ -46,7 +46,7 @@ class MetricChoice(OptionGroup):
 
 def is_packaged_metric(choice: Any) -> bool:
     """Return whether a choice, as text or as a table, names only metrics of rag-assay, which load no other code."""
-    from metric_core.registry import resolve  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.metrics.registry import resolve  # noqa: PLC0415 keeps `assay --help` quick
 
     try:
         text = choice["metric"] if isinstance(choice, Mapping) else choice

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import PluginError
-from metric_core.metric import MetricRequest
 from tasks.options.settings import Settings
 from tasks.plugins.metric_lookup import find_metric
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, OWN_TYPES, ColumnType
+from metric_core.declarations.metric import Metric, Parameter, Parameters
 from metric_core.declarations.own_products import PER_METRIC, OwnProduct
 from metric_core.errors import AssayError, MetricError, PluginError
-from metric_core.judge_questions import RATING_KINDS, CustomKind, GenerateQuestion, RatingRequest
-from metric_core.metric import Metric, Parameter, Parameters
 from metric_core.parsing.suggestions import suggest_names
+from metric_core.prompts.judge_questions import CustomKind, GenerateQuestion, RatingRequest
+from metric_core.question_kinds import RATING_KINDS
 from metric_core.records import Direction, Sample, Score
 from metric_core.stages import Product
 from tasks.plugins.load_object import LoadedObject
@@ -21,7 +22,7 @@ _FUNCTIONS = ("columns", "optional_columns", "products", "bounds", "compute")
 _KINDS: Mapping[str, tuple[type, str]] = {
     "name": (str, "a text"),
     "summary": (str, "a text"),
-    "parameters": (Mapping, "a mapping of names to metric_core.metric.Parameter"),
+    "parameters": (Mapping, "a mapping of names to metric_core.declarations.metric.Parameter"),
     "undefined": (Mapping, "a mapping of reasons to when they happen"),
     "failed": (Mapping, "a mapping of reasons to when they happen"),
     "own_columns": (Mapping, "a mapping of columns to metric_core.columns.ColumnType"),
@@ -43,7 +44,7 @@ def check_declarations(metric: Metric, name: str) -> None:
     for part in _FUNCTIONS:
         if not callable(value := getattr(metric, part)):
             raise PluginError(
-                f"{name!r}: {part} is {value!r}, wanted a function; metric_core.metric.constant(...) creates one that "
+                f"{name!r}: {part} is {value!r}, wanted a function; rag_assay.plugins.constant(...) creates one that "
                 "returns the same for all parameters"
             )
     for part, (kind, wanted) in _KINDS.items():
@@ -56,7 +57,9 @@ def check_declarations(metric: Metric, name: str) -> None:
             raise PluginError(f"{name!r}: the kind of question {asked!r} is unknown; create one with CustomKind")
     for key, parameter in metric.parameters.items():
         if not isinstance(parameter, Parameter):
-            raise PluginError(f"{name!r}: the parameter {key} is {parameter!r}, wanted a metric_core.metric.Parameter")
+            raise PluginError(
+                f"{name!r}: the parameter {key} is {parameter!r}, wanted a metric_core.declarations.metric.Parameter"
+            )
 
 
 _PRODUCT_KINDS: Mapping[str, tuple[type, str]] = {

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
+from metric_core.declarations.metric import Metric, MetricRequest
 from metric_core.errors import PluginError, UnknownMetricError
-from metric_core.metric import Metric, MetricRequest
+from metric_core.metrics.registry import parse_request, resolve
 from metric_core.parsing.suggestions import suggest_names
-from metric_core.registry import parse_request, resolve
 from tasks.plugins.checked_metric import CheckedMetric, check_declarations
 from tasks.plugins.load_object import Group, installed_names, load_object
 
@@ -56,7 +56,7 @@ def _find_custom(name: str) -> Metric:
     loaded = load_object(Group.METRICS, name)
     metric = loaded.obj
     if not isinstance(metric, Metric):
-        raise PluginError(f"{name!r} is a {type(metric).__name__}, wanted a metric_core.metric.Metric")
+        raise PluginError(f"{name!r} is a {type(metric).__name__}, wanted a metric_core.declarations.metric.Metric")
     check_declarations(metric, name)
     if not metric.name.isidentifier() or metric.name != metric.name.casefold():
         raise PluginError(f"{name!r} has the name {metric.name!r}, wanted lower-case letters, digits and underscores")

@@ -17,7 +17,7 @@ from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
-from metric_core.judge_questions import Kind
+from metric_core.prompts.judge_questions import Kind
 from tasks.judges.protocol import Judge
 from tasks.judges.routed_judge import settings_for
 from tasks.options.judge_options import SingleJudgeSettings

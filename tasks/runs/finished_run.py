@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metric_core.columns import COLUMNS
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import RunFolderError
-from metric_core.metric import MetricRequest
 from metric_core.records import Status
 from metric_core.stages import Stage
 from tasks.options.evaluation_options import EvaluationOptions

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from metric_core.judge_questions import CustomKind, KindGroup, QuestionKind
+from metric_core.prompts.judge_questions import CustomKind
+from metric_core.question_kinds import KindGroup, QuestionKind
 from tasks.judges.protocol import NO_JUDGE
 from tasks.runtime.usage import KindUsage
 

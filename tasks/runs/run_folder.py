@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, RunFolderError
-from metric_core.metric import MetricRequest
 from metric_core.parsing.regular_files import check_folder, regular
 from metric_core.records import Score, Status
 from metric_core.stages import Stage

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from metric_core.metric import MetricRequest
+from metric_core.declarations.metric import MetricRequest
 from metric_core.statistics.pairs import name_group
 from metric_core.statistics.slice_summary import ColumnSummary, SlicedCells, SlicedMetric, summarize_slices
 from metric_core.statistics.slices import RowSlices

@@ -12,7 +12,8 @@ from typing import Any
 from metric_core import reasons
 from metric_core.claims.citations import StrippedText, strip_citations
 from metric_core.claims.claim_places import locate_sentences, place_claims, place_sentences
-from metric_core.judge_questions import QuestionKind, ask_claims
+from metric_core.prompts.judge_questions import ask_claims
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Place, Sample, Side
 from metric_core.stages import Product, Stage
 from tasks.judges.batching import JudgeBatcher

@@ -6,7 +6,8 @@ from typing import Generic, TypeAlias, TypeVar, get_type_hints
 
 import pyarrow as pa
 
-from metric_core.judge_questions import Kind, QuestionKind
+from metric_core.prompts.judge_questions import Kind
+from metric_core.question_kinds import QuestionKind
 from metric_core.stages import JUDGED, Stage
 from tasks.models.protocol import Models
 from tasks.options.judged_settings import JudgedSettings

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from metric_core.judge_questions import CustomKind, Kind
+from metric_core.prompts.judge_questions import CustomKind, Kind
 from metric_core.stages import Product
 from tasks.judges.protocol import Judge
 from tasks.judges.routed_judge import judge_for

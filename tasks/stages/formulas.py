@@ -12,13 +12,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from metric_core.metric import Metric
+from metric_core.declarations.metric import Metric
 from metric_core.stages import Stage
 from tasks.options.judged_settings import StoredSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.stages.definition import StageDefinition
-from tasks.stages.module_graph import ModuleGraph
+from tasks.stages.module_graph import METRICS, REGISTRY, ModuleGraph
 
 _FORMULAS = ("metric_core.", "tasks.evidence.", "tasks.languages.")
 """Beginnings of the names of modules with formulas. Other code has a version: that of a stage, or of a model."""
@@ -73,7 +73,7 @@ def _modules_of_metrics() -> Mapping[str, set[str]]:
     """Return the modules that declare or import each built-in metric, among those of metrics."""
     found: dict[str, set[str]] = defaultdict(set)
     for name, module in list(sys.modules.items()):
-        if name.startswith("metric_core.metrics."):
+        if name.startswith(METRICS) and name != REGISTRY:
             for value in vars(module).values():
                 if isinstance(value, Metric):
                     found[value.name].add(name)

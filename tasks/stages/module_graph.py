@@ -14,7 +14,8 @@ _IMPORT = re.compile(rb"\n *from (metric_core[\w.]*|tasks[\w.]*) import (\([^)]*
 
 _WORD = re.compile(rb"\w+")
 
-_REGISTRY, _METRICS = "metric_core.registry", "metric_core.metrics."
+REGISTRY, METRICS = "metric_core.metrics.registry", "metric_core.metrics."
+"""The module that imports all metrics, and how the names of their modules begin."""
 
 
 class ModuleGraph:
@@ -84,5 +85,5 @@ class ModuleGraph:
         for origin, names in _IMPORT.findall(b"\n" + source):
             for each in (origin, *(origin + b"." + word for word in _WORD.findall(names))):
                 name = each.decode()
-                if name in self.files and not (module == _REGISTRY and name.startswith(_METRICS)):
+                if name in self.files and not (module == REGISTRY and name.startswith(METRICS)):
                     yield name

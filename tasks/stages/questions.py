@@ -3,7 +3,8 @@
 from typing import Any
 
 from metric_core import reasons
-from metric_core.judge_questions import QuestionKind, ask_questions
+from metric_core.prompts.judge_questions import ask_questions
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample
 from metric_core.stages import Stage
 from tasks.judges.batching import JudgeBatcher

@@ -4,14 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from metric_core import reasons
-from metric_core.judge_questions import (
-    RATING_KINDS,
-    ChoiceQuestion,
-    GenerateQuestion,
-    Kind,
-    QuestionKind,
-    RatingRequest,
-)
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, RatingRequest
+from metric_core.question_kinds import RATING_KINDS, QuestionKind
 from metric_core.records import AnswerStatus, Score, finite_number
 from metric_core.stages import Stage
 from tasks.judges.batching import JudgeBatcher

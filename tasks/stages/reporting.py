@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.columns import SESSION_ID
-from metric_core.judge_questions import QuestionKind
+from metric_core.question_kinds import QuestionKind
 from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import (
     BY_EARLIER_ANSWERS,
     BY_REFERENCE,
@@ -22,17 +23,16 @@ from metric_core.evidence import (
     joint_premise,
     premise_text,
 )
-from metric_core.judge_questions import (
+from metric_core.prompts.judge_questions import (
     YES,
     ChoiceQuestion,
     Kind,
-    QuestionKind,
     ask_relevant_sentences,
     ask_usefulness_for_reference,
     ask_usefulness_for_response,
     ask_verdict,
 )
-from metric_core.metric import MetricRequest
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample, Side, VerdictKind, VerdictRequest
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.evidence.sample_evidence import read_evidence

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metric_core.judge_questions import JudgeQuestion, question_digest
-from metric_core.metric import MetricRequest
+from metric_core.declarations.metric import MetricRequest
+from metric_core.prompts.judge_questions import JudgeQuestion, question_digest
 from metric_core.records import Side
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import PRODUCTS, Product, Stage, closure

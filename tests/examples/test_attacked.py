@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from deployments.notebook import evaluate
-from metric_core.judge_questions import ask_usefulness_for_response, ask_verdict
 from metric_core.prompts.fences import neutralize
+from metric_core.prompts.judge_questions import ask_usefulness_for_response, ask_verdict
 from metric_core.prompts.prompt_set import load_prompts
 from tests.metric_core.prompts.structure import split
 

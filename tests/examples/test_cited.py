@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from metric_core.metrics.registry import parse_request
 from metric_core.records import Status
-from metric_core.registry import parse_request
 from metric_core.stages import Product, Stage
 from tasks.evidence.sample_evidence import read_evidence
 from tasks.options.metric_settings import MetricSettings

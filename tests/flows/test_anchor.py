@@ -17,7 +17,7 @@ from flows.planning.planner import draft_plan
 from flows.rerun import run_rerun
 from flows.results.run_result import RunResult
 from metric_core.errors import AssayError, JudgeError
-from metric_core.judge_questions import JudgeQuestion
+from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.statistics.attribution import Attribution, Cause
 from tasks.comparison.score_causes import CauseFinder
 from tasks.judges.scripted import ScriptedJudge

@@ -18,7 +18,7 @@ from flows.rerun import run_rerun
 from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError
 from metric_core.gates.rules import Outcome
-from metric_core.registry import parse_request as parse_metric
+from metric_core.metrics.registry import parse_request as parse_metric
 from tasks.calibration.label_pairing import pair_labels, read_labelled
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder

@@ -18,7 +18,7 @@ from flows.evaluate import run_evaluation
 from flows.execution.rerun_plan import parse_request, prepare
 from flows.rerun import run_rerun
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
-from metric_core.judge_questions import JudgeQuestion
+from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.stages import Stage
 from tasks.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun

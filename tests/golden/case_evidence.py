@@ -13,6 +13,7 @@ from typing import Any
 
 from metric_core import reasons
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, ColumnType
+from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import (
     ALL_CONTEXTS,
     BY_REFERENCE,
@@ -21,11 +22,11 @@ from metric_core.evidence import (
     Evidence,
     context_premise,
 )
-from metric_core.judge_questions import ChoiceQuestion, QuestionKind, RatingRequest
-from metric_core.metric import MetricRequest
 from metric_core.metrics._votes import exact_label
 from metric_core.metrics.discrete_criteria import discrete_value
+from metric_core.prompts.judge_questions import ChoiceQuestion, RatingRequest
 from metric_core.prompts.replies import parse_json_reply
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Place, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product, closure
 

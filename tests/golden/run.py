@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import AssayError, MetricParameterError
-from metric_core.metric import MetricRequest
+from metric_core.metrics.registry import resolve
 from metric_core.records import Score, Status
-from metric_core.registry import resolve
 from tests.golden.case_evidence import evidence_of, sample_of
 
 TOLERANCE = 1e-6

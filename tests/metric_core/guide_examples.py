@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from metric_core.claims.joint_contexts import contexts_premise
 from metric_core.columns import COLUMNS, ColumnType
+from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise
-from metric_core.judge_questions import ChoiceQuestion
-from metric_core.metric import MetricRequest
+from metric_core.joint_contexts import contexts_premise
 from metric_core.metrics.guides import read_guide
+from metric_core.metrics.registry import METRICS
+from metric_core.prompts.judge_questions import ChoiceQuestion
 from metric_core.records import Place, Question, Rating, Sample, Score, Side, VerdictKind
-from metric_core.registry import METRICS
 from metric_core.stages import Product
 
 _SIDES = {f"{side.value.replace('_', ' ')}{'' if 'sentence' in side else ' claim'}": side for side in Side}

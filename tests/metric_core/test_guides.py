@@ -7,7 +7,7 @@ import pytest
 
 from metric_core.claims.citation_forms import FORMS
 from metric_core.metrics.guides import read_guide
-from metric_core.registry import METRICS
+from metric_core.metrics.registry import METRICS
 from tests.metric_core.guide_examples import read_example
 from tests.structure.house import ROOT
 

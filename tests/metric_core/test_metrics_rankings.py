@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from metric_core import reasons
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import ChoiceQuestion, QuestionKind
 from metric_core.metrics import retrieval_rankings as formulas
 from metric_core.metrics.graded_rankings import ranked_passages
+from metric_core.metrics.registry import parse_request
+from metric_core.prompts.judge_questions import ChoiceQuestion
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Rating, Sample, Score
-from metric_core.registry import parse_request
 
 IDS = [f"d{number}" for number in range(12)]
 EXACT = 1e-9

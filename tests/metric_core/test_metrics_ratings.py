@@ -8,11 +8,12 @@ import pytest
 from metric_core import reasons
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind, RatingRequest, question_digest
 from metric_core.metrics._instructions import join_instructions
+from metric_core.metrics.registry import resolve
 from metric_core.metrics.rubrics import DEFAULT_RUBRICS, scale_of
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, RatingRequest, question_digest
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Rating, Sample, Score
-from metric_core.registry import resolve
 
 SAMPLE = Sample(user_input="Why?", response="So.", retrieved_contexts=("a", "b"), reference="Thus.")
 FAILED = Score.failed(reasons.NO_USABLE_RATING)

@@ -13,9 +13,9 @@ from metric_core.metrics.reference_contexts import (
     non_llm_context_precision,
     non_llm_context_recall,
 )
+from metric_core.metrics.registry import parse_request
 from metric_core.metrics.string_similarity import similarity_of
 from metric_core.records import Sample, Score
-from metric_core.registry import parse_request
 
 HALF = ("abcd", "abxy")
 

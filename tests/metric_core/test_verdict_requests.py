@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from metric_core import reasons
+from metric_core.declarations.metric import Metric, MetricRequest, constant
 from metric_core.errors import MetricError
 from metric_core.evidence import BY_RESPONSE, Evidence
-from metric_core.metric import Metric, MetricRequest, constant
 from metric_core.records import Sample, Score, Side, VerdictKind, VerdictRequest
 from metric_core.stages import Product
 

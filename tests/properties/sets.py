@@ -6,8 +6,8 @@ A new metric joins `PARAMETERS` and every set whose property it has; a test fail
 from collections.abc import Iterable
 from typing import Any
 
-from metric_core.metric import MetricRequest
-from metric_core.registry import METRICS
+from metric_core.declarations.metric import MetricRequest
+from metric_core.metrics.registry import METRICS
 
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "answer_relevancy": [{"strictness": 8}],  # all questions, however often they are repeated: none is a spare one

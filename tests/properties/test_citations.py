@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metric_core.claims.joint_contexts import contexts_of
+from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import ALL_CONTEXTS, Evidence
-from metric_core.metric import MetricRequest
+from metric_core.joint_contexts import contexts_of
 from metric_core.records import Place, Sample, Score, Side, Status, VerdictKind
 from tests.properties.sets import CITING, REQUESTS, requests_of
 

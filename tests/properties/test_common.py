@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metric_core import reasons
-from metric_core.metric import MetricRequest
+from metric_core.declarations.metric import MetricRequest
+from metric_core.metrics.registry import METRICS
 from metric_core.records import Score, Status
-from metric_core.registry import METRICS
 from metric_core.stages import Product, closure
 from tests.properties import sets
 from tests.properties.sets import requests_of

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise
-from metric_core.judge_questions import ChoiceQuestion, RatingRequest
-from metric_core.metric import MetricRequest
+from metric_core.prompts.judge_questions import ChoiceQuestion, RatingRequest
 from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product
 

@@ -24,7 +24,7 @@ def test_the_contract_names_every_adapter() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["deployments.cli.main", "metric_core.registry", "tasks.sources", "tasks.models.run_models"]
+    "module", ["deployments.cli.main", "metric_core.metrics.registry", "tasks.sources", "tasks.models.run_models"]
 )
 def test_import_loads_no_heavy_package(module: str) -> None:
     command = [sys.executable, "-c", f"import {module}; {NAMES_OF_THE_LOADED}"]

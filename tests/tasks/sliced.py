@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from metric_core.metric import MetricRequest
+from metric_core.declarations.metric import MetricRequest
 from metric_core.records import Direction, Score
 from metric_core.stages import Stage
 from tasks.runs.row_grouping import columns_with

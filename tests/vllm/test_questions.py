@@ -10,7 +10,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, ask_claims, ask_verdict
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.openai.openai_judge import OpenAIJudge

@@ -18,7 +18,7 @@ from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
 from flows.planning.planner import draft_plan
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.openai.probe import TOKENIZE

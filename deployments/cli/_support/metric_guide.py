@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from metric_core.metric import Metric, MetricRequest, Parameter
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter
 from metric_core.metrics.guides import read_guide
 from metric_core.reasons import missing_column
 from metric_core.records import Direction

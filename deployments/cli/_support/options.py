@@ -95,7 +95,7 @@ def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:
 
 def _complete_metrics(incomplete: str) -> list[str]:
     """Complete the last of several metrics."""
-    from metric_core.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
+    from metric_core.metrics.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in METRICS if name.startswith(last)]

@@ -4,29 +4,10 @@ from rag_assay._packages import open_packages
 
 open_packages()
 
-from metric_core import judge_questions, reasons  # noqa: E402 the packages are open only now
+from metric_core import reasons  # noqa: E402 the packages are open only now
 from metric_core.claims.cited_contexts import cited_contexts, first_number  # noqa: E402
-from metric_core.claims.joint_contexts import contexts_premise  # noqa: E402
 from metric_core.columns import ColumnType  # noqa: E402
-from metric_core.declarations.own_products import OwnProduct  # noqa: E402
-from metric_core.evidence import (  # noqa: E402
-    ALL_CONTEXTS,
-    BY_REFERENCE,
-    BY_RESPONSE,
-    BY_USER_INPUT,
-    Evidence,
-    context_premise,
-)
-from metric_core.judge_questions import (  # noqa: E402
-    ChoiceQuestion,
-    CustomKind,
-    GenerateQuestion,
-    Kind,
-    QuestionKind,
-    RatingRequest,
-    texts_of,
-)
-from metric_core.metric import (  # noqa: E402
+from metric_core.declarations.metric import (  # noqa: E402
     Metric,
     MetricRequest,
     Parameter,
@@ -37,6 +18,26 @@ from metric_core.metric import (  # noqa: E402
     require_positive_integer,
     require_text,
 )
+from metric_core.declarations.own_products import OwnProduct  # noqa: E402
+from metric_core.evidence import (  # noqa: E402
+    ALL_CONTEXTS,
+    BY_REFERENCE,
+    BY_RESPONSE,
+    BY_USER_INPUT,
+    Evidence,
+    context_premise,
+)
+from metric_core.joint_contexts import contexts_premise  # noqa: E402
+from metric_core.prompts import judge_questions  # noqa: E402 the packages are open only now
+from metric_core.prompts.judge_questions import (  # noqa: E402
+    ChoiceQuestion,
+    CustomKind,
+    GenerateQuestion,
+    Kind,
+    RatingRequest,
+    texts_of,
+)
+from metric_core.question_kinds import QuestionKind  # noqa: E402
 from metric_core.records import (  # noqa: E402
     AnswerStatus,
     Direction,

@@ -5,10 +5,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from metric_core import judge_questions, reasons
-from metric_core.diagnosis.refusal_forms import declines
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind
+from metric_core import reasons
+from metric_core.prompts import judge_questions
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
+from metric_core.refusals.refusal_forms import declines
 from tasks.embedders.protocol import Embedder
 from tasks.judges.builtin.claim_sentences import split_claims
 from tasks.judges.builtin.feature_extraction import FeatureExtractor
@@ -54,7 +56,7 @@ _GENERATED = frozenset({QuestionKind.CLAIMS, QuestionKind.QUESTIONS, QuestionKin
 class BuiltinJudge:
     """A judge for claims, verdicts, usefulness and relevance; all other questions need a language model.
 
-    Refusals are recognized by their forms: see `metric_core.diagnosis.refusal_forms`.
+    Refusals are recognized by their forms: see `metric_core.refusals.refusal_forms`.
 
     Deterministic and thread-safe.
     """

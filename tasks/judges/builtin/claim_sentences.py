@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from metric_core.diagnosis.refusal_forms import declines
+from metric_core.refusals.refusal_forms import declines
 from tasks.judges.builtin.clauses import as_sentence, is_clause, is_command, split_clauses
 from tasks.judges.builtin.cleaning import clean, makes_no_claim
 from tasks.languages.scripts import is_mostly_latin

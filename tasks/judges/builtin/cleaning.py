@@ -3,7 +3,7 @@
 import re
 
 from metric_core.claims.citations import strip_citations
-from metric_core.diagnosis.refusal_forms import is_refusal
+from metric_core.refusals.refusal_forms import is_refusal
 
 
 def _any(*patterns: str) -> re.Pattern[str]:

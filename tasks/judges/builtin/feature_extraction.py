@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metric_core import judge_questions
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.prompts import judge_questions
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
+from metric_core.question_kinds import QuestionKind
 from tasks.embedders.protocol import Embedder
 from tasks.judges.builtin.features import relevance_features, usefulness_features, verdict_features
 from tasks.judges.builtin.premises import Match, Premise

@@ -7,8 +7,9 @@ invent verdicts, so only a claim that the context repeats word for word has one.
 
 from collections.abc import Mapping
 
-from metric_core import judge_questions
-from metric_core.judge_questions import ChoiceQuestion, Kind, QuestionKind
+from metric_core.prompts import judge_questions
+from metric_core.prompts.judge_questions import ChoiceQuestion, Kind
+from metric_core.question_kinds import QuestionKind
 from tasks.languages.scripts import is_mostly_latin, is_unspaced, normalize_words
 
 _READ: Mapping[Kind, tuple[str, ...]] = {
@@ -35,7 +36,7 @@ def is_readable(question: ChoiceQuestion) -> bool:
 def stands_verbatim(question: ChoiceQuestion) -> bool:
     r"""Return whether the claim, or the whole answer, stands word for word in the context.
 
-    >>> from metric_core.judge_questions import ask_verdict
+    >>> from metric_core.prompts.judge_questions import ask_verdict
     >>> context = "\u5458\u5de5\u6709\u5047\u671f\u3002\u5317\u4eac\u662f\u9996\u90fd\u3002"
     >>> stands_verbatim(ask_verdict("\u5317\u4eac\u662f\u9996\u90fd", context))
     True

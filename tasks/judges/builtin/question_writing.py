@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from metric_core.diagnosis.refusal_forms import declines
+from metric_core.refusals.refusal_forms import declines
 from tasks.judges.builtin.cleaning import clean, makes_no_claim
 from tasks.recognizers.spacy_pipeline import Parse, ParsedWord, SpacyPipeline
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from metric_core.judge_questions import ChoiceQuestion
+from metric_core.prompts.judge_questions import ChoiceQuestion
 from tasks.judges.openai.request_body import Body, choice_parameters
 from tasks.judges.openai.server_features import ServerFeatures
 from tasks.model_clients.joint_requests import Companions

@@ -9,9 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metric_core.judge_questions import YES_NO, ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.prompts.judge_questions import YES_NO, ChoiceQuestion, GenerateQuestion
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import CLAIMS_SCHEMA
+from metric_core.question_kinds import QuestionKind
 from tasks.judges.openai.completion import read_completions
 from tasks.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.judges.openai.request_body import choice_request_bodies, generate_request_body

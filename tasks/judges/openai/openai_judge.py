@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import label_probabilities

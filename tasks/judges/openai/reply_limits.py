@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from metric_core.judge_questions import LISTS, RESPONSE, TEXT, GenerateQuestion, QuestionKind
+from metric_core.prompts.judge_questions import LISTS, RESPONSE, TEXT, GenerateQuestion
+from metric_core.question_kinds import QuestionKind
 from tasks.judges.openai.server_features import ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 

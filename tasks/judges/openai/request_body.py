@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import object_schema
 from tasks.judges.openai.reply_limits import max_reply_tokens

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from metric_core.judge_questions import RATING_KINDS, ChoiceQuestion, CustomKind, JudgeQuestion, Kind, QuestionKind
+from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind
+from metric_core.question_kinds import RATING_KINDS, QuestionKind
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
@@ -64,7 +65,7 @@ class RequestMode:
 def get_request_mode(question: JudgeQuestion) -> RequestMode:
     """Return the mode in which a question is asked.
 
-    >>> from metric_core.judge_questions import ask_verdict
+    >>> from metric_core.prompts.judge_questions import ask_verdict
     >>> get_request_mode(ask_verdict("It rains.", "Rain.")).temperature
     'temperature'
     """

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from metric_core import reasons
-from metric_core.judge_questions import CLAIM, CONTEXT, ChoiceQuestion, QuestionKind
+from metric_core.prompts.judge_questions import CLAIM, CONTEXT, ChoiceQuestion
+from metric_core.question_kinds import QuestionKind
 from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.verifiers.chunking import divide_texts, size
 from tasks.judges.verifiers.engine import Pair

@@ -7,14 +7,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from metric_core import reasons
-from metric_core.judge_questions import (
-    NO,
-    YES,
-    ChoiceQuestion,
-    GenerateQuestion,
-    Kind,
-    QuestionKind,
-)
+from metric_core.prompts.judge_questions import NO, YES, ChoiceQuestion, GenerateQuestion, Kind
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import (
     ChoiceAnswer,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.claims.cited_contexts import cited_contexts, first_number
-from metric_core.claims.joint_contexts import contexts_of
 from metric_core.evidence import ALL_CONTEXTS
+from metric_core.joint_contexts import contexts_of
 from metric_core.records import Sample
 from tasks.reports.truncation import Row
 

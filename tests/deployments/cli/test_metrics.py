@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from deployments.cli._support.metric_guide import describe, render_page
 from deployments.cli.main import app
 from metric_core.metrics import guides
-from metric_core.registry import METRICS
+from metric_core.metrics.registry import METRICS
 from tests.structure.house import ROOT
 
 PAGE = ROOT / "docs" / "metrics.md"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from deployments.cli._support.options import with_config
 from flows.config.run_config import RunConfig
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from metric_core.stages import Stage
 from tasks.options.trace_options import TraceSettings
 from tests.deployments.cli.conftest import Outcome

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from deployments.cli.main import app
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import QuestionKind
 from metric_core.prompts.prompt_set import load_prompts
+from metric_core.question_kinds import QuestionKind
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 URLS = ("http://localhost:1/v1",)

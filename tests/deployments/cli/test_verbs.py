@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metric_core.registry import METRICS
+from metric_core.metrics.registry import METRICS
 from tests.deployments.cli.conftest import Outcome
 
 Assay = Callable[..., Outcome]

@@ -12,7 +12,7 @@ from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_without_data
 from metric_core.errors import ConfigError, MetricParameterError, UnknownMetricError
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from tasks.runtime.home import assay_home
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "config.schema.json"

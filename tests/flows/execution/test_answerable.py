@@ -7,9 +7,10 @@ import pytest
 
 from flows.execution.answerable import find_unanswerable, question_kinds, warn_of_unanswerable
 from metric_core import reasons
-from metric_core.judge_questions import Kind, QuestionKind, ask_claims, ask_verdict
+from metric_core.metrics.registry import METRICS, parse_request
+from metric_core.prompts.judge_questions import Kind, ask_claims, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
-from metric_core.registry import METRICS, parse_request
 from metric_core.stages import any_judged
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.panel import PanelJudge

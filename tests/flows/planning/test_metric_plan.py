@@ -10,7 +10,7 @@ from flows.planning.metric_plan import MetricPlan, make_plan
 from flows.planning.planner import draft_plan
 from metric_core.columns import COLUMNS
 from metric_core.errors import ConfigError, SourceError
-from metric_core.registry import METRICS
+from metric_core.metrics.registry import METRICS
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.stages.registry import LEVELS, STAGES
 

@@ -14,8 +14,8 @@ from flows.planning.metric_plan import plan_requests
 from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source, use_plan, with_outputs
 from flows.planning.run_plan import RunPlan
 from metric_core.errors import ConfigError, RunFolderError
-from metric_core.judge_questions import KindGroup
-from metric_core.registry import parse_request
+from metric_core.metrics.registry import parse_request
+from metric_core.question_kinds import KindGroup
 from metric_core.stages import Stage
 
 ROW = {"user_input": "Where?", "response": "In Rome.", "retrieved_contexts": ["It is in Rome."], "reference": "Rome."}

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from flows.planning.metric_plan import plan_requests
-from metric_core.metric import MetricRequest, constant
+from metric_core.declarations.metric import MetricRequest, constant
+from metric_core.metrics.registry import parse_request
 from metric_core.records import Side
-from metric_core.registry import parse_request
 from metric_core.stages import Product, Stage
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.stages.aggregation import AggregationSettings

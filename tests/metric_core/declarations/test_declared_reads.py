@@ -8,12 +8,12 @@ import pytest
 
 from metric_core import reasons
 from metric_core.columns import ColumnType
+from metric_core.declarations.metric import Metric, MetricRequest, Parameter, constant
 from metric_core.errors import MetricError
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, Evidence, MissingProductError
-from metric_core.judge_questions import texts_of
-from metric_core.metric import Metric, MetricRequest, Parameter, constant
+from metric_core.metrics.registry import METRICS
+from metric_core.prompts.judge_questions import texts_of
 from metric_core.records import Question, Rating, Sample, Score, Side, Status, VerdictKind
-from metric_core.registry import METRICS
 from metric_core.stages import Product
 
 SUPPORT = VerdictKind.SUPPORT

@@ -8,10 +8,10 @@ import pytest
 
 from metric_core import reasons
 from metric_core.columns import ColumnType
+from metric_core.declarations.metric import Metric, constant
 from metric_core.declarations.own_products import OwnProduct, check_shared_products
 from metric_core.errors import MetricError, PluginError
 from metric_core.evidence import ALL_CONTEXTS, Evidence, MissingProductError
-from metric_core.metric import Metric, constant
 from metric_core.records import Sample, Score, Side, VerdictKind
 from metric_core.stages import Product
 

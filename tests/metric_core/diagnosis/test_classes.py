@@ -8,10 +8,10 @@ import pytest
 
 from metric_core import reasons
 from metric_core.diagnosis.classes import BY_NAME, CLASSES, Part, diagnose
-from metric_core.diagnosis.refusal_kinds import RefusalKind
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
 from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product, closure
 
 FIRST, SECOND = context_premise(0), context_premise(1)

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from metric_core import judge_questions as q
-from metric_core.judge_questions import ChoiceQuestion, JudgeQuestion, QuestionKind
+from metric_core.prompts import judge_questions as q
+from metric_core.prompts.judge_questions import ChoiceQuestion, JudgeQuestion
 from metric_core.prompts.prompt_set import load_prompts
+from metric_core.question_kinds import QuestionKind
 from tests.metric_core.prompts.questions import QUESTIONS
 
 PROMPTS = load_prompts()

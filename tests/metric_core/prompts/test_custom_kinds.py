@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import ChoiceQuestion, CustomKind, GenerateQuestion, question_digest
+from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, GenerateQuestion, question_digest
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.prompts.reply_schemas import object_schema
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metric_core.judge_questions import JudgeQuestion, QuestionKind
 from metric_core.prompts.fences import neutralize
+from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.prompts.prompt_set import PromptSet, load_prompts
+from metric_core.question_kinds import QuestionKind
 from tests.metric_core.prompts.hostile import HOSTILE, ORDINARY, SPECIAL_TOKENS
 from tests.metric_core.prompts.questions import QUESTIONS, with_text
 from tests.metric_core.prompts.structure import holds_fence, plain, split

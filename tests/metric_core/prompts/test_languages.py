@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import QuestionKind, ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from metric_core.prompts.layout import PLACES
 from metric_core.prompts.prompt_set import load_prompts, packaged_languages
+from metric_core.question_kinds import QuestionKind
 from tests.metric_core.prompts.hostile import HOSTILE
 from tests.metric_core.prompts.questions import QUESTIONS
 from tests.metric_core.prompts.structure import split

@@ -2,10 +2,10 @@
 
 import pytest
 
-from metric_core.judge_questions import JudgeQuestion
+from metric_core.metrics.registry import METRICS
+from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.records import Sample, Score
-from metric_core.registry import METRICS
 from tests.metric_core.prompts.structure import split
 from tests.properties.sets import JUDGED_RANKINGS
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from metric_core import judge_questions as q
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, QuestionKind
+from metric_core.prompts import judge_questions as q
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.prompts.prompt_set import PromptSet, RenderedPrompt, load_prompts
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.question_kinds import QuestionKind
 from tests.metric_core.prompts.questions import CONTEXT, QUESTIONS, REFERENCE, RESPONSE, SAMPLE, USER_INPUT
 from tests.metric_core.prompts.structure import split
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import QuestionKind
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge

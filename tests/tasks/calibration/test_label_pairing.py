@@ -11,8 +11,8 @@ import pytest
 from metric_core.calibration.labels import LabelRules, read_labels
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import AssayError, ConfigError, SourceError
+from metric_core.metrics.registry import parse_request
 from metric_core.records import Direction, Score
-from metric_core.registry import parse_request
 from metric_core.stages import Stage
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import RunLabels, write_labels

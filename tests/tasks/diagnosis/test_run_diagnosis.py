@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from metric_core.declarations.metric import MetricRequest
 from metric_core.diagnosis.classes import UNDIAGNOSED
-from metric_core.metric import MetricRequest
+from metric_core.metrics.registry import resolve
 from metric_core.records import Score
-from metric_core.registry import resolve
 from metric_core.schemas import DIAGNOSES
 from metric_core.stages import Stage, closure
 from tasks.diagnosis.run_diagnosis import count_diagnoses

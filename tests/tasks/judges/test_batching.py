@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from metric_core.judge_questions import ChoiceQuestion, ask_claims, ask_verdict
+from metric_core.prompts.judge_questions import ChoiceQuestion, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges import batching
 from tasks.judges.batching import JudgeBatcher

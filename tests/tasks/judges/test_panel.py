@@ -8,7 +8,8 @@ import pytest
 
 from metric_core import reasons
 from metric_core.errors import ConfigError, JudgeError
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind, ask_claims, ask_verdict
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, ask_claims, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.panel import GENERATE_KINDS, PanelJudge, combine_answers
 from tasks.judges.protocol import ChoiceAnswer, OnChoiceAnswer, PanelVote

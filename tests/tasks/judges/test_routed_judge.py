@@ -5,15 +5,8 @@ from typing import Any
 
 import pytest
 
-from metric_core.judge_questions import (
-    ChoiceQuestion,
-    CustomKind,
-    Kind,
-    KindGroup,
-    QuestionKind,
-    ask_claims,
-    ask_verdict,
-)
+from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, Kind, ask_claims, ask_verdict
+from metric_core.question_kinds import KindGroup, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.panel import PanelJudge

@@ -6,14 +6,8 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import ConfigError
-from metric_core.judge_questions import (
-    ChoiceQuestion,
-    JudgeQuestion,
-    QuestionKind,
-    ask_claims,
-    ask_questions,
-    ask_verdict,
-)
+from metric_core.prompts.judge_questions import ChoiceQuestion, JudgeQuestion, ask_claims, ask_questions, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.judges.scripted import NOT_IN_THE_SCRIPT, ScriptedJudge

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from metric_core.columns import ColumnType
+from metric_core.declarations.metric import Metric, MetricRequest, Parameters, constant
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, QuestionKind, RatingRequest, ask_verdict
-from metric_core.metric import Metric, MetricRequest, Parameters, constant
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, RatingRequest, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Product
 from tasks.embedders.protocol import EmbedderIdentity

@@ -9,7 +9,8 @@ import pytest
 from metric_core import reasons
 from metric_core.errors import ConfigError, EmbedderError, JudgeError, MetricError, PluginError, UnknownMetricError
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import QuestionKind, ask_claims, ask_verdict
+from metric_core.prompts.judge_questions import ask_claims, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample
 from metric_core.stages import Product
 from tasks.cache.codec import CHOICES
@@ -39,7 +40,7 @@ def plugin_name(attribute: str) -> str:
         ("tests.tasks.plugins.missing:X", "there is no module 'tests.tasks.plugins.missing'"),
         (plugin_name("GOD"), "has no attribute 'GOD'. Did you mean GOOD?"),
         (f"{HERE}:", "has no attribute ''"),
-        (plugin_name("NUMBER"), "is a int, wanted a metric_core.metric.Metric"),
+        (plugin_name("NUMBER"), "is a int, wanted a metric_core.declarations.metric.Metric"),
         (
             plugin_name("TAKEN"),
             "has the name 'semantic_similarity', as the metric answer_similarity of rag-assay; rename it",
@@ -120,13 +121,16 @@ def test_a_metric_with_invalid_rating_questions(attribute: str, message: str) ->
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [
-        ("COLUMNS_TUPLE", "columns is ('response',), wanted a function; metric_core.metric.constant(...) creates one"),
+        (
+            "COLUMNS_TUPLE",
+            "columns is ('response',), wanted a function; rag_assay.plugins.constant(...) creates one",
+        ),
         ("COLUMNS_TEXT", "returns 'response' as columns, wanted a tuple of columns"),
         ("PRODUCTS_NONE", "returns None as products, wanted a tuple of products"),
         ("BOUNDS_RAISE", "raised RuntimeError in bounds: no such thing"),
         ("BOUNDS_ONE", "returns (1,) as bounds, wanted the minimum and the maximum value, or None"),
         ("NO_NAME", "name is None, wanted a text"),
-        ("PLAIN_PARAMETER", "the parameter most is 5, wanted a metric_core.metric.Parameter"),
+        ("PLAIN_PARAMETER", "the parameter most is 5, wanted a metric_core.declarations.metric.Parameter"),
         ("UPWARDS", "direction is 'higher', wanted a metric_core.records.Direction"),
         ("OWN_ALIAS", "'answer' is a column of samples; add it to columns, not to own_columns"),
         ("OWN_TYPE", "the column 'priority' has the type 5, wanted one of ColumnType.TEXT"),

@@ -8,7 +8,7 @@ from threading import Lock
 import pytest
 from prefect.client.orchestration import get_client
 
-from metric_core.judge_questions import QuestionKind
+from metric_core.question_kinds import QuestionKind
 from tasks.judges.protocol import Judge
 from tasks.judges.scripted import ScriptedJudge
 from tasks.options.judge_options import JudgeSettings

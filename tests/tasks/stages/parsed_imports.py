@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-REGISTRY = "metric_core.registry"
+REGISTRY = "metric_core.metrics.registry"
 METRICS = "metric_core.metrics."
 
 

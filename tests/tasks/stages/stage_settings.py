@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from metric_core.metric import MetricRequest
+from metric_core.declarations.metric import MetricRequest
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings

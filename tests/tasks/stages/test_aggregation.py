@@ -9,7 +9,7 @@ import pytest
 
 from metric_core import reasons
 from metric_core.calibration.platt import ProbabilityMap
-from metric_core.registry import parse_request
+from metric_core.metrics.registry import parse_request
 from metric_core.stages import Stage
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.aggregation import AggregationSettings, aggregation

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from metric_core import reasons
+from metric_core.metrics.registry import resolve
 from metric_core.records import Sample
-from metric_core.registry import resolve
 from metric_core.stages import Product, Stage
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_models import CachedRecognizer

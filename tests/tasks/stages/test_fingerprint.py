@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import spacy
 
-from metric_core.judge_questions import KindGroup
+from metric_core.question_kinds import KindGroup
 from metric_core.stages import Product, Stage
 from tasks.embedders.huggingface_embedder import HuggingFaceEmbedder
 from tasks.embedders.protocol import EmbedderIdentity

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from metric_core.metrics.registry import resolve
 from metric_core.reasons import NEEDS_LANGUAGE_MODEL, NO_USABLE_REPLY
-from metric_core.registry import resolve
 from metric_core.stages import Product, Stage
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.metric_settings import MetricSettings

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from metric_core import registry
-from metric_core.registry import METRICS
+from metric_core.metrics import registry
+from metric_core.metrics.registry import METRICS
 from metric_core.stages import Product, Stage
 from tasks.engine.stage_step import make_recipe
 from tasks.models.run_models import RunModels

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pytest
 
-from metric_core.judge_questions import JudgeQuestion
+from metric_core.metrics.registry import resolve
+from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.records import AnswerStatus
-from metric_core.registry import resolve
 from metric_core.schemas import LONGEST_REPLY, SCHEMAS
 from metric_core.stages import Product, Stage
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer

@@ -54,14 +54,19 @@ def test_imports_are_followed_in_circles_and_through_packages(tmp_path: Path) ->
 
 def test_metrics_of_the_registry_are_not_followed(tmp_path: Path) -> None:
     sources = {
-        "registry": "from metric_core.metrics.one import ONE\nfrom metric_core.parsing import name",
+        "metrics/registry": "from metric_core.metrics.one import ONE\nfrom metric_core.parsing import name",
         "parsing": "",
         "metrics/__init__": "",
         "metrics/one": "",
         "stage": "from metric_core.metrics.one import ONE",
     }
     graph = write(tmp_path, **sources)
-    assert graph.reach("metric_core.registry") == {"metric_core", "metric_core.registry", "metric_core.parsing"}
+    assert graph.reach("metric_core.metrics.registry") == {
+        "metric_core",
+        "metric_core.metrics",
+        "metric_core.metrics.registry",
+        "metric_core.parsing",
+    }
     assert "metric_core.metrics.one" in graph.reach("metric_core.stage")
 
 

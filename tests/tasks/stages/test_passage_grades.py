@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from metric_core.judge_questions import RATING_KINDS, JudgeQuestion, QuestionKind
-from metric_core.registry import parse_request
+from metric_core.metrics.registry import parse_request
+from metric_core.prompts.judge_questions import JudgeQuestion
+from metric_core.question_kinds import RATING_KINDS, QuestionKind
 from metric_core.stages import Stage
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge

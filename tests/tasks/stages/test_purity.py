@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from metric_core.judge_questions import ChoiceQuestion, JudgeQuestion, QuestionKind
+from metric_core.metrics.registry import resolve
+from metric_core.prompts.judge_questions import ChoiceQuestion, JudgeQuestion
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
-from metric_core.registry import resolve
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.embedders.protocol import EmbedderIdentity

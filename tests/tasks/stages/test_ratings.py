@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from metric_core import reasons
-from metric_core.registry import resolve
+from metric_core.metrics.registry import resolve
 from metric_core.stages import Stage
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.ratings import RatingsSettings, ratings

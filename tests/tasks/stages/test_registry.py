@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from metric_core.judge_questions import QuestionKind
+from metric_core.question_kinds import QuestionKind
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import JUDGED, PRODUCT_STAGES, Stage
 from tasks.models.protocol import Models

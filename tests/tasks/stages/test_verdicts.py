@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from metric_core.declarations.metric import MetricRequest, Parameters, constant
 from metric_core.evidence import Evidence
-from metric_core.metric import MetricRequest, Parameters, constant
 from metric_core.metrics.faithfulness import FAITHFULNESS
 from metric_core.records import Side, VerdictRequest
 from metric_core.stages import Product, Stage

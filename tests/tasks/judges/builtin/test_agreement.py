@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from metric_core.judge_questions import ask_questions, ask_verdict
+from metric_core.prompts.judge_questions import ask_questions, ask_verdict
 from tasks.embedders.minilm import MiniLm
 from tasks.judges.builtin.builtin_judge import BuiltinJudge
 from tasks.recognizers.spacy_pipeline import SpacyPipeline

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from metric_core import reasons
-from metric_core.judge_questions import (
+from metric_core.prompts.judge_questions import (
     YES_NO,
     ChoiceQuestion,
     GenerateQuestion,
     Kind,
-    QuestionKind,
     ask_claims,
     ask_questions,
     ask_refusal,
@@ -20,6 +19,7 @@ from metric_core.judge_questions import (
     ask_verdict,
 )
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.embedders.minilm import MiniLm
 from tasks.embedders.protocol import EmbedderIdentity

@@ -2,7 +2,7 @@
 
 import pytest
 
-from metric_core.diagnosis.refusal_forms import is_refusal
+from metric_core.refusals.refusal_forms import is_refusal
 from tasks.judges.builtin.cleaning import clean, makes_no_claim
 
 

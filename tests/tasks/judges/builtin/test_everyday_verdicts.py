@@ -5,7 +5,7 @@ None of these pairs was used for fitting.
 
 import pytest
 
-from metric_core.judge_questions import ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from tasks.embedders.minilm import MiniLm
 from tasks.judges.builtin.builtin_judge import BuiltinJudge
 from tasks.recognizers.spacy_pipeline import SpacyPipeline

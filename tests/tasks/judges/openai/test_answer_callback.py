@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import ChoiceQuestion, QuestionKind, ask_claims, ask_verdict
+from metric_core.prompts.judge_questions import ChoiceQuestion, ask_claims, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
 from tasks.runtime.cancellation import cancellable

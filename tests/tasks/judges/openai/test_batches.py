@@ -5,14 +5,8 @@ from typing import Any
 
 import pytest
 
-from metric_core.judge_questions import (
-    ChoiceQuestion,
-    QuestionKind,
-    ask_claims,
-    ask_questions,
-    ask_refusal,
-    ask_verdict,
-)
+from metric_core.prompts.judge_questions import ChoiceQuestion, ask_claims, ask_questions, ask_refusal, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.protocol import ChoiceAnswer

@@ -3,7 +3,7 @@
 import pytest
 
 from metric_core.errors import BudgetSpentError
-from metric_core.judge_questions import ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from tasks.judges.panel import PanelJudge
 from tasks.metering.meter import Meter, use_meter
 from tasks.options.cost_options import Budget, Prices

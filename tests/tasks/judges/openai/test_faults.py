@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from metric_core.errors import ConfigError, JudgeError
-from metric_core.judge_questions import ask_claims, ask_verdict
+from metric_core.prompts.judge_questions import ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.model_clients.replica_pool import PROBES

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from metric_core.judge_questions import (
+from metric_core.prompts.judge_questions import (
     ChoiceQuestion,
-    QuestionKind,
     ask_claims,
     ask_questions,
     ask_usefulness_for_response,
     ask_verdict,
 )
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import completion, reply_parsing
 from tests.tasks.judges.openai.conftest import OpenJudge, Serve

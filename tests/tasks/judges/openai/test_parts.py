@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from metric_core.judge_questions import ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from tasks.judges.openai.context_window import is_overflow, remaining_tokens
 from tasks.judges.openai.request_body import max_label_tokens, serialize_labels
 from tasks.judges.openai.server_features import ChoiceConstraint

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 from benchmarks.gpu_judge import Gpu
-from metric_core.judge_questions import ask_claims, ask_questions, ask_verdict
+from metric_core.prompts.judge_questions import ask_claims, ask_questions, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.openai import reply_parsing
 from tasks.judges.openai.openai_judge import OpenAIJudge

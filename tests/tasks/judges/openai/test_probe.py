@@ -3,7 +3,7 @@
 import pytest
 
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions

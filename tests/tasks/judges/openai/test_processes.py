@@ -4,7 +4,7 @@ import multiprocessing
 
 import pytest
 
-from metric_core.judge_questions import ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from tasks.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.run_models import models_for
 from tasks.options.judge_options import JudgeSettings

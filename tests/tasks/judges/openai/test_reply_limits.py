@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from metric_core.judge_questions import ask_claims, ask_questions, ask_relevant_sentences, ask_verdict
+from metric_core.prompts.judge_questions import ask_claims, ask_questions, ask_relevant_sentences, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.judges.batching import JudgeBatcher
 from tasks.judges.openai.openai_judge import OpenAIJudge

@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from metric_core.judge_questions import (
-    RATING_KINDS,
+from metric_core.prompts.judge_questions import (
     ChoiceQuestion,
     GenerateQuestion,
     JudgeQuestion,
-    QuestionKind,
     ask_questions,
     ask_verdict,
 )
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.question_kinds import RATING_KINDS, QuestionKind
 from tasks.judges.openai.request_body import choice_request_bodies, generate_request_body
 from tasks.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import QuestionKind, ask_claims, ask_verdict
+from metric_core.prompts.judge_questions import ask_claims, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metric_core.judge_questions import ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from tasks.judges.verifiers.engine import Pair
 from tasks.judges.verifiers.forms import guard, pair_of, text_of
 from tasks.profiles.load_profile import load_profile, profile_names

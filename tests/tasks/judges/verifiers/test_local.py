@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from metric_core.errors import ConfigError, JudgeError, MissingDependencyError
-from metric_core.judge_questions import ask_verdict
+from metric_core.prompts.judge_questions import ask_verdict
 from tasks.judges.verifiers.local_engine import LocalEngine, open_local_verifier
 from tasks.judges.verifiers.onnx_model import OnnxModel
 from tasks.judges.verifiers.transformers_model import TransformersModel

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from metric_core.errors import JudgeError
-from metric_core.judge_questions import QuestionKind, ask_refusal, ask_verdict
+from metric_core.prompts.judge_questions import ask_refusal, ask_verdict
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, VerdictKind
 from tasks.judges.openai.context_window import TOO_LONG
 from tasks.judges.verifiers.readings import CUT_BY_SERVER

@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks.labelled_examples import DATA
 from benchmarks.refusals import HALVES, Rates, Reply, answers, measure, policy_refusals, turns
-from metric_core.diagnosis import refusal_forms
-from metric_core.diagnosis.refusal_forms import LANGUAGES, declines, is_refusal, refusal_kind, split_sentences
-from metric_core.diagnosis.refusal_kinds import RefusalKind
-from metric_core.diagnosis.refusals_by_language import FORMS
+from metric_core.refusals import refusal_forms
+from metric_core.refusals.refusal_forms import LANGUAGES, declines, is_refusal, refusal_kind, split_sentences
+from metric_core.refusals.refusal_kinds import RefusalKind
+from metric_core.refusals.refusals_by_language import FORMS
 
 POLICY, NOTHING, QUESTION = RefusalKind.POLICY_REFUSAL, RefusalKind.NOTHING_FOUND, RefusalKind.CLARIFYING_QUESTION
 REFUSALS: dict[str, dict[RefusalKind, tuple[str, ...]]] = {

@@ -8,8 +8,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from metric_core.diagnosis.refusal_kinds import RefusalKind
-from metric_core.diagnosis.refusals_by_language import FORMS
+from metric_core.refusals.refusal_kinds import RefusalKind
+from metric_core.refusals.refusals_by_language import FORMS
 
 LANGUAGES = tuple(FORMS)
 """Languages of the forms."""

@@ -1,13 +1,8 @@
 """Ask the judge why it rated as it did."""
 
-from metric_core.judge_questions import (
-    ChoiceQuestion,
-    CustomKind,
-    GenerateQuestion,
-    JudgeQuestion,
-    QuestionKind,
-)
+from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, GenerateQuestion, JudgeQuestion
 from metric_core.prompts.reply_schemas import EXPLANATION_SCHEMA
+from metric_core.question_kinds import QuestionKind
 
 _SUBJECTS: dict[str, str] = {
     QuestionKind.ACCURACY_1: "how well the response agrees with the reference, which is correct",
@@ -30,7 +25,7 @@ def ask_rating_explanation(question: JudgeQuestion, value: str) -> GenerateQuest
     Args:
         value: Its answer, a label or a number.
 
-    >>> from metric_core.judge_questions import RESPONSE
+    >>> from metric_core.prompts.judge_questions import RESPONSE
     >>> asked = ChoiceQuestion(QuestionKind.ASPECT, {RESPONSE: "Hi!"}, ("1", "0"), {"definition": "Is it polite?"})
     >>> ask_rating_explanation(asked, "1").instructions
     {'definition': 'Is it polite?', 'allowed answers': '1, 0', 'answer': '1'}

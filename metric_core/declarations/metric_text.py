@@ -89,7 +89,7 @@ def parse_metrics(text: str) -> list[MetricText]:
     >>> parse_metrics("aspect_critic(definition=smile :) twice)")
     Traceback (most recent call last):
         ...
-    metric_core.parsing.metric_text.MetricTextError: metrics cannot be read: missing comma; quote texts with
+    metric_core.declarations.metric_text.MetricTextError: metrics cannot be read: missing comma; quote texts with
       single parentheses
       aspect_critic(definition=smile :) twice)
                                         ^

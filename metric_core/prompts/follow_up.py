@@ -1,8 +1,9 @@
 """Ask the judge for a question that can be understood without what was said before it."""
 
 from metric_core.columns import EARLIER_TURNS
-from metric_core.judge_questions import USER_INPUT, GenerateQuestion, QuestionKind
+from metric_core.prompts.judge_questions import USER_INPUT, GenerateQuestion
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.question_kinds import QuestionKind
 
 FOLLOW_UP_SCHEMA = object_schema({"question": {"type": "string"}})
 

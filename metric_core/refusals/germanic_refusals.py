@@ -1,6 +1,6 @@
 """The forms of refusals in German and Dutch; `english_refusals` says how they are written."""
 
-from metric_core.diagnosis.refusal_kinds import LanguageForms, RefusalKind
+from metric_core.refusals.refusal_kinds import LanguageForms, RefusalKind
 
 _QUESTION, _NOTHING, _POLICY = RefusalKind
 

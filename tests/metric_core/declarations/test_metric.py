@@ -2,12 +2,20 @@
 
 import pytest
 
+from metric_core.declarations.metric import (
+    Metric,
+    MetricRequest,
+    Parameter,
+    constant,
+    require_number_in,
+    require_positive_integer,
+)
 from metric_core.errors import MetricParameterError
 from metric_core.evidence import Evidence
-from metric_core.judge_questions import ChoiceQuestion, QuestionKind, RatingRequest
-from metric_core.metric import Metric, MetricRequest, Parameter, constant, require_number_in, require_positive_integer
+from metric_core.metrics.registry import resolve
+from metric_core.prompts.judge_questions import ChoiceQuestion, RatingRequest
+from metric_core.question_kinds import QuestionKind
 from metric_core.records import Sample, Score
-from metric_core.registry import resolve
 from metric_core.stages import Product
 
 ASKED = [RatingRequest("only", ChoiceQuestion(QuestionKind.ASPECT, {}, ("1", "0")))]

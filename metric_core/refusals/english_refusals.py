@@ -1,10 +1,10 @@
 """The forms of English refusals: who is unable to do what, or which source lacks what.
 
-Patterns are for text as `metric_core.diagnosis.refusal_forms` prepares it: lower case, straight apostrophes. Gaps
+Patterns are for text as `metric_core.refusals.refusal_forms` prepares it: lower case, straight apostrophes. Gaps
 between words are bounded, so that looking for a form takes time linear in the text.
 """
 
-from metric_core.diagnosis.refusal_kinds import LanguageForms, RefusalKind
+from metric_core.refusals.refusal_kinds import LanguageForms, RefusalKind
 
 _SOURCE = (
     r"(?:contexts?|documents?|documentation|information|info|knowledge base|passages?|sources?|texts?|excerpts?"

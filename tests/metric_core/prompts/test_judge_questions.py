@@ -6,16 +6,16 @@ from dataclasses import fields, replace
 
 import pytest
 
-from metric_core.judge_questions import (
+from metric_core.prompts.judge_questions import (
     ChoiceQuestion,
     GenerateQuestion,
     JudgeQuestion,
-    QuestionKind,
     ask_explanation,
     ask_verdict,
     question_digest,
 )
 from metric_core.prompts.reply_schemas import object_schema
+from metric_core.question_kinds import QuestionKind
 from tests.metric_core.prompts.questions import QUESTIONS
 
 ASKED = GenerateQuestion(

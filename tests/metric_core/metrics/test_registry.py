@@ -3,10 +3,10 @@
 import pytest
 
 from metric_core.columns import COLUMNS
+from metric_core.declarations.metric import Metric
 from metric_core.errors import MetricParameterError, UnknownMetricError
-from metric_core.judge_questions import QuestionKind
-from metric_core.metric import Metric
-from metric_core.registry import METRICS, default_suite, parse_request, resolve
+from metric_core.metrics.registry import METRICS, default_suite, parse_request, resolve
+from metric_core.question_kinds import QuestionKind
 from metric_core.stages import PRODUCTS, Product, closure
 
 REQUIRED = {"definition": "Is it rude?"}

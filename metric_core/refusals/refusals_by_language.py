@@ -4,10 +4,10 @@ What a source "contains" or "includes" is asked only where a sentence names a so
 "the cake contains no nuts" is an answer. Hindi has no word boundaries here: its vowel signs are no letters to `re`.
 """
 
-from metric_core.diagnosis.english_refusals import ENGLISH
-from metric_core.diagnosis.germanic_refusals import DUTCH, GERMAN
-from metric_core.diagnosis.refusal_kinds import LanguageForms, RefusalKind
-from metric_core.diagnosis.romance_refusals import FRENCH, ITALIAN, PORTUGUESE, SPANISH
+from metric_core.refusals.english_refusals import ENGLISH
+from metric_core.refusals.germanic_refusals import DUTCH, GERMAN
+from metric_core.refusals.refusal_kinds import LanguageForms, RefusalKind
+from metric_core.refusals.romance_refusals import FRENCH, ITALIAN, PORTUGUESE, SPANISH
 
 _QUESTION, _NOTHING, _POLICY = RefusalKind
 

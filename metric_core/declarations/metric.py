@@ -14,7 +14,7 @@ from metric_core.declarations.parameter_values import ParameterValues
 from metric_core.declarations.score_checks import score_problem
 from metric_core.errors import AssayError, MetricError, MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError, has_premise, premises_of
-from metric_core.judge_questions import Kind, RatingRequest
+from metric_core.prompts.judge_questions import Kind, RatingRequest
 from metric_core.reasons import missing_column, wrong_type
 from metric_core.records import Direction, Sample, Score, VerdictKind, VerdictRequest
 from metric_core.stages import Product, any_judged, closure
@@ -72,7 +72,7 @@ class Metric:
         check: Validator that returns a description of valid combinations if the parameters conflict, else None.
         ratings: Function from a sample and parameters to the rating questions, for metrics that read
             Product.RATINGS; it returns the score if no question is needed.
-        question_kinds: Kinds of the rating questions; those of `metric_core.judge_questions` may be left out by
+        question_kinds: Kinds of the rating questions; those of `metric_core.prompts.judge_questions` may be left out by
             user-defined metrics, their own must be named.
         verdicts: Function from the claims of a row and parameters to the verdicts that the metric wants judged, for
             metrics that read Product.REQUESTED_VERDICTS. It is called twice, and must return the same both times.

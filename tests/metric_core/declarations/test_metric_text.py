@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metric_core.declarations.metric_text import MetricTextError, parse_metrics
 from metric_core.errors import MetricParameterError
-from metric_core.parsing.metric_text import MetricTextError, parse_metrics
-from metric_core.registry import parse_request
+from metric_core.metrics.registry import parse_request
 
 
 def parameters(text: str) -> dict[str, Any]:

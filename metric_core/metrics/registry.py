@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection
 
+from metric_core.declarations.metric import Metric, MetricRequest
+from metric_core.declarations.metric_text import parse_metrics
 from metric_core.errors import MetricParameterError, UnknownMetricError
-from metric_core.metric import Metric, MetricRequest
 from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS
 from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY
 from metric_core.metrics.answer_similarity import ANSWER_SIMILARITY
@@ -44,7 +45,6 @@ from metric_core.metrics.retrieval_rankings import (
 )
 from metric_core.metrics.rubrics import INSTANCE_RUBRICS, RUBRICS
 from metric_core.metrics.string_similarity import STRING_SIMILARITY
-from metric_core.parsing.metric_text import parse_metrics
 from metric_core.parsing.suggestions import suggest_names
 
 METRICS: dict[str, Metric] = {
@@ -128,7 +128,7 @@ def _suggest(wanted: str) -> list[str]:
 def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricRequest:
     """Parse a metric as written on a command line: its name, and parameters in parentheses.
 
-    `metric_core.parsing.metric_text` has the grammar of values.
+    `metric_core.declarations.metric_text` has the grammar of values.
 
     Args:
         find: Function from a name to a metric, for user-defined metrics.

@@ -1,0 +1,52 @@
+"""Kinds of judge questions, and the groups that they belong to."""
+
+from enum import StrEnum
+from typing import Self
+
+
+class KindGroup(StrEnum):
+    """Group of kinds of judge questions: verdicts on a passage, written texts, or ratings of a row as a whole."""
+
+    VERDICTS = "verdicts"
+    WRITING = "writing"
+    RATINGS = "ratings"
+
+
+class QuestionKind(StrEnum):
+    """Kind of a judge question; each kind has one prompt, and belongs to one group."""
+
+    group: KindGroup
+
+    def __new__(cls, value: str, group: KindGroup) -> Self:
+        """Create a kind of a group."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.group = value, group
+        return kind
+
+    FOLLOW_UP = "follow_up", KindGroup.WRITING
+    CLAIMS = "claims", KindGroup.WRITING
+    QUESTIONS = "questions", KindGroup.WRITING
+    VERDICT = "verdict", KindGroup.VERDICTS
+    USEFULNESS_FOR_REFERENCE = "usefulness_for_reference", KindGroup.VERDICTS
+    USEFULNESS_FOR_RESPONSE = "usefulness_for_response", KindGroup.VERDICTS
+    RELEVANT_SENTENCES = "relevant_sentences", KindGroup.VERDICTS
+    ACCURACY_1 = "accuracy_1", KindGroup.RATINGS
+    ACCURACY_2 = "accuracy_2", KindGroup.RATINGS
+    CONTEXT_RELEVANCE_1 = "context_relevance_1", KindGroup.RATINGS
+    CONTEXT_RELEVANCE_2 = "context_relevance_2", KindGroup.RATINGS
+    GROUNDEDNESS_1 = "groundedness_1", KindGroup.RATINGS
+    GROUNDEDNESS_2 = "groundedness_2", KindGroup.RATINGS
+    ASPECT = "aspect", KindGroup.RATINGS
+    CRITERIA_CATEGORY = "criteria_category", KindGroup.RATINGS
+    CRITERIA_INTEGER = "criteria_integer", KindGroup.RATINGS
+    CRITERIA_NUMBER = "criteria_number", KindGroup.RATINGS
+    RUBRIC = "rubric", KindGroup.RATINGS
+    INSTANCE_RUBRIC = "instance_rubric", KindGroup.RATINGS
+    REFUSAL = "refusal", KindGroup.RATINGS
+    PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS
+    EXPLANATION = "explanation", KindGroup.WRITING
+    RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
+
+
+RATING_KINDS = tuple(kind for kind in QuestionKind if kind.group is KindGroup.RATINGS)
+"""Kinds of question that a metric can ask about a sample as a whole."""

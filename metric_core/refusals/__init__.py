@@ -1,0 +1,1 @@
+"""Forms of sentences that give no answer, by language."""
