@@ -34,8 +34,8 @@ import pyarrow.parquet as pq
 from benchmarks.client_cpu import instant_judge
 from benchmarks.scale import SCORED
 from benchmarks.targets import at_most, check
-from deployments.http_guard import basic_authorization
 from deployments.local_server import ServerAddress, ensure_server, stop_server
+from deployments.web.http_guard import basic_authorization
 from metric_core.stages import Stage
 from tasks.engine.stage_rows import StageRows
 from tasks.rows.row_digests import row_keys

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.docs_tables import publish
 from metric_core.statistics.asked_again import NIGHTS, count_rows
 from metric_core.statistics.resampling import Floats
-from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, RowAnswers
+from tasks.runs.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, RowAnswers
 
 BEGIN, END = "<!-- begin: benchmarks/judge_drift.py -->", "<!-- end of judge drift -->"
 YEAR = 365

@@ -8,6 +8,7 @@ from prefect.client.schemas import State
 from prefect.states import Completed, Failed
 
 from flows.config.gate_file import GateChoice
+from flows.execution.artifacts import COMPARISON_ARTIFACT
 from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Outcome
@@ -16,8 +17,6 @@ from tasks.comparison.run_pair import Matching
 from tasks.options.settings import Settings
 from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.comparison.comparison_text import comparison_markdown
-
-ARTIFACT = "assay-comparison"
 
 
 class Comparison(Settings):
@@ -73,7 +72,9 @@ def compare(comparison: Comparison) -> State[str]:
     )
     result = compare_runs(Path(comparison.baseline), Path(comparison.run), options)
     text = comparison_markdown(result)
-    create_markdown_artifact(text, key=ARTIFACT, description=f"{comparison.run} compared with {comparison.baseline}")
+    create_markdown_artifact(
+        text, key=COMPARISON_ARTIFACT, description=f"{comparison.run} compared with {comparison.baseline}"
+    )
     outcome = None if result.gate is None else result.gate.outcome
     if outcome is Outcome.FAILED:
         return Failed(message="the gate failed", data=text)

@@ -18,8 +18,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from deployments.history_server.run_files import check_files, read_page
-from deployments.http_guard import Guard
-from deployments.http_server import HttpServer, open_server
+from deployments.web.http_guard import Guard
+from deployments.web.http_server import HttpServer, open_server
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import AssayError, RunFolderError
 from tasks.history.catalogue import Catalogue

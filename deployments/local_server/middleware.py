@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
-from deployments.http_guard import App, Message, Receive, Send
 from deployments.local_server.server_record import IDENTITY_PATH, USE
+from deployments.web.http_guard import App, Message, Receive, Send
 from tasks.runtime.retry import retry_async
 
 HEALTH_PATHS = frozenset({"/api/health", "/api/ready"})

@@ -15,9 +15,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from deployments.http_guard import Guard
 from deployments.local_server.middleware import Activity, RetryBusy
 from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
+from deployments.web.http_guard import Guard
 
 DONE = 0
 FAILED = 3
@@ -79,7 +79,7 @@ async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: fl
     import uvicorn  # noqa: PLC0415 only once the lock is held
     from prefect.server.api.server import create_app  # noqa: PLC0415 takes seconds
 
-    from deployments.http_server import bounded_protocol  # noqa: PLC0415
+    from deployments.web.http_server import bounded_protocol  # noqa: PLC0415
 
     port = listener.getsockname()[1]
     record = ServerRecord(

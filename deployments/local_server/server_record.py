@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deployments.http_guard import basic_authorization
 from deployments.local_server.server_address import ServerAddress
+from deployments.web.http_guard import basic_authorization
 from tasks.supervisor.process_record import ProcessFolder, ProcessRecord
 from tasks.supervisor.readiness import http_get
 

@@ -14,8 +14,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from deployments.http_guard import Guard
-from deployments.http_server import HttpServer, open_server
 from deployments.trace_receiver.trace_files import (
     JSON,
     MEDIA_TYPES,
@@ -24,6 +22,8 @@ from deployments.trace_receiver.trace_files import (
     RejectedError,
     TraceFiles,
 )
+from deployments.web.http_guard import Guard
+from deployments.web.http_server import HttpServer, open_server
 
 MAX_MESSAGE = 64 * 1024**2
 """Maximum size of a message in bytes, compressed and decompressed."""

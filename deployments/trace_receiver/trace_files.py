@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from metric_core.errors import MissingDependencyError
 from tasks.runtime.atomic_files import append_whole
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.traces.protobuf import check_protobuf
 from tasks.sources.traces.received import check_json
 

@@ -23,8 +23,8 @@ from metric_core.errors import AssayError
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.calibration_files import figure_to_dict
 from tasks.calibration.label_pairing import pair_labels
-from tasks.monitoring.judge_watch import ASKED_AGAIN
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.judge_watch import ASKED_AGAIN
 from tasks.runs.run_folder import ANCHOR, SUMMARY, RunFolder
 
 

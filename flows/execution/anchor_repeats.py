@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from flows.config.run_rate import runs_per_year
 from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
-from flows.monitoring.night_alarms import runs_per_year
-from flows.monitoring.watched import subject_name
+from flows.execution.run_subject import subject_name
 from flows.planning.anchor import AnchorPlan
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
@@ -19,9 +19,9 @@ from metric_core.statistics.asked_again import FULL_NIGHTS, count_rows
 from tasks.history.catalogue import Catalogue
 from tasks.judges.protocol import IN_PROCESS
 from tasks.models.run_models import RunModels
-from tasks.monitoring.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, read_findings, standing_changes
 from tasks.monitoring.repeated_questions import RepeatedQuestions
 from tasks.rows.computed_tables import RunTables
+from tasks.runs.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, read_findings, standing_changes
 from tasks.stages.definition import Tables
 from tasks.stages.registry import STAGES
 from tasks.tables.merge import select_rows

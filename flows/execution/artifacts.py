@@ -37,6 +37,9 @@ from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runs.run_folder import SUMMARY as SUMMARY_FILE
 from tasks.runtime.progress import listen
 
+COMPARISON_ARTIFACT = "assay-comparison"
+"""Key of the artifact of a comparison."""
+
 USAGE, SUMMARY, REPORT = "usage", "summary", "report"
 PERIOD = 2.0
 """Seconds between two updates of a stage's progress; a stage that is done before the first one shows none."""

@@ -10,6 +10,8 @@ from typing import Any
 from prefect.context import FlowRunContext
 from prefect.runtime import deployment, flow_run
 
+from tasks.history.run_entry import evaluation_name
+
 _LONGEST = 80
 _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
 
@@ -97,6 +99,24 @@ def name_rerun() -> str:
     """Return the name of a run of the flow `rerun`: the run folder that it starts from, and the time."""
     folder = str(_field(flow_run.parameters.get("request"), "run") or "")
     return _join("rerun", PurePosixPath(folder).name, _time())
+
+
+def subject_name(name: str | None, source: str | None, index: str = "") -> str:
+    """Return the name of an evaluation: as configured, or else that of its index or its source.
+
+    Args:
+        name: Name in the configuration.
+        source: Data that are evaluated.
+        index: Id of the index that the run is about; empty if it is about none.
+
+    >>> subject_name(None, "data/answers.jsonl"), subject_name("support", "a.csv")
+    ('answers', 'support')
+    >>> subject_name("support", None, "handbook"), subject_name(None, "a.csv", "handbook")
+    ('support-handbook', 'handbook')
+    """
+    if index:
+        return index if name in (None, index) else f"{name}-{index}"
+    return evaluation_name(name, "", source)
 
 
 def _deployment_name() -> str:

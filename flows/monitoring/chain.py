@@ -16,12 +16,11 @@ from pathlib import Path
 
 from prefect.artifacts import create_markdown_artifact
 
-from flows.compare import ARTIFACT
 from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.result_options import MonitoringOptions
 from flows.execution.anchor_evaluation import missing_scores
-from flows.execution.artifacts import write_artifact
+from flows.execution.artifacts import COMPARISON_ARTIFACT, write_artifact
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.history_record import NotRecordedError, record_in_history, record_surely
 from flows.execution.metrics_file import write_metrics_file
@@ -260,7 +259,10 @@ class _Chain:
         if self.options.deploy.alerts.link is not None:
             text = f"[Comparison page]({self.options.deploy.alerts.link_to(self.folder, COMPARISON)})\n\n{text}"
         about = subject.describe("Compared with its baseline")
-        write_artifact(ARTIFACT, lambda: create_markdown_artifact(text, key=subject.key(ARTIFACT), description=about))
+        write_artifact(
+            COMPARISON_ARTIFACT,
+            lambda: create_markdown_artifact(text, key=subject.key(COMPARISON_ARTIFACT), description=about),
+        )
 
     def _describe(self, before: Baseline) -> OutcomeBaseline:
         folder, _ = _find_folder(self.store, before)

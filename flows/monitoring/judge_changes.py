@@ -3,8 +3,8 @@
 from datetime import datetime
 from pathlib import Path
 
-from tasks.monitoring.judge_watch import read_findings, standing_changes
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.judge_watch import read_findings, standing_changes
 from tasks.runs.outcome import OutcomeIncident
 
 

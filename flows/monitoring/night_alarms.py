@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from math import ceil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flows.config.deploy_options import DeploySettings
-from flows.config.intervals import parse_interval
 from flows.config.result_options import MonitoringOptions
+from flows.config.run_rate import runs_per_year
 from metric_core.errors import AssayError, ConfigError
-from metric_core.statistics.alarms import NIGHTS_OF_YEAR, Alarm, AlarmSettings
+from metric_core.statistics.alarms import Alarm, AlarmSettings
 from metric_core.statistics.attribution import Cause
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
@@ -19,13 +17,8 @@ from tasks.history.recorded_run import RecordedRun
 from tasks.monitoring import standing_alarms
 from tasks.monitoring.alarm_entries import outcome_alarm, write_alarm_state
 from tasks.monitoring.alarm_explanation import AlarmExplanation, explain_alarms
-from tasks.prefect_support.cron_dates import cron_dates
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident, read_outcome
-
-_WEEK, _MOMENT = timedelta(days=7), timedelta(microseconds=1)
-_WEEKS = 366 / 7
-_MOST_DATES = 7 * 24 * 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,27 +96,6 @@ def find_alarms(options: MonitoringOptions, baseline: Path, folder: Path, runs: 
         return _find(options, FinishedRun(baseline), FinishedRun(folder), runs)
     except AssayError as error:
         return NightAlarms(obstacle=str(error))
-
-
-def runs_per_year(deploy: DeploySettings, now: datetime) -> int:
-    """Return the number of runs that a schedule makes in a year.
-
-    Args:
-        deploy: Options with the schedule; without one, a run a day is assumed.
-        now: Time from which the dates of the schedule are counted.
-
-    >>> noon = datetime(2026, 11, 18, 12, tzinfo=UTC)
-    >>> [runs_per_year(DeploySettings(cron=cron), noon) for cron in ("0 6 * * *", "0 * * * *", "0 6 * * 1")]
-    [366, 8784, 53]
-    >>> runs_per_year(DeploySettings(cron="0 6 1 1 *"), noon), runs_per_year(DeploySettings(interval="4h"), noon)
-    (1, 2196)
-    """
-    if deploy.cron is None and deploy.interval is None:
-        return NIGHTS_OF_YEAR
-    if deploy.interval is not None:
-        return max(1, ceil(timedelta(days=366) / parse_interval(deploy.interval)))
-    in_week = _count_dates(deploy, now, now + _WEEK)
-    return ceil(in_week * _WEEKS) if in_week else max(1, _count_dates(deploy, now, now + timedelta(days=366)))
 
 
 def _find(
@@ -209,7 +181,3 @@ def _rows_of(alarm: Alarm, pair: RunPair) -> frozenset[str] | None:
         return None
     divided = next(each for each in pair.slices if each.column == part.column)
     return frozenset(row for row, value in divided.values.items() if value == part.value)
-
-
-def _count_dates(deploy: DeploySettings, start: datetime, end: datetime) -> int:
-    return len(cron_dates(str(deploy.cron), deploy.timezone, _MOST_DATES, start, end - _MOMENT))

@@ -8,8 +8,7 @@ from typing import Literal
 from prefect.runtime import flow_run
 
 from flows.config.result_options import MonitoringOptions
-from flows.execution.run_subject import RunSubject
-from tasks.history.run_entry import evaluation_name
+from flows.execution.run_subject import RunSubject, subject_name
 from tasks.runs.baselines import EVALUATIONS, Baseline
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.index_versions import IndexVersion
@@ -101,21 +100,3 @@ class Watched:
             accepted=datetime.now(UTC),
             why=why,
         )
-
-
-def subject_name(name: str | None, source: str | None, index: str = "") -> str:
-    """Return the name of an evaluation: as configured, or else that of its index or its source.
-
-    Args:
-        name: Name in the configuration.
-        source: Data that are evaluated.
-        index: Id of the index that the run is about; empty if it is about none.
-
-    >>> subject_name(None, "data/answers.jsonl"), subject_name("support", "a.csv")
-    ('answers', 'support')
-    >>> subject_name("support", None, "handbook"), subject_name(None, "a.csv", "handbook")
-    ('support-handbook', 'handbook')
-    """
-    if index:
-        return index if name in (None, index) else f"{name}-{index}"
-    return evaluation_name(name, "", source)

@@ -17,11 +17,11 @@ from tasks.exports.score_tables import (
     reshape,
     write_export,
 )
+from tasks.reports.figures import format_fixed
 from tasks.reports.run.report_page import WORST_ROWS, write_report
 from tasks.reports.run.run_table import RunTable
 from tasks.reports.run.slices_view import slices_table
 from tasks.reports.run.summary_rows import verdict_line
-from tasks.reports.run.summary_view import format_fixed
 from tasks.runs import run_folder
 from tasks.runs.run_tables import read_table
 

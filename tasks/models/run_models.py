@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from metric_core.errors import AssayError, ConfigError
 from tasks.embedders.protocol import CrossEncoder, Embedder
+from tasks.judges.builtin.sentence_claims import SentenceClaims
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import Judge
 from tasks.judges.routed_judge import RoutedJudge, needs_sentences
 from tasks.judges.scripted import ScriptedJudge
-from tasks.judges.sentence_claims import SentenceClaims
 from tasks.model_clients.served_model import Recognize, RecognizedModel, ServedModel
 from tasks.models.caches import open_cache
 from tasks.models.custom_models import CustomJudge, CustomRecognizer

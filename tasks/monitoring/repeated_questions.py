@@ -24,10 +24,10 @@ from tasks.judges.protocol import (
     notify_all,
 )
 from tasks.models.run_models import RunModels
-from tasks.monitoring.judge_watch import RowAnswers
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
+from tasks.runs.judge_watch import RowAnswers
 from tasks.runtime.usage import Usage, add_usages
 
 _NOT_KEPT = "the answer is not cached"

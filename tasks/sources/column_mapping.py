@@ -8,9 +8,9 @@ from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS, MESSAGES, R
 from metric_core.errors import ConfigError, SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.runtime.wording import quote_names, suggest_nearest, suggest_nearest_column
-from tasks.sources.messages import find_conversation_column
+from tasks.sources.cells.messages import find_conversation_column
+from tasks.sources.cells.paths import parse_path
 from tasks.sources.nested_columns import NestedColumns
-from tasks.sources.paths import parse_path
 from tasks.sources.readers.protocol import RowSource
 
 _MOST_OTHER_NAMES = 1000

@@ -14,13 +14,13 @@ from typing import Any
 from metric_core import columns as c
 from metric_core.errors import SourceError
 from tasks.options.source_options import SourceOptions
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.cells.ids import as_id
+from tasks.sources.cells.messages import count_messages
+from tasks.sources.cells.text_cells import parse_cell
 from tasks.sources.column_mapping import check_mapped, find_id_column, resolve
-from tasks.sources.ids import as_id
-from tasks.sources.messages import count_messages
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.redaction import Redaction
-from tasks.sources.text_cells import parse_cell
 from tasks.sources.turns import read_conversation
 
 _NAMES = frozenset({c.MESSAGES, "conversation", "conversations"})

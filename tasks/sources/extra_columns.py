@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 
 _READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
 _ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=str).encode

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
-from tasks.sources.formats import OPENERS, SUPPORTED, find_opener
 from tasks.sources.readers.concatenated import ConcatenatedSource
+from tasks.sources.readers.formats import OPENERS, SUPPORTED, find_opener
 from tasks.sources.readers.protocol import RowSource
-from tasks.sources.source_files import DataFile
+from tasks.sources.readers.source_files import DataFile
 
 _HIDDEN = ("_", ".")
 """Prefixes of the names of files and folders without rows: `_SUCCESS`, `_metadata`, `.part-0.crc`."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.redaction import Redaction
 from tasks.tables.table_files import SOURCES, atomic_file, atomic_write, filesystem, touch
 

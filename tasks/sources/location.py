@@ -9,10 +9,10 @@ from metric_core.errors import MissingDependencyError, SourceError
 from tasks.options.source_options import TRACES
 from tasks.runtime.wording import describe_value, suggest_nearest
 from tasks.sources.file_sets import find_files, find_pattern, is_pattern, open_files_of, open_pattern
-from tasks.sources.formats import find_opener
+from tasks.sources.readers.formats import find_opener
 from tasks.sources.readers.huggingface import open_folder, open_hub, open_object
 from tasks.sources.readers.protocol import RowSource
-from tasks.sources.source_files import DataFile, translate_read_errors
+from tasks.sources.readers.source_files import DataFile, translate_read_errors
 
 SourceLike: TypeAlias = str | os.PathLike[str] | Any
 """A path, a URL, a pattern of either, `hub:owner/name`, or a `datasets.Dataset`."""

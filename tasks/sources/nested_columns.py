@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from tasks.options.source_options import SourceOptions
-from tasks.sources.paths import MISSING, Step, list_paths, parse_path, read_path
+from tasks.sources.cells.paths import MISSING, Step, list_paths, parse_path, read_path
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 
 _FIRST_ROWS = 1000

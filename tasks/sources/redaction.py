@@ -6,7 +6,7 @@ from typing import Any
 
 from metric_core.errors import PluginError
 from tasks.plugins.load_object import Group, load_object
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 
 _TEXTS_KEPT = 2000
 """Passages occur in many rows; each is redacted once while it is among the last so many texts."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from metric_core.columns import RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
-from tasks.sources.bad_rows import DUPLICATE_HINT, UnfitError
-from tasks.sources.ids import as_id
+from tasks.sources.cells.ids import as_id
+from tasks.sources.readers.bad_rows import DUPLICATE_HINT, UnfitError
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _DIGITS = 16

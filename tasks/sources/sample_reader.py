@@ -10,8 +10,9 @@ import pyarrow as pa
 from metric_core.columns import COLUMNS, ID_COLUMNS, RELEVANCE_JUDGMENTS
 from metric_core.errors import BadRowsError, SourceError
 from tasks.options.source_options import SourceOptions
-from tasks.sources.bad_rows import SKIP_HINT, BadRow, BadRowLog, UnfitError
 from tasks.sources.batches import BatchBuilder
+from tasks.sources.cells.missing_values import MissingValues
+from tasks.sources.cells.passage_objects import COMPANIONS, find_companions
 from tasks.sources.column_mapping import (
     SeenColumns,
     check_known,
@@ -22,13 +23,12 @@ from tasks.sources.column_mapping import (
     resolve,
 )
 from tasks.sources.conversations import read_conversations
-from tasks.sources.judgments.qrels_file import QrelsFile
 from tasks.sources.location import SourceLike, open_source
-from tasks.sources.missing_values import MissingValues
 from tasks.sources.nested_columns import with_paths
-from tasks.sources.passage_objects import COMPANIONS, find_companions
-from tasks.sources.read_limits import BATCH_BYTES
+from tasks.sources.qrels_file import QrelsFile
+from tasks.sources.readers.bad_rows import SKIP_HINT, BadRow, BadRowLog, UnfitError
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
+from tasks.sources.readers.read_limits import BATCH_BYTES
 from tasks.sources.redaction import Redaction
 from tasks.sources.row_ids import RowIds
 from tasks.sources.sample_rows import RowConverter, RowRules, SampleRow

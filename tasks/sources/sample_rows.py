@@ -13,14 +13,14 @@ from metric_core.columns import (
     TOOL_RESULTS,
     ColumnType,
 )
-from tasks.sources.bad_rows import EMPTY_TEXT_HINT, UnfitError
+from tasks.sources.cells.converters import Converter, as_joined_text, as_results
+from tasks.sources.cells.ids import as_id
+from tasks.sources.cells.missing_values import MissingValues
+from tasks.sources.cells.passage_objects import COMPANIONS, companions, read_passages
+from tasks.sources.cells.text_cells import join_text_cell, make_cell_converter, parse_cell
 from tasks.sources.column_mapping import Resolution
-from tasks.sources.converters import Converter, as_joined_text, as_results
 from tasks.sources.extra_columns import encode_extras
-from tasks.sources.ids import as_id
-from tasks.sources.missing_values import MissingValues
-from tasks.sources.passage_objects import COMPANIONS, companions, read_passages
-from tasks.sources.text_cells import join_text_cell, make_cell_converter, parse_cell
+from tasks.sources.readers.bad_rows import EMPTY_TEXT_HINT, UnfitError
 
 _SEVERAL_REFERENCES = "ground_truths"
 _METRICS_NAMED = 3

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.cells.messages import Message, Role, Turn, read_messages, show_messages, split_turns
+from tasks.sources.cells.passage_objects import as_passage
+from tasks.sources.cells.text_cells import parse_cell
 from tasks.sources.column_mapping import resolve
-from tasks.sources.messages import Message, Role, Turn, read_messages, show_messages, split_turns
-from tasks.sources.passage_objects import as_passage
-from tasks.sources.text_cells import parse_cell
+from tasks.sources.readers.bad_rows import UnfitError
 
 _OF_TURNS = frozenset({c.USER_INPUT, c.RESPONSE, c.SESSION_ID, *c.CONVERSATION_COLUMNS})
 """Columns that come from the messages themselves; the others of a row belong to its last turn."""

@@ -27,8 +27,8 @@ from tasks.options.retriever_options import RetrieverOptions
 from tasks.options.source_options import DataOptions
 from tasks.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.sources import SourceOptions, read_samples
-from tasks.sources.bad_rows import MOST_DETAILS
 from tasks.sources.in_memory import save_rows
+from tasks.sources.readers.bad_rows import MOST_DETAILS
 from tasks.sources.redaction import Redaction
 from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.tables.table_files import SOURCES, atomic_write, filesystem, touch

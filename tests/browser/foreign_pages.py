@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from deployments.http_guard import App, Receive, Send
+from deployments.web.http_guard import App, Receive, Send
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

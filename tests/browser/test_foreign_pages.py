@@ -15,8 +15,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from deployments.http_guard import Guard, basic_authorization
 from deployments.local_server import ServerAddress, server_status, stop_server
+from deployments.web.http_guard import Guard, basic_authorization
 from tests.browser.foreign_pages import ORIGINS, Attack, Recorder, serving
 from tests.prefect_servers import clean_environment
 from tests.sharing import copy_migrated_database

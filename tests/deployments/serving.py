@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
 
-from deployments.http_server import HttpServer
+from deployments.web.http_server import HttpServer
 from tests.waiting import DEAD_SECONDS
 
 

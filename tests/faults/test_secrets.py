@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from prefect.blocks.system import Secret
 
-from deployments.http_guard import basic_authorization
 from deployments.local_server import ServerAddress, use_server
 from deployments.local_server.server_record import ServerFolder
+from deployments.web.http_guard import basic_authorization
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
 from tests.tasks.judges.openai.fake_server import FakeServer, Fault

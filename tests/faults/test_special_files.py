@@ -16,7 +16,7 @@ from tasks.profiles.load_profile import load_profile
 from tasks.runs.outcome import read_outcome
 from tasks.runs.run_folder import RunFolder
 from tasks.sources import SourceOptions, read_samples
-from tasks.sources.judgments.qrels_file import QrelsFile
+from tasks.sources.qrels_file import QrelsFile
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "source": ("log.jsonl", lambda path: read_samples(path, SourceOptions(), {})),

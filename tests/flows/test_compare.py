@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from prefect.client.orchestration import get_client
 
-from flows.compare import ARTIFACT, Comparison, compare
+from flows.compare import Comparison, compare
 from flows.config.gate_file import GateSettings
+from flows.execution.artifacts import COMPARISON_ARTIFACT
 from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
 from flows.results import comparison_result
 from flows.results.run_result import RunResult
@@ -176,4 +177,4 @@ def test_flow_creates_an_artifact_and_fails_with_the_gate(
 def _artifact() -> str:
     with get_client(sync_client=True) as client:
         found = client.read_latest_artifacts()
-    return next(str(artifact.data) for artifact in found if artifact.key == ARTIFACT)
+    return next(str(artifact.data) for artifact in found if artifact.key == COMPARISON_ARTIFACT)

@@ -32,7 +32,7 @@ from tasks.reports.comparison.comparison_words import (
     rows_changed_most,
     title,
 )
-from tasks.reports.run.summary_view import format_fixed
+from tasks.reports.figures import format_fixed
 from tasks.runtime.wording import shorten_path
 
 WIDE = 116

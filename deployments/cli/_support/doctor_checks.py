@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from deployments.cli._support.summary_table import left_out_lines
-from deployments.http_guard import basic_authorization
+from deployments.web.http_guard import basic_authorization
 from metric_core.errors import AssayError
 from tasks.runtime import release
 from tasks.runtime.writable import probe_folder

@@ -11,7 +11,7 @@ from tasks.calibration.calibration_files import Audit, Calibration, SavedCalibra
 from tasks.calibration.human_agreement import read_agreements
 from tasks.judges.protocol import NO_JUDGE
 from tasks.reports.calibration.correction_text import CorrectionText
-from tasks.reports.run.summary_view import format_fixed
+from tasks.reports.figures import format_fixed
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
 """Figures in a sentence, if the calibration has them."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.reports.run.summary_view import format_fixed
+from tasks.reports.figures import format_fixed
 
 View = Mapping[str, Any]
 

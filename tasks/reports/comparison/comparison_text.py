@@ -29,7 +29,7 @@ from tasks.reports.comparison.comparison_words import (
     title,
 )
 from tasks.reports.comparison.slices_words import headline_of_slices, worst_slices_first
-from tasks.reports.run.summary_view import format_fixed
+from tasks.reports.figures import format_fixed
 from tasks.reports.timestamps import format_timestamp
 from tasks.runtime.wording import shorten_path
 

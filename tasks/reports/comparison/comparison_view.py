@@ -6,8 +6,9 @@ from typing import Any
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, Difference, MetricComparison
 from tasks.reports.comparison.comparison_words import format_interval, format_p, format_signed
+from tasks.reports.figures import format_fixed, format_number
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
-from tasks.reports.run.summary_view import DIRECTIONS, format_fixed, format_number, split_key
+from tasks.reports.run.summary_view import DIRECTIONS, split_key
 
 WIDTH = 260
 """Width of the drawings, in the units of their coordinates."""

@@ -10,8 +10,8 @@ from metric_core.statistics.resampling import Interval
 from tasks.comparison.diagnosis_changes import DiagnosisChange, describe_changes
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.calibration.correction_text import CorrectionText
+from tasks.reports.figures import format_fixed
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
-from tasks.reports.run.summary_view import format_fixed
 
 _COUNTED = {
     ChangeOutcome.WORSE: "worse",

@@ -5,8 +5,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES
-from tasks.monitoring.judge_watch import read_findings, standing_changes
-from tasks.reports.run.summary_view import format_fixed, split_key
+from tasks.reports.figures import format_fixed
+from tasks.reports.run.summary_view import split_key
+from tasks.runs.judge_watch import read_findings, standing_changes
 from tasks.runs.run_folder import REPORT
 
 _SHOWN = ("kappa", "spearman", "mae")

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES
+from tasks.reports.figures import format_fixed
 from tasks.reports.run.score_table import NEUTRAL, Yardstick
 from tasks.reports.run.slices_view import SliceLine, describe_column, read_lines
-from tasks.reports.run.summary_view import format_fixed, split_key
+from tasks.reports.run.summary_view import split_key
 from tasks.runs.row_grouping import TextColumn
 from tasks.runs.slice_summaries import SLICES
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from metric_core.records import Direction, Status
 from tasks.reports.calibration.correction_text import CorrectionText
+from tasks.reports.figures import format_fixed, format_number
 from tasks.reports.run.score_table import BINS, NEUTRAL, Yardstick, histogram
 from tasks.reports.run.summary_rows import distribution_notes
 
@@ -99,26 +100,6 @@ def split_key(key: str) -> list[str]:
     ['factual_', 'correctness', '(mode=', 'recall)']
     """
     return _JOINT.split(key)
-
-
-def format_number(value: float) -> str:
-    """Return a value with up to three decimals, or four significant digits from 100 on.
-
-    >>> format_number(0.66666), format_number(42.0), format_number(-0.0001)
-    ('0.667', '42', '0')
-    """
-    text = f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 100 else f"{value:.4g}"
-    return "0" if text == "-0" else text
-
-
-def format_fixed(value: float) -> str:
-    """Return a value with three decimals, without a sign on zero.
-
-    >>> format_fixed(0.5), format_fixed(-0.0001)
-    ('0.500', '0.000')
-    """
-    text = f"{value:.3f}"
-    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def _format_value(value: Any) -> str:

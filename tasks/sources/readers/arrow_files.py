@@ -9,7 +9,7 @@ import pyarrow as pa
 from tasks.sources.readers.arrow_messages import decompressed_sizes
 from tasks.sources.readers.arrow_tables import iter_rows, require_unique
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.source_files import DataFile
+from tasks.sources.readers.source_files import DataFile
 
 _FILE_MAGIC = b"ARROW1"
 _FIRST_MESSAGE = 8

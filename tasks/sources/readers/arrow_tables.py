@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
-from tasks.sources.read_limits import BATCH_BYTES, ROW_HINT, Expansion, ReadLimits
 from tasks.sources.readers.protocol import Unreadable
+from tasks.sources.readers.read_limits import BATCH_BYTES, ROW_HINT, Expansion, ReadLimits
 from tasks.sources.readers.value_sizes import row_sizes
 
 _SIZED_ROWS = 1 << 16

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.source_files import DataFile
+from tasks.sources.readers.source_files import DataFile
 
 
 class ConcatenatedSource(RowSource):

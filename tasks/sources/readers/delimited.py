@@ -6,10 +6,10 @@ from typing import BinaryIO
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
-from tasks.sources.bad_rows import UTF8_HINT
-from tasks.sources.read_limits import ROW_HINT, ReadLimits, bounded_lines
+from tasks.sources.readers.bad_rows import UTF8_HINT
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
-from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
+from tasks.sources.readers.read_limits import ROW_HINT, ReadLimits, bounded_lines
+from tasks.sources.readers.source_files import DataFile, refuse_other_content, refuse_utf16
 
 _LONGEST_CELL = 2**31 - 1
 

@@ -13,10 +13,10 @@ from metric_core.errors import SourceError
 from metric_core.parsing.regular_files import check_folder
 from tasks.runtime.telemetry import disable_telemetry
 from tasks.runtime.wording import quote_names, suggest_nearest
-from tasks.sources.read_limits import Expansion
 from tasks.sources.readers.arrow_tables import iter_rows, require_unique
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.source_files import translate_read_errors
+from tasks.sources.readers.read_limits import Expansion
+from tasks.sources.readers.source_files import translate_read_errors
 
 
 class DatasetSource(RowSource):

@@ -8,10 +8,10 @@ from typing import Any
 from metric_core.errors import SourceError
 from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.runtime.wording import describe_value, quote_names
-from tasks.sources.read_limits import ReadLimits, bounded_lines
 from tasks.sources.readers.json_lines import JsonLinesSource, duplicate_key_problem, object_or_problem
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.source_files import DataFile, refuse_other_content
+from tasks.sources.readers.read_limits import ReadLimits, bounded_lines
+from tasks.sources.readers.source_files import DataFile, refuse_other_content
 
 _ROW_KEYS = ("data", "rows")
 _LONGEST_FIRST_LINE = 64 * 1024**2

@@ -6,10 +6,10 @@ from typing import Any
 
 from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.runtime.wording import describe_value
-from tasks.sources.bad_rows import UTF8_HINT
-from tasks.sources.read_limits import ROW_HINT, bounded_lines
+from tasks.sources.readers.bad_rows import UTF8_HINT
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
-from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
+from tasks.sources.readers.read_limits import ROW_HINT, bounded_lines
+from tasks.sources.readers.source_files import DataFile, refuse_other_content, refuse_utf16
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

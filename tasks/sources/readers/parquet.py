@@ -5,10 +5,10 @@ from typing import TypeAlias
 
 import pyarrow.parquet as pq
 
-from tasks.sources.read_limits import BATCH_BYTES
 from tasks.sources.readers.arrow_tables import iter_rows, require_unique
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.source_files import DataFile
+from tasks.sources.readers.read_limits import BATCH_BYTES
+from tasks.sources.readers.source_files import DataFile
 
 _TEXT = "BYTE_ARRAY"
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, _TEXT: 4}

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tasks.options.source_options import SourceOptions
-from tasks.sources.read_limits import ReadLimits
+from tasks.sources.readers.read_limits import ReadLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from metric_core import columns as c
-from tasks.sources.messages import Role, show_messages
-from tasks.sources.passage_objects import Passage, companions
+from tasks.sources.cells.messages import Role, show_messages
+from tasks.sources.cells.passage_objects import Passage, companions
 from tasks.sources.traces.spans import Kind, Span
 
 PARTIAL = "partial trace: the span that it begins with is missing"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tasks.sources.passage_objects import Passage
+from tasks.sources.cells.passage_objects import Passage
 from tasks.sources.traces.passage_lists import find_passages
 from tasks.sources.traces.payloads import find_answer, find_asked, prompt_text, read_said
 from tasks.sources.traces.spans import Kind, Span

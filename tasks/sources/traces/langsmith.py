@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.traces.spans import Kind, Span
 from tasks.sources.traces.steps import fill_step
 from tasks.sources.traces.values import as_count, as_name, as_seconds, load

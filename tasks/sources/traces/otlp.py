@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.traces.attributes import Event, fill_span
 from tasks.sources.traces.spans import Span
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tasks.sources.message_parts import is_part
-from tasks.sources.messages import is_message
-from tasks.sources.passage_objects import Passage, as_passage
+from tasks.sources.cells.message_parts import is_part
+from tasks.sources.cells.messages import is_message
+from tasks.sources.cells.passage_objects import Passage, as_passage
 from tasks.sources.traces.values import is_unread_object, load
 
 PASSAGES_KEYS = (

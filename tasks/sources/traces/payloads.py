@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.message_parts import PartKind, is_part, read_parts
-from tasks.sources.messages import Message, Role, is_message, read_message
+from tasks.sources.cells.message_parts import PartKind, is_part, read_parts
+from tasks.sources.cells.messages import Message, Role, is_message, read_message
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.traces.passage_lists import PASSAGES_KEYS, are_documents, is_document
 from tasks.sources.traces.values import is_unread_object, load
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 
 from metric_core.errors import MissingDependencyError
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.read_limits import BoundedStream, Expansion, ReadLimits
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.readers.protocol import Unreadable
+from tasks.sources.readers.read_limits import BoundedStream, Expansion, ReadLimits
 
 ZSTD_MARK = b"\x28\xb5\x2f\xfd"
 """First bytes of compressed content."""

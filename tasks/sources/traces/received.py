@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tasks.runtime.wording import describe_value
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.traces.record_forms import Spans
 
 

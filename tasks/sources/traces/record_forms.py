@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.runtime.wording import describe_value, quote_names
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.readers.protocol import Unreadable
 from tasks.sources.traces import langfuse, langsmith, otlp, span_tables
 from tasks.sources.traces.attributes import Event, fill_span

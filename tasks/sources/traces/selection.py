@@ -9,7 +9,7 @@ from typing import Any
 
 from metric_core import columns as c
 from tasks.options.trace_options import TraceSettings, parse_since
-from tasks.sources.paths import MISSING, parse_path, read_path
+from tasks.sources.cells.paths import MISSING, parse_path, read_path
 from tasks.sources.traces.assembly import Trace
 
 _CONTENT = (c.USER_INPUT, c.RESPONSE, c.RETRIEVED_CONTEXTS)

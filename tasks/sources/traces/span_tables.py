@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.traces.attributes import TEXTS, Event, fill_span
 from tasks.sources.traces.spans import Span
 from tasks.sources.traces.values import as_name, as_seconds, load

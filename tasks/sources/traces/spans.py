@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from tasks.sources.messages import Message
-from tasks.sources.passage_objects import Passage
+from tasks.sources.cells.messages import Message
+from tasks.sources.cells.passage_objects import Passage
 
 
 class Kind(StrEnum):

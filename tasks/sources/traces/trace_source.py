@@ -12,15 +12,15 @@ from typing import Any
 from metric_core.errors import SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.options.trace_options import TraceSettings
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.formats import Opener
 from tasks.sources.readers.arrow_files import ArrowFileSource
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.readers.delimited import DelimitedSource
+from tasks.sources.readers.formats import Opener
 from tasks.sources.readers.json_document import open_json
 from tasks.sources.readers.json_lines import JsonLinesSource
 from tasks.sources.readers.parquet import ParquetSource
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
-from tasks.sources.source_files import DataFile, refuse_utf16
+from tasks.sources.readers.source_files import DataFile, refuse_utf16
 from tasks.sources.traces.assembly import FAILED, Trace, assemble
 from tasks.sources.traces.protobuf import ZSTD_MARK, decode_messages
 from tasks.sources.traces.record_forms import Spans, records_of

@@ -5,8 +5,8 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.text_cells import parse_cell
+from tasks.sources.cells.text_cells import parse_cell
+from tasks.sources.readers.bad_rows import UnfitError
 
 _OBJECT = re.compile(r"<[\w.]+( object\b.*|\(.*\))>", re.DOTALL)
 

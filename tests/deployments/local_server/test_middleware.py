@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from deployments.http_guard import App, Guard, Message, Receive, Send, basic_authorization
 from deployments.local_server.middleware import Activity, RetryBusy
 from deployments.local_server.server_record import IDENTITY_PATH
+from deployments.web.http_guard import App, Guard, Message, Receive, Send, basic_authorization
 
 
 class Clock:

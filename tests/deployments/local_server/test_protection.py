@@ -13,9 +13,9 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from deployments.http_guard import HEADERS, basic_authorization
 from deployments.local_server import ServerAddress, ensure_server, server_status
 from deployments.local_server.server_record import IDENTITY_PATH, ServerFolder
+from deployments.web.http_guard import HEADERS, basic_authorization
 
 pytestmark = pytest.mark.prefect
 

@@ -8,8 +8,8 @@ import pytest
 
 from metric_core.statistics.attribution import Attribution, Cause
 from tasks.comparison.score_causes import CauseFinder
-from tasks.monitoring.judge_watch import ASKED_AGAIN
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.judge_watch import ASKED_AGAIN
 from tests.tasks import compared
 
 JUDGE = {"backend": "server", "model": "big", "revision": "r1"}

@@ -17,9 +17,9 @@ from metric_core.records import Score
 from metric_core.stages import Stage
 from tasks.exports.qrels_table import QRELS, read_qrels_of_run, write_qrels
 from tasks.exports.score_tables import Format, write_export
-from tasks.sources.judgments.qrels_file import read_qrels
 from tasks.sources.location import open_file
-from tasks.sources.read_limits import ReadLimits
+from tasks.sources.qrels_file import read_qrels
+from tasks.sources.readers.read_limits import ReadLimits
 from tests.tasks.reports import folders
 
 SAMPLES: list[dict[str, Any]] = [

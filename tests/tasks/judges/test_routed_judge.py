@@ -9,11 +9,11 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, Kind
 from metric_core.question_kinds import KindGroup, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.judges.batching import JudgeBatcher
+from tasks.judges.builtin.sentence_claims import NOTE, SentenceClaims
 from tasks.judges.panel import PanelJudge
 from tasks.judges.protocol import ROUTED
 from tasks.judges.routed_judge import RoutedJudge, members_of, needs_sentences, roles_of, settings_for
 from tasks.judges.scripted import Script, ScriptedJudge
-from tasks.judges.sentence_claims import NOTE, SentenceClaims
 from tasks.models.local_models import load_pipeline
 from tasks.options.judge_options import JudgeOptions, JudgeSettings
 from tasks.options.language_options import LanguageSettings

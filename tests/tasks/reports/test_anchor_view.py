@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tasks.monitoring.judge_watch import ASKED_AGAIN
 from tasks.reports.run.anchor_view import anchor_line, anchor_view
+from tasks.runs.judge_watch import ASKED_AGAIN
 
 
 def entry(**more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import SourceError
-from tasks.sources.paths import MISSING, parse_path, read_path
+from tasks.sources.cells.paths import MISSING, parse_path, read_path
 from tests.tasks.sources.helpers import column, read, write_lines
 
 RUN: dict[str, Any] = {

@@ -16,8 +16,8 @@ import pytest
 from metric_core.errors import BadRowsError, PluginError, SourceError
 from tasks.plugins.load_object import load_object
 from tasks.sources import SourceOptions, read_samples
-from tasks.sources.bad_rows import UnfitError
 from tasks.sources.in_memory import save_rows
+from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.redaction import Redaction
 
 SECRET = "CARD-4929"

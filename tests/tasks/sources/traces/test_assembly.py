@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasks.sources.passage_objects import Passage
+from tasks.sources.cells.passage_objects import Passage
 from tasks.sources.traces.assembly import FAILED, NO_ANSWER, NO_CONTENT, NO_QUESTION, PARTIAL, assemble
 from tasks.sources.traces.spans import Kind, Span
 

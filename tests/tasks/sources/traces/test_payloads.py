@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tasks.sources.passage_objects import Passage
+from tasks.sources.cells.passage_objects import Passage
 from tasks.sources.traces.passage_lists import are_documents, find_passages
 from tasks.sources.traces.payloads import find_answer, find_asked, find_result
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from deployments.http_guard import App
+from deployments.web.http_guard import App
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 
 from metric_core.columns import ColumnType
 from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.converters import CONVERTERS, Converter, as_joined_text
+from tasks.sources.cells.converters import CONVERTERS, Converter, as_joined_text
+from tasks.sources.readers.bad_rows import UnfitError
 
 _WHOLE_NUMBERS = re.compile(r"\[[\d\s]+\]")
 _NUMBERS = re.compile(r"\[\s*((nan|[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)(\s*,\s*|\s+|(?=\])))+\]", re.IGNORECASE)

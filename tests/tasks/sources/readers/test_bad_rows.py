@@ -11,7 +11,7 @@ import pytest
 
 from metric_core.errors import BadRowsError, SourceError
 from tasks.sources import SampleReader, SourceOptions, read_samples
-from tasks.sources.bad_rows import MOST_DETAILS
+from tasks.sources.readers.bad_rows import MOST_DETAILS
 from tests.tasks.sources.helpers import column, read, write_lines
 
 GOOD = {"user_input": "Why?", "response": "Because.", "retrieved_contexts": ["It is so."], "reference": "Because."}

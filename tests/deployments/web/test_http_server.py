@@ -11,8 +11,8 @@ import httpx
 import pytest
 import uvicorn
 
-from deployments.http_guard import Message, Receive, Send
-from deployments.http_server import HttpServer, bounded_protocol, open_server
+from deployments.web.http_guard import Message, Receive, Send
+from deployments.web.http_server import HttpServer, bounded_protocol, open_server
 from metric_core.errors import ConfigError
 from tests.deployments.serving import serve_here
 from tests.waiting import wait_until

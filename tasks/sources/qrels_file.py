@@ -6,15 +6,15 @@ from typing import Any, BinaryIO, TypeAlias
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
-from tasks.sources.bad_rows import BadRow, UnfitError
-from tasks.sources.formats import OPENERS, find_opener
-from tasks.sources.ids import as_id
-from tasks.sources.judgments.judgment_values import GRADE_KEYS, PASSAGE_KEYS, parse_grade, table_form
+from tasks.sources.cells.ids import as_id
+from tasks.sources.cells.judgment_values import GRADE_KEYS, PASSAGE_KEYS, parse_grade, table_form
 from tasks.sources.location import open_file
-from tasks.sources.read_limits import ROW_HINT, ReadLimits, bounded_lines
+from tasks.sources.readers.bad_rows import BadRow, UnfitError
 from tasks.sources.readers.delimited import DelimitedSource
+from tasks.sources.readers.formats import OPENERS, find_opener
 from tasks.sources.readers.protocol import RowSource, Unreadable
-from tasks.sources.source_files import DataFile, refuse_other_content, refuse_utf16
+from tasks.sources.readers.read_limits import ROW_HINT, ReadLimits, bounded_lines
+from tasks.sources.readers.source_files import DataFile, refuse_other_content, refuse_utf16
 
 QUERY_ID_COLUMNS = ("query_id", "query-id", "qid")
 """Columns that hold the id of the query of a row, in order of precedence, unless the configuration names one."""

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from metric_core.columns import ColumnType
 from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.ids import as_id, storable
-from tasks.sources.judgments.judgment_values import as_judgments
-from tasks.sources.messages import count_messages
+from tasks.sources.cells.ids import as_id, storable
+from tasks.sources.cells.judgment_values import as_judgments
+from tasks.sources.cells.messages import count_messages
+from tasks.sources.readers.bad_rows import UnfitError
 
 _CONVERSATION_HINT = "--column-map NAME=messages reads the column NAME as conversations"
 
@@ -26,7 +26,7 @@ def as_text(value: Any) -> str:
     >>> as_text(5)
     Traceback (most recent call last):
         ...
-    tasks.sources.bad_rows.UnfitError: got the number 5, wanted a text
+    tasks.sources.readers.bad_rows.UnfitError: got the number 5, wanted a text
     """
     if messages := count_messages(value):
         raise UnfitError(f"got a conversation of {messages} messages, wanted a text", hint=_CONVERSATION_HINT)
@@ -43,7 +43,7 @@ def as_texts(value: Any) -> list[str]:
     >>> as_texts(["a", None])
     Traceback (most recent call last):
         ...
-    tasks.sources.bad_rows.UnfitError: item 2 is null, wanted a list of texts
+    tasks.sources.readers.bad_rows.UnfitError: item 2 is null, wanted a list of texts
     """
     for number, item in enumerate(_items(value, 'a list of texts, as ["one", "two"]'), start=1):
         if not isinstance(item, str):
@@ -108,7 +108,7 @@ def as_numbers(value: Any) -> list[float | None]:
     >>> as_numbers([0.5, "high"])
     Traceback (most recent call last):
         ...
-    tasks.sources.bad_rows.UnfitError: item 2 is the text 'high', wanted a list of finite numbers
+    tasks.sources.readers.bad_rows.UnfitError: item 2 is the text 'high', wanted a list of finite numbers
     """
     return [_as_number(item, number) for number, item in enumerate(_items(value, "a list of finite numbers"), start=1)]
 

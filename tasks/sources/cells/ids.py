@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from tasks.runtime.wording import describe_value
-from tasks.sources.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import UnfitError
 
 
 def as_id(value: Any, place: str = "got", wanted: str = "an id (a text or a whole number)") -> str:

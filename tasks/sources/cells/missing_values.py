@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.sources.bad_rows import MISSING_TEXTS_HINT
+from tasks.sources.readers.bad_rows import MISSING_TEXTS_HINT
 
 _METRICS_NAMED = 3
 

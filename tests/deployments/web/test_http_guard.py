@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.http_guard import FORM_TYPES, HEADERS, App, Guard, Message, Receive, Send, basic_authorization
+from deployments.web.http_guard import FORM_TYPES, HEADERS, App, Guard, Message, Receive, Send, basic_authorization
 
 HOST = "127.0.0.1:4200"
 CROSS_SITE = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "empty"}

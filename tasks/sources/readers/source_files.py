@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from metric_core.errors import SourceError
 from metric_core.parsing.regular_files import regular
-from tasks.sources.read_limits import BoundedStream, Expansion, ReadLimits
+from tasks.sources.readers.read_limits import BoundedStream, Expansion, ReadLimits
 from tasks.tables.table_files import is_local
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.judge_drift import ONSET, QUIET, YEAR, World, night_told
 from metric_core.statistics.asked_again import FULL_NIGHTS, MOST_EARLIER, NIGHTS, count_rows
-from tasks.monitoring.judge_watch import (
+from tasks.runs.judge_watch import (
     ASKED_AGAIN,
     JudgeWatch,
     PastNight,

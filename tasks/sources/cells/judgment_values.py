@@ -6,8 +6,8 @@ from typing import Any
 
 from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.ids import as_id
+from tasks.sources.cells.ids import as_id
+from tasks.sources.readers.bad_rows import UnfitError
 
 PASSAGE_KEYS = ("passage_id", "doc_id", "docid", "document_id", "chunk_id", "corpus_id", "corpus-id")
 GRADE_KEYS = ("grade", "relevance", "rel", "score", "label")

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeAlias
 
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.text_cells import parse_cell
+from tasks.sources.cells.text_cells import parse_cell
+from tasks.sources.readers.bad_rows import UnfitError
 
 
 class _Mark(Enum):

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.text_cells import parse_cell
+from tasks.sources.cells.text_cells import parse_cell
+from tasks.sources.readers.bad_rows import UnfitError
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tasks.sources.readers.json_document import open_json
 from tasks.sources.readers.json_lines import JsonLinesSource
 from tasks.sources.readers.parquet import ParquetSource
 from tasks.sources.readers.protocol import RowSource
-from tasks.sources.source_files import DataFile
+from tasks.sources.readers.source_files import DataFile
 
 Opener: TypeAlias = Callable[[DataFile], RowSource]
 

@@ -14,8 +14,8 @@ from enum import StrEnum
 from typing import Any
 
 from tasks.runtime.wording import describe_value
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.message_parts import Part, PartKind, is_item, read_call, read_parts, without_prefixes
+from tasks.sources.cells.message_parts import Part, PartKind, is_item, read_call, read_parts, without_prefixes
+from tasks.sources.readers.bad_rows import UnfitError
 
 
 class Role(StrEnum):

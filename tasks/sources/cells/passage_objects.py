@@ -13,8 +13,8 @@ from metric_core.columns import (
 )
 from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
-from tasks.sources.bad_rows import UnfitError
-from tasks.sources.text_cells import parse_cell
+from tasks.sources.cells.text_cells import parse_cell
+from tasks.sources.readers.bad_rows import UnfitError
 
 TEXT_KEYS = ("page_content", "pageContent", "text", "content", "document.content", "text_resource")
 ID_KEYS = ("id", "document.id", "id_", "doc_id", "document_id", "chunk_id")

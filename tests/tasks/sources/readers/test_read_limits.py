@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import BadRowsError, SourceError
-from tasks.sources import SourceOptions, read_limits, read_samples, sample_reader
-from tasks.sources.readers import arrow_tables
+from tasks.sources import SourceOptions, read_samples, sample_reader
+from tasks.sources.readers import arrow_tables, read_limits
 from tasks.sources.readers.value_sizes import row_sizes
 from tests.tasks.sources.helpers import column, read, write_lines
 
@@ -167,7 +167,8 @@ READ = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (4 * 1024**3,) * 2)
 from metric_core.errors import SourceError
-from tasks.sources import SourceOptions, read_limits, read_samples
+from tasks.sources import SourceOptions, read_samples
+from tasks.sources.readers import read_limits
 read_limits.LEAST_EXPANDED_BYTES = 2 * 1024**2
 for path in sys.argv[1:]:
     try:

@@ -1,0 +1,1 @@
+"""Serve HTTP: guard and limits shared by all servers of this package."""

@@ -1,0 +1,1 @@
+"""Read the cells of raw rows: ids, texts, messages, passages and judgments."""
