@@ -82,5 +82,5 @@ test-vllm *options:
 
 # Run the tests that need torch and transformers with those that `just judge-cpu` installed; options go to pytest
 test-transformers *options:
-    python -m pytest -p tests.vllm.with_transformers tests/tasks/judges/verifiers/test_local.py \
-        tests/tasks/embedders/test_huggingface_embedder.py tests/flows/test_verifiers.py {{ options }}
+    python -m pytest -p tests.vllm.with_transformers tests/tasks/models/judges/verifiers/test_local.py \
+        tests/tasks/models/embedders/test_huggingface_embedder.py tests/flows/test_verifiers.py {{ options }}

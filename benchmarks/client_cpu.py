@@ -29,8 +29,8 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tasks.judges.batching import JudgeBatcher
-from tasks.judges.openai.openai_judge import OpenAIJudge
+from tasks.models.judges.batching import JudgeBatcher
+from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 ROWS = Path(__file__).resolve().parents[1].parent / "shared" / "peer" / "bench_rows.jsonl"

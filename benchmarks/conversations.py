@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.labelled_examples import DATA, rows
 from benchmarks.verdict_kinds import KINDS, Floats, evaluate, resamples, spearman, with_interval
-from tasks.models.run_models import RunModels
+from tasks.opening.run_models import RunModels
 from tasks.plugins.metric_lookup import parse_metric
 
 FILE = "rag_mtrag_human"

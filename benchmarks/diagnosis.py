@@ -17,18 +17,18 @@ from benchmarks.handbook_truth import FILES, Row, Truth, diagnosis_of, read_rows
 from flows.planning.metric_plan import plan_requests
 from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED, diagnose
 from metric_core.stages import Stage
-from tasks.embedders.protocol import Embedder
-from tasks.evidence.sample_evidence import read_evidence
-from tasks.judges.protocol import Judge
-from tasks.judges.scripted import ScriptedJudge
-from tasks.models.protocol import Models
-from tasks.models.run_models import RunModels
+from tasks.engine.registry import LEVELS, STAGES
+from tasks.models.embedders.protocol import Embedder
+from tasks.models.judges.protocol import Judge
+from tasks.models.judges.scripted import ScriptedJudge
+from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.opening.protocol import Models
+from tasks.opening.run_models import RunModels
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.plugins.metric_lookup import parse_metric
-from tasks.recognizers.spacy_pipeline import SpacyPipeline
-from tasks.stages.registry import LEVELS, STAGES
 from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.sample_evidence import read_evidence
 
 METRICS = (
     *("faithfulness", "context_recall", "factual_correctness", "noise_sensitivity", "context_precision"),

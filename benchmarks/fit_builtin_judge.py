@@ -1,8 +1,8 @@
 """Fit the builtin judge's linear models on public data labelled by people, and report their agreement with people.
 
 Run it from the repository root: `python -m benchmarks.fit_builtin_judge`. It prints a table of AUROC and balanced
-accuracy and the numbers for `tasks/judges/builtin/linear_models.py`. Data whose licence forbids commercial use is
-only evaluated on, never fitted to.
+accuracy and the numbers for `tasks/models/judges/builtin/linear_models.py`. Data whose licence forbids commercial use
+is only evaluated on, never fitted to.
 """
 
 import sys
@@ -33,11 +33,11 @@ from benchmarks.labelled_examples import (
     wice,
 )
 from metric_core.prompts.judge_questions import GenerateQuestion, ask_relevant_sentences, ask_verdict
-from tasks.embedders.minilm import MiniLm
-from tasks.judges.builtin.claim_sentences import split_claims
-from tasks.judges.builtin.feature_extraction import FeatureExtractor
-from tasks.judges.builtin.linear_models import LinearModel
-from tasks.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.models.embedders.minilm import MiniLm
+from tasks.models.judges.builtin.claim_sentences import split_claims
+from tasks.models.judges.builtin.feature_extraction import FeatureExtractor
+from tasks.models.judges.builtin.linear_models import LinearModel
+from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 
 FOLDS = 5
 PENALTY = 0.01

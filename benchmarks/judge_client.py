@@ -22,7 +22,7 @@ from metric_core.prompts.judge_questions import (
     ask_verdict,
 )
 from metric_core.records import AnswerStatus, Sample, Score
-from tasks.judges.openai.openai_judge import OpenAIJudge
+from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 RATED = ("nv_accuracy", "nv_context_relevance", "nv_response_groundedness")

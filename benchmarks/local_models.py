@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from benchmarks.targets import at_most, check
 from metric_core.metrics.registry import resolve
 from metric_core.stages import Product, Stage
-from tasks.embedders.minilm import MODEL, TOKENIZER, MiniLm
-from tasks.evidence.sample_evidence import read_evidence
-from tasks.recognizers.protocol import Entity, EntityRecognizer
-from tasks.recognizers.spacy_pipeline import DEFAULT_MODEL, SpacyPipeline
+from tasks.models.embedders.minilm import MODEL, TOKENIZER, MiniLm
+from tasks.models.recognizers.protocol import Entity, EntityRecognizer
+from tasks.models.recognizers.spacy_pipeline import DEFAULT_MODEL, SpacyPipeline
 from tasks.stages.entities import EntitiesSettings, entities
 from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.sample_evidence import read_evidence
 
 ROWS = Path(__file__).resolve().parents[2] / "shared" / "peer" / "bench_rows.jsonl"
 ENTITIES_MS, EMBEDDER_MS, VECTOR_DIFFERENCE = 20.0, 45.0, 1e-5

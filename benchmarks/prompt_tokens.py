@@ -28,10 +28,10 @@ from metric_core.metrics.registry import resolve
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.prompts.prompt_set import PromptSet, load_prompts
 from metric_core.stages import Stage, closure
-from tasks.judges.protocol import Judge
-from tasks.judges.scripted import ScriptedJudge
+from tasks.models.judges.protocol import Judge
+from tasks.models.judges.scripted import ScriptedJudge
+from tasks.models.recognizers.spacy_pipeline import DEFAULT_MODEL, SpacyPipeline
 from tasks.options.metric_settings import MetricSettings
-from tasks.recognizers.spacy_pipeline import DEFAULT_MODEL, SpacyPipeline
 from tasks.stages.claims import ClaimsSettings, claims
 from tasks.stages.questions import QuestionsSettings, questions
 from tasks.stages.ratings import RatingsSettings, ratings

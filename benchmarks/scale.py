@@ -145,8 +145,8 @@ def _kill_worker(pid: int) -> None:
 
 def measure_reporting(rows: int) -> None:
     """Print the cost of each part of the reporting stage for a run with random scores."""
+    from tasks.reports.run import write_run as reporting  # noqa: PLC0415 the other measurement does not need them
     from tasks.runs.run_folder import RunFolder  # noqa: PLC0415
-    from tasks.stages import reporting  # noqa: PLC0415 the other measurement does not need them
 
     for module, name in (
         (RunFolder, "write_tables"),
@@ -160,7 +160,7 @@ def measure_reporting(rows: int) -> None:
         refs = _tables(f"{folder}/tables", rows)
         print(f"made {rows:,} rows, {_peak():.0f} MB at most")
         settings = reporting.ReportingSettings(folder=f"{folder}/run", metrics=_metrics(), manifest=_manifest(rows))
-        reporting.write_run(refs, settings)
+        reporting.write_run(refs, settings, lambda _done, _more: None)
 
 
 def _timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,12 +23,12 @@ from benchmarks.labelled_examples import DATA, rows
 from flows.planning.metric_plan import plan_requests
 from metric_core.declarations.metric import MetricRequest
 from metric_core.stages import Stage
-from tasks.evidence.sample_evidence import read_evidence
-from tasks.models.run_models import RunModels
+from tasks.engine.registry import LEVELS, STAGES
+from tasks.opening.run_models import RunModels
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.plugins.metric_lookup import parse_metric
-from tasks.stages.registry import LEVELS, STAGES
 from tasks.tables.records import build_table, read_samples_table
+from tasks.tables.sample_evidence import read_evidence
 
 Floats = NDArray[np.float64]
 

@@ -22,10 +22,11 @@ from typing import Any
 from benchmarks.targets import at_least, at_most
 from metric_core.prompts.judge_questions import ChoiceQuestion, ask_verdict
 from metric_core.prompts.prompt_set import load_prompts
-from tasks.judges.openai.openai_judge import OpenAIJudge
-from tasks.judges.openai.request_body import chat_messages
-from tasks.launcher import LaunchSettings, launch_for_scope
+from tasks.models.judges.openai.openai_judge import OpenAIJudge
+from tasks.models.judges.openai.request_body import chat_messages
 from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.options.launch_options import LaunchSettings
+from tasks.processes.scoped import launch_for_scope
 from tests.vllm.build_judge_cpu import judge_cpu
 
 ROWS = Path(__file__).resolve().parents[1].parent / "shared" / "peer" / "bench_rows.jsonl"

@@ -38,7 +38,7 @@ from tasks.calibration.bias_correction import (
 from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
-from tasks.models.run_models import models_for
+from tasks.opening.run_models import models_for
 from tasks.options.metric_options import is_packaged_metric
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server

@@ -10,7 +10,7 @@ from flows.execution.deployed_parameters import as_deployed
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import prune as prune_answers
 from tasks.history.catalogue import Catalogue
-from tasks.models.caches import open_cache
+from tasks.opening.caches import open_cache
 from tasks.options.settings import Settings
 from tasks.rows.prune_tables import prune_tables
 from tasks.runs.run_retention import RetentionPolicy, accepted_folders, find_expired, remove_runs

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from tests.tasks.judges.openai.fake_server import free_port
+from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]

@@ -32,7 +32,7 @@ SLOW = (
     "tests/metric_core/gates/test_judge_agreement.py",
     "tests/metric_core/calibration/test_calibrate.py",
     "tests/metric_core/gates/test_checks.py",
-    "tests/tasks/launcher/test_launching.py",
+    "tests/tasks/processes/test_launching.py",
 )
 """Slowest first, but for one that needs no server: it keeps a worker busy while the first server starts."""
 

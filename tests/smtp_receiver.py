@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.tasks.judges.openai.fake_server import free_port
+from tests.tasks.models.judges.openai.fake_server import free_port
 
 
 @dataclass

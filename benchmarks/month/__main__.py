@@ -37,7 +37,7 @@ from tests.browser.chromium import find_chromium
 from tests.postgres import prefect_database, programs_for_prefect, start_postgres
 from tests.prefect_servers import prefect_server
 from tests.smtp_receiver import SmtpReceiver
-from tests.tasks.judges.openai.fake_server import FakeServer
+from tests.tasks.models.judges.openai.fake_server import FakeServer
 
 OWN_POOL = "killed-nights"
 STORIES: dict[str, Callable[[Nights], None]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.month.ledger import begins, ends
 from benchmarks.month.month import Nights
-from tests.tasks.judges.openai.fake_server import Fault
+from tests.tasks.models.judges.openai.fake_server import Fault
 
 ERROR = r"error:.*"
 ALARM = r"alarm:faithfulness"

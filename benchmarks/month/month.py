@@ -27,7 +27,7 @@ from deployments.registry.specs import plan_deployments
 from flows.config.run_config import RunConfig
 from tests.prefect_servers import worker
 from tests.smtp_receiver import SmtpReceiver
-from tests.tasks.judges.openai.fake_server import FakeServer
+from tests.tasks.models.judges.openai.fake_server import FakeServer
 
 Found = TypeVar("Found")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.tasks.judges.openai.fake_server import Fault, step
+from tests.tasks.models.judges.openai.fake_server import Fault, step
 
 _STATEMENT = re.compile(r"Shop (\d+) opens at (\d+)(?: on night (\d+) of (\w+))?")
 

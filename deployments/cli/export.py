@@ -13,7 +13,7 @@ from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasks.exports.score_tables import Format
+    from tasks.reports.exports.score_tables import Format
 
 _STDOUT = "-"
 _PROMETHEUS = "prometheus"
@@ -60,7 +60,7 @@ def export(
     if otlp is not None:
         _send(run, otlp, form)
         return
-    from tasks.exports.score_tables import (  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.exports.score_tables import (  # noqa: PLC0415 keeps `assay --help` quick
         Format,
         guess_format,
         parse_format,
@@ -89,9 +89,9 @@ def export(
 
 
 def _send(run: Path, endpoint: str, form: str) -> None:
-    from tasks.exports.scored_rows import read_scored_rows  # noqa: PLC0415
-    from tasks.exports.send_scores import parse_form, send_scores  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.options.otlp_endpoint import check_endpoint  # noqa: PLC0415
+    from tasks.reports.exports.scored_rows import read_scored_rows  # noqa: PLC0415
+    from tasks.reports.exports.send_scores import parse_form, send_scores  # noqa: PLC0415 keeps `assay --help` quick
 
     try:
         check_endpoint(endpoint)
@@ -115,8 +115,8 @@ def _write_figures(run: Path, out: str) -> None:
 
 def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> None:
     """Write the judgments of a run, as TREC qrels unless a format or the extension of the file says otherwise."""
-    from tasks.exports.qrels_table import read_qrels_of_run, write_qrels  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.exports.score_tables import Format, parse_format, write_export  # noqa: PLC0415
+    from tasks.reports.exports.qrels_table import read_qrels_of_run, write_qrels  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.exports.score_tables import Format, parse_format, write_export  # noqa: PLC0415
 
     if shape != _QRELS:
         raise ConfigError(f"the format {_TREC} holds relevance judgments; write --shape {_QRELS}, got {shape!r}")
@@ -136,7 +136,7 @@ def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> No
 
 
 def _print_export(table: object, chosen_format: "Format") -> None:
-    from tasks.exports.score_tables import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.reports.exports.score_tables import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
 
     if chosen_format is Format.PARQUET and sys.stdout.isatty():
         raise ConfigError("cannot print Parquet to a terminal; name a file with --out, or redirect the output")

@@ -116,7 +116,7 @@ def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
 
 def _write(job_results: "JobResults", folder: Path, results: Path | None) -> None:
     """Write and print the results as JSON, and write the scores per row in the two formats that eval-hub stores."""
-    from tasks.exports.score_tables import Format, Shape, reshape, write_export  # noqa: PLC0415
+    from tasks.reports.exports.score_tables import Format, Shape, reshape, write_export  # noqa: PLC0415
 
     text = job_results.model_dump_json(indent=2)
     target = results or folder / f"{RESULTS}.json"

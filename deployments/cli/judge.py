@@ -19,8 +19,10 @@ from metric_core.errors import ConfigError
 from tasks.options.model_words import replace_judge
 
 if TYPE_CHECKING:
-    from tasks.launcher import JudgeStatus, LaunchSettings, Progress
-    from tasks.models.trial import Trial
+    from tasks.opening.trial import Trial
+    from tasks.options.launch_options import LaunchSettings
+    from tasks.processes.find_judge import JudgeStatus
+    from tasks.processes.start import Progress
 
 QUIET_SECONDS = 15.0
 """Seconds between two lines of progress if stderr is not a terminal."""
@@ -46,7 +48,8 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Launch a judge server; options override the table [judge.launch] of --config."""
-    from tasks.launcher import judge_status, launch_judge  # noqa: PLC0415
+    from tasks.processes.find_judge import judge_status  # noqa: PLC0415
+    from tasks.processes.start import launch_judge  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     settings = _settings(config, launch, profile)
@@ -62,7 +65,7 @@ def start(
 @app.command()
 def status(as_json: Json = False) -> None:
     """Show whether a launched judge server is running, and its address."""
-    from tasks.launcher import judge_status  # noqa: PLC0415
+    from tasks.processes.find_judge import judge_status  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     _print(judge_status(assay_home()), as_json)
@@ -71,7 +74,7 @@ def status(as_json: Json = False) -> None:
 @app.command()
 def stop() -> None:
     """Stop the launched judge server."""
-    from tasks.launcher import stop_judge  # noqa: PLC0415
+    from tasks.processes.find_judge import stop_judge  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     stdout.print("stopped" if stop_judge(assay_home()) else "no judge was running")
@@ -91,8 +94,8 @@ def try_(
     """Ask whether a passage supports a claim; show request and reply."""
     from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
     from metric_core.question_kinds import KindGroup  # noqa: PLC0415
-    from tasks.models.run_models import RunModels  # noqa: PLC0415 loads the models
-    from tasks.models.trial import try_judge  # noqa: PLC0415
+    from tasks.opening.run_models import RunModels  # noqa: PLC0415 loads the models
+    from tasks.opening.trial import try_judge  # noqa: PLC0415
     from tasks.options.judge_options import JudgeSettings  # noqa: PLC0415
     from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
     from tasks.options.narrow import narrow  # noqa: PLC0415
@@ -169,7 +172,7 @@ def env(
     profile: Annotated[str, typer.Argument(help="Packaged profile of a verifier, or a file.", metavar="PROFILE")],
 ) -> None:
     """Print the variables with which the compose file serves a verifier."""
-    from tasks.profiles.load_profile import load_profile  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.options.load_profile import load_profile  # noqa: PLC0415 keeps `assay --help` quick
 
     chosen = load_profile(profile)
     if chosen.route is None:

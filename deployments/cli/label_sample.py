@@ -41,7 +41,7 @@ def label_sample(
 ) -> None:
     """Draw rows of a run at random for people to label."""
     from tasks.calibration.label_sampling import SampleOptions, sample_rows  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.exports.score_tables import guess_format, write_export  # noqa: PLC0415
+    from tasks.reports.exports.score_tables import guess_format, write_export  # noqa: PLC0415
 
     file_format = guess_format(out)
     if out.exists():

@@ -268,7 +268,7 @@ def _describe(contexts: "PendingContexts") -> str:
 
 
 def _show(metrics: "MetricPlan") -> None:
-    from tasks.stages.registry import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.engine.registry import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
 
     tree = Tree(f"[bold]{len(metrics.requests)} metrics[/]: " + ", ".join(request.key for request in metrics.requests))
     for number, level in enumerate(LEVELS, start=1):

@@ -141,8 +141,8 @@ def _show_preview(ready: "Rerun", as_json: bool) -> None:
 
 
 def _stage(name: str) -> "Stage":
+    from tasks.engine.registry import STAGES  # noqa: PLC0415
     from tasks.runtime.wording import suggest_nearest  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.stages.registry import STAGES  # noqa: PLC0415
 
     found = next((stage for stage in STAGES if stage == name), None)
     if name in _ONCE_PER_RUN:

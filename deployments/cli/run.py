@@ -79,7 +79,7 @@ def set_log_levels(verbose: bool) -> None:
 
 def open_judges(plan: "RunPlan") -> None:
     """Begin to open the judges of a run on servers: these are waited for while Prefect is imported."""
-    from tasks.models.run_models import open_early  # noqa: PLC0415 keeps `assay --help` quick
+    from tasks.opening.run_models import open_early  # noqa: PLC0415 keeps `assay --help` quick
 
     if plan.metrics.kinds:
         open_early(plan.models.judges, plan.judged)
@@ -92,7 +92,7 @@ def load_models(models: "RunModelOptions", starting: ServerHandle) -> None:
     """
     if starting.process is None:
         return
-    from tasks.models.run_models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.opening.run_models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
 
     threading.Thread(target=preload, args=(models.embedder, models.language), name="load-models").start()
 

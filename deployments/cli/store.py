@@ -30,7 +30,7 @@ def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_j
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.cache.maintenance import statistics  # noqa: PLC0415
-    from tasks.models.caches import open_cache  # noqa: PLC0415
+    from tasks.opening.caches import open_cache  # noqa: PLC0415
     from tasks.rows.inventory import Inventory  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from deployments.local_server.server_address import ServerAddress, find_configured_url
 from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from metric_core.errors import AssayError
-from tasks.supervisor.stop import end_process
+from tasks.processes.stop import end_process
 
 STOP_SECONDS = 10.0
 HANGING_SECONDS = 30.0

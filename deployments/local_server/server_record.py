@@ -13,8 +13,8 @@ from typing import Any
 
 from deployments.local_server.server_address import ServerAddress
 from deployments.web.http_guard import basic_authorization
-from tasks.supervisor.process_record import ProcessFolder, ProcessRecord
-from tasks.supervisor.readiness import http_get
+from tasks.processes.process_record import ProcessFolder, ProcessRecord
+from tasks.processes.readiness import http_get
 
 IDENTITY_PATH = "/kept-server"
 """The path at which the server reports its token and its activity."""

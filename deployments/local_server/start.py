@@ -13,10 +13,10 @@ from deployments.local_server.server_address import ServerAddress, find_configur
 from deployments.local_server.server_process import ALREADY_RUNNING
 from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from metric_core.errors import AssayError
+from tasks.processes.process_log import excerpt
+from tasks.processes.readiness import wait_until_ready
+from tasks.processes.spawn import spawn_detached
 from tasks.runtime import telemetry
-from tasks.supervisor.process_log import excerpt
-from tasks.supervisor.readiness import wait_until_ready
-from tasks.supervisor.spawn import spawn_detached
 
 Process: TypeAlias = subprocess.Popen[bytes]
 

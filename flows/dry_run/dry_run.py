@@ -18,23 +18,23 @@ from flows.planning.run_plan import RunPlan
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage
-from tasks.dry_run.counting_judge import Ledger, Tally
-from tasks.dry_run.dry_run_models import DryRunModels
 from tasks.engine.computation import StageComputation
 from tasks.engine.lookup import GivenRows, look_up, pack_shards
+from tasks.engine.registry import STAGES
 from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
-from tasks.judges.protocol import JudgeIdentity
-from tasks.judges.routed_judge import roles_of
-from tasks.models.run_models import RunModels
+from tasks.models.judges.protocol import JudgeIdentity
+from tasks.models.judges.routed_judge import roles_of
+from tasks.opening.counting_judge import Ledger, Tally
+from tasks.opening.dry_run_models import DryRunModels
+from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
 from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_store import RowStore
-from tasks.stages.registry import STAGES
 from tasks.stages.retrieval import UnfetchedContexts, fetch_contexts, find_fetched_contexts
 from tasks.stages.samples import SamplesResult, read_shards
 

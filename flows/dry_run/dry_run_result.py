@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from metric_core.stages import Stage
-from tasks.dry_run.counting_judge import Tally
-from tasks.judges.protocol import JudgeIdentity
 from tasks.metering.accounts import Account
+from tasks.models.judges.protocol import JudgeIdentity
+from tasks.opening.counting_judge import Tally
 
 
 class Certainty(StrEnum):

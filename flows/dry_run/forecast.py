@@ -8,13 +8,13 @@ from typing import Any
 from flows.dry_run.dry_run_result import DryRun
 from flows.planning.run_plan import RunPlan
 from metric_core.errors import AssayError
-from tasks.dry_run.counting_judge import Tally
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import JUDGE, SERVED, STARTED, RecordedRun
 from tasks.history.run_entry import describe_model, shorten_digest
-from tasks.judges.protocol import JudgeIdentity
 from tasks.metering.accounts import sum_by_judge
 from tasks.metering.money import Money, add_money
+from tasks.models.judges.protocol import JudgeIdentity
+from tasks.opening.counting_judge import Tally
 from tasks.options.cost_options import Budget, Prices
 from tasks.runtime.usage import Usage
 

@@ -8,7 +8,7 @@ from flows.dry_run.dry_run_result import DryRun, StageDryRun
 from flows.execution.rerun_plan import Rerun
 from flows.execution.source_settings import samples_settings
 from tasks.engine.earlier_rows import EarlierRows
-from tasks.stages.registry import STAGES
+from tasks.engine.registry import STAGES
 from tasks.stages.samples import read_shards
 
 

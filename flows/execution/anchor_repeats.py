@@ -16,14 +16,14 @@ from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.alarms import AlarmSettings
 from metric_core.statistics.asked_again import FULL_NIGHTS, count_rows
+from tasks.engine.registry import STAGES
 from tasks.history.catalogue import Catalogue
-from tasks.judges.protocol import IN_PROCESS
-from tasks.models.run_models import RunModels
-from tasks.monitoring.repeated_questions import RepeatedQuestions
+from tasks.models.judges.protocol import IN_PROCESS
+from tasks.opening.repeated_questions import RepeatedQuestions
+from tasks.opening.run_models import RunModels
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, read_findings, standing_changes
 from tasks.stages.definition import Tables
-from tasks.stages.registry import STAGES
 from tasks.tables.merge import select_rows
 
 LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})

@@ -6,7 +6,7 @@ from metric_core.declarations.metric import MetricRequest
 from metric_core.prompts.judge_questions import Kind
 from metric_core.question_kinds import KindGroup
 from metric_core.stages import PRODUCTS, Product, closure
-from tasks.judges.protocol import Judge
+from tasks.models.judges.protocol import Judge
 
 
 def question_kinds(request: MetricRequest) -> list[Kind]:

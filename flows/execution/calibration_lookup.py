@@ -20,14 +20,14 @@ from metric_core.errors import ConfigError
 from metric_core.stages import Stage, any_judged, closure
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
+from tasks.engine.registry import STAGES
 from tasks.engine.stage_step import fingerprint_stage
-from tasks.judges.routed_judge import roles_of
-from tasks.models.run_models import RunModels
+from tasks.models.judges.routed_judge import roles_of
+from tasks.opening.run_models import RunModels
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
 from tasks.runs.judge_roles import IDENTITY, judge_of_kind
 from tasks.stages.aggregation import AggregationSettings
-from tasks.stages.registry import STAGES
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, RunFolderError, SourceError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
+from tasks.engine.registry import STAGES
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.model_words import parse_judge
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 from tasks.runs.finished_run import FinishedRun
 from tasks.stages.ratings import RatingsSettings
-from tasks.stages.registry import STAGES
 from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.stages.verdicts import VerdictsSettings
 from tasks.tables.row_changes import find_row_changes

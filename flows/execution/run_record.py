@@ -23,15 +23,15 @@ from metric_core.errors import BudgetSpentError, RunFolderError
 from metric_core.prompts.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.stages import Stage
-from tasks.judges.panel import PanelJudge
-from tasks.judges.protocol import NO_JUDGE, Judge
-from tasks.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
-from tasks.models.run_models import RunModels
+from tasks.engine.formulas import digest_formulas
+from tasks.engine.registry import STAGES
+from tasks.models.judges.panel import PanelJudge
+from tasks.models.judges.protocol import NO_JUDGE, Judge
+from tasks.models.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
+from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import JudgeOptions
 from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
 from tasks.runtime.release import version
-from tasks.stages.formulas import digest_formulas
-from tasks.stages.registry import STAGES
 
 _logger = logging.getLogger(__name__)
 _PACKAGES = ("datasets", "onnxruntime", "prefect", "pyarrow", "spacy")

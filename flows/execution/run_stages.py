@@ -5,8 +5,8 @@ from functools import partial
 from flows.execution.source_settings import samples_settings
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
+from tasks.prefect_support.prefect_task import run_here
 from tasks.runtime import progress
-from tasks.stages.prefect_task import run_here
 from tasks.stages.samples import SamplesResult, samples
 
 

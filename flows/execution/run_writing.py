@@ -11,11 +11,13 @@ from flows.execution.run import Run
 from flows.execution.server_warnings import warn_about_servers
 from flows.execution.text_warnings import count_languages, text_warnings
 from metric_core.stages import Stage
+from tasks.prefect_support.prefect_task import make_prefect_task, run_here
+from tasks.reports.run.write_run import ReportingSettings, write_run
 from tasks.rows.computed_tables import RunTables
 from tasks.runtime import progress
-from tasks.stages.prefect_task import run_here
-from tasks.stages.reporting import ReportingSettings, reporting
 from tasks.stages.samples import SamplesResult
+
+REPORTING = make_prefect_task(Stage.REPORTING, 1, write_run, str(Stage.REPORTING))
 
 
 def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[str, Any]) -> None:
@@ -57,4 +59,4 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
         max_slices=outputs.max_slices,
         failed_share=outputs.fail_on_failed,
     )
-    run_here(reporting, tables, settings, partial(progress.advance, Stage.REPORTING))
+    run_here(REPORTING, tables, settings, partial(progress.advance, Stage.REPORTING))

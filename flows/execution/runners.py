@@ -13,10 +13,10 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from flows.config.runner_options import RunnerOptions
 from flows.planning.run_plan import StoragePlan
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
+from tasks.engine.registry import STAGES
 from tasks.engine.schedule import AHEAD
 from tasks.runtime.cancellation import cancellable
 from tasks.runtime.telemetry import RAY, disable_telemetry
-from tasks.stages.registry import STAGES
 
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 

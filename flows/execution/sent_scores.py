@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from metric_core.errors import AssayError
-from tasks.exports.scored_rows import read_scored_rows
-from tasks.exports.send_scores import Form, send_scores
+from tasks.reports.exports.scored_rows import read_scored_rows
+from tasks.reports.exports.send_scores import Form, send_scores
 
 
 def send_scores_of_run(endpoint: str, folder: Path) -> tuple[str, ...]:

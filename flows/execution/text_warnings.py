@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.stages import Stage
-from tasks.languages.detection import UNKNOWN, language_name
+from tasks.models.recognizers.detection import UNKNOWN, language_name
 from tasks.rows.computed_tables import RunTables
 
 

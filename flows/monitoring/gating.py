@@ -13,10 +13,10 @@ from metric_core.errors import AssayError, NotComparableError
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
 from tasks.comparison.diagnosis_changes import describe_changes
+from tasks.comparison.kept_data import count_kept
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.history.recorded_run import RecordedRun
-from tasks.monitoring.kept_data import count_kept
 from tasks.reports.comparison.comparison_words import describe_size, format_interval, numbers, title
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import GateOutcome, OutcomeCheck, OutcomeIncident, OutcomeKept

@@ -13,10 +13,10 @@ from metric_core.statistics.alarms import Alarm, AlarmSettings
 from metric_core.statistics.attribution import Cause
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
+from tasks.history import standing_alarms
+from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
+from tasks.history.alarm_explanation import AlarmExplanation, explain_alarms
 from tasks.history.recorded_run import RecordedRun
-from tasks.monitoring import standing_alarms
-from tasks.monitoring.alarm_entries import outcome_alarm, write_alarm_state
-from tasks.monitoring.alarm_explanation import AlarmExplanation, explain_alarms
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident, read_outcome
 

@@ -17,9 +17,9 @@ from flows.planning.run_plan import FolderPlan, RunPlan
 from metric_core.errors import BadRowsError, ConfigError, MissingDependencyError, RunFolderError
 from metric_core.question_kinds import KindGroup
 from tasks.calibration import calibration_files
-from tasks.launcher.launch_command import build_command
-from tasks.models.caches import open_cache
+from tasks.opening.caches import open_cache
 from tasks.options.launch_options import LaunchSettings
+from tasks.processes.launch_command import build_command
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RUNS, RunFolder
 from tasks.runtime.atomic_files import translate_write_errors
@@ -106,7 +106,7 @@ def _check_folder(out: str | None) -> str:
 
 
 def _check_otlp() -> str:
-    from tasks.exports.send_scores import check_packages  # noqa: PLC0415 few runs send their scores
+    from tasks.reports.exports.send_scores import check_packages  # noqa: PLC0415 few runs send their scores
 
     check_packages()
     return "its packages are installed"

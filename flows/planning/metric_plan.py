@@ -26,13 +26,13 @@ from metric_core.prompts.judge_questions import Kind
 from metric_core.question_kinds import RATING_KINDS
 from metric_core.records import Side
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
+from tasks.engine.registry import LEVELS, STAGES
 from tasks.options.conversation_options import FollowUpOptions
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions, VerdictKind
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
-from tasks.stages.registry import LEVELS, STAGES
 
 DEFAULT_QUESTIONS = 3
 """Regenerated questions per response, for a metric that does not say how many."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
-from tasks.exports.score_tables import (
+from tasks.reports.exports.score_tables import (
     Format,
     Shape,
     guess_format,

@@ -23,8 +23,8 @@ from tasks.cache.cache_tables import ANSWERS, LAYOUT
 from tasks.cache.circuit_breaker import CircuitBreaker
 from tasks.cache.leases import Leases, release_all
 from tasks.cache.write_queue import QueuedValue, WriteQueue
-from tasks.database.database import Database, chunks
-from tasks.database.database_errors import error_reason
+from tasks.runtime.database import Database, chunks
+from tasks.runtime.database_errors import error_reason
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, String, Table
 
-from tasks.database.database import Layout
+from tasks.runtime.database import Layout
 
 FORMAT = 1
 """Version of the table layout, incremented with each change."""

@@ -8,7 +8,8 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import CHOICES, GENERATED, Codec
 from tasks.cache.get_or_compute import CachedComputation, OnValue
-from tasks.judges.protocol import (
+from tasks.model_clients.served_model import RecognizedModel
+from tasks.models.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
     Judge,
@@ -17,7 +18,6 @@ from tasks.judges.protocol import (
     OnGenerateAnswer,
     PerQuestionFingerprint,
 )
-from tasks.model_clients.served_model import RecognizedModel
 
 A = TypeVar("A", ChoiceAnswer, GenerateAnswer)
 

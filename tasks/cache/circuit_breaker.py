@@ -7,9 +7,9 @@ from typing import Literal, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.database.database import Database
-from tasks.database.database_errors import error_reason, is_damage
 from tasks.metering.meter import waiting_for_store
+from tasks.runtime.database import Database
+from tasks.runtime.database_errors import error_reason, is_damage
 
 T = TypeVar("T")
 Access = Literal["reading", "writing"]

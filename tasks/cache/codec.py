@@ -17,8 +17,8 @@ import orjson
 from numpy.typing import NDArray
 
 from metric_core.records import AnswerStatus
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.recognizers.protocol import Entity
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.models.recognizers.protocol import Entity
 from tasks.runtime.usage import Usage
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Executable, delete, select, update
 
 from tasks.cache.cache_tables import LEASES
 from tasks.cache.circuit_breaker import CircuitBreaker
-from tasks.database.database import Database, chunks
+from tasks.runtime.database import Database, chunks
 
 LEASE_SECONDS = 10.0
 """Seconds for which a lease holds without a heartbeat."""

@@ -15,8 +15,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from metric_core.errors import ConfigError
 from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_tables import ANSWERS
-from tasks.database.database import chunks
-from tasks.database.database_errors import error_reason, is_damage
+from tasks.runtime.database import chunks
+from tasks.runtime.database_errors import error_reason, is_damage
 
 YOUNGEST_SECONDS = 3600
 """Values used within this time are never pruned: a run in progress may need them again."""

@@ -12,7 +12,7 @@ from typing import Any
 from metric_core import columns as c
 from metric_core.question_kinds import KindGroup
 from tasks.comparison.run_pair import RunPair
-from tasks.judges.protocol import NO_JUDGE
+from tasks.models.judges.protocol import NO_JUDGE
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.option import scoring_options

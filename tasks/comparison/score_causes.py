@@ -19,7 +19,7 @@ from metric_core.statistics.attribution import Attribution, Cause, ScoreChanges,
 from metric_core.statistics.pairs import Pairs, ScoreColumns, pair_scores
 from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.judges.protocol import IN_PROCESS
+from tasks.models.judges.protocol import IN_PROCESS
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.judge_watch import read_findings, standing_changes

@@ -8,12 +8,12 @@ from typing import Any
 
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
-from tasks.models.run_models import RunModels
+from tasks.engine.fingerprint import settings_fingerprint
+from tasks.engine.formulas import digest_formulas_of
+from tasks.engine.registry import STAGES
+from tasks.opening.run_models import RunModels
 from tasks.options.settings import Settings
 from tasks.stages.definition import StageDefinition
-from tasks.stages.fingerprint import settings_fingerprint
-from tasks.stages.formulas import digest_formulas_of
-from tasks.stages.registry import STAGES
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 
-from tasks.database.database import Layout
+from tasks.runtime.database import Layout
 
 FORMAT = 1
 """Version of the table layout, incremented with each change."""

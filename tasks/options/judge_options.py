@@ -8,13 +8,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from metric_core.question_kinds import KindGroup
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
+from tasks.options.load_profile import load_profile, profile_names
 from tasks.options.model_backends import BUILT_IN, JudgeBackend, PluginOptions
 from tasks.options.model_words import parse_judge
 from tasks.options.option import Flag, ModelOptions, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas
 from tasks.options.verifier_options import VerifierOptions
 from tasks.plugins.load_object import Group
-from tasks.profiles.load_profile import load_profile, profile_names
 
 J = TypeVar("J", bound="SingleJudgeSettings")
 

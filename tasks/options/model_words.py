@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from tasks.options.load_profile import is_profile_name
 from tasks.options.server_addresses import refuse_bare_host
-from tasks.profiles.load_profile import is_profile_name
 
 
 def parse_judge(value: Any) -> Any:

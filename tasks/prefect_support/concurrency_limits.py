@@ -18,8 +18,8 @@ from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
 from metric_core.prompts.judge_questions import Kind
-from tasks.judges.protocol import Judge
-from tasks.judges.routed_judge import settings_for
+from tasks.models.judges.protocol import Judge
+from tasks.models.judges.routed_judge import settings_for
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings

@@ -5,7 +5,7 @@ from typing import Any
 
 from metric_core.prompts.judge_questions import CustomKind
 from metric_core.question_kinds import KindGroup, QuestionKind
-from tasks.judges.protocol import NO_JUDGE
+from tasks.models.judges.protocol import NO_JUDGE
 from tasks.runtime.usage import KindUsage
 
 IDENTITY = ("backend", "model", "revision")

@@ -10,19 +10,19 @@ from pydantic import Field, field_serializer, field_validator
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence
 from metric_core.stages import PRODUCT_STAGES, Stage
-from tasks.evidence.sample_evidence import (
-    AskedProbabilities,
-    map_probabilities,
-    read_asked_probabilities,
-    read_evidence,
-)
-from tasks.languages.detection import detect_language
-from tasks.models.protocol import Models
+from tasks.models.recognizers.detection import detect_language
+from tasks.opening.protocol import Models
 from tasks.options.metric_options import VerdictOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_asked_samples
+from tasks.tables.sample_evidence import (
+    AskedProbabilities,
+    map_probabilities,
+    read_asked_probabilities,
+    read_evidence,
+)
 
 
 class AggregationSettings(VerdictOptions):

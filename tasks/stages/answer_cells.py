@@ -3,7 +3,7 @@
 from typing import Any
 
 from metric_core.schemas import LONGEST_REPLY
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
 
 
 def panel_cell(answer: ChoiceAnswer, vote: int = 0) -> list[dict[str, Any]] | None:

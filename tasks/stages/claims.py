@@ -16,9 +16,9 @@ from metric_core.prompts.judge_questions import ask_claims
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Place, Sample, Side
 from metric_core.stages import Product, Stage
-from tasks.judges.batching import JudgeBatcher
-from tasks.judges.protocol import GenerateAnswer
-from tasks.models.protocol import Models
+from tasks.models.judges.batching import JudgeBatcher
+from tasks.models.judges.protocol import GenerateAnswer
+from tasks.opening.protocol import Models
 from tasks.options.citation_options import CitationOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.stages.answer_cells import reply_cell

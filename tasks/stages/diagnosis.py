@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from metric_core.diagnosis.classes import BY_NAME, Diagnosis, diagnose
 from metric_core.stages import JUDGED, Product, Stage
-from tasks.evidence.sample_evidence import read_evidence
-from tasks.models.protocol import Models
+from tasks.opening.protocol import Models
 from tasks.options.settings import Settings
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_asked_samples
+from tasks.tables.sample_evidence import read_evidence
 
 _READ = tuple(sorted(JUDGED - {Stage.EXPLANATIONS}))
 _UNREAD = ("reply", "panel", "statement", "premise_text", "feedback", "probabilities")

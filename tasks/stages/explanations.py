@@ -14,9 +14,9 @@ from metric_core.prompts.rating_explanation import ask_rating_explanation
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample, Score, VerdictKind
 from metric_core.stages import Stage
-from tasks.judges.batching import JudgeBatcher
-from tasks.judges.protocol import GenerateAnswer
-from tasks.models.protocol import Models
+from tasks.models.judges.batching import JudgeBatcher
+from tasks.models.judges.protocol import GenerateAnswer
+from tasks.opening.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import reply_cell

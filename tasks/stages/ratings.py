@@ -8,9 +8,9 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.question_kinds import RATING_KINDS, QuestionKind
 from metric_core.records import AnswerStatus, Score, finite_number
 from metric_core.stages import Stage
-from tasks.judges.batching import JudgeBatcher
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.protocol import Models
+from tasks.models.judges.batching import JudgeBatcher
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.opening.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell

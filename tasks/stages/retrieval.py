@@ -25,11 +25,11 @@ from tasks.options.narrow import narrow
 from tasks.options.option import implementation_fields
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.options.source_options import DataOptions
-from tasks.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.in_memory import save_rows
 from tasks.sources.readers.bad_rows import MOST_DETAILS
 from tasks.sources.redaction import Redaction
+from tasks.sources.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.tables.table_files import SOURCES, atomic_write, filesystem, touch
 

@@ -10,11 +10,11 @@ from tasks.options.grouping_options import GroupingOptions
 from tasks.options.narrow import narrow
 from tasks.options.slicing_options import SlicingOptions
 from tasks.options.source_options import DataOptions
+from tasks.prefect_support.prefect_task import make_prefect_task
 from tasks.runs.row_grouping import group_column
 from tasks.runs.row_slicing import SliceColumn
 from tasks.sources import BadRow, SourceOptions, read_samples
 from tasks.stages.definition import Progress, ignore_progress
-from tasks.stages.prefect_task import make_prefect_task
 from tasks.tables.table_store import StageRef, TableStore
 
 

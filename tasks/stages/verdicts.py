@@ -35,16 +35,16 @@ from metric_core.prompts.judge_questions import (
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample, Side, VerdictKind, VerdictRequest
 from metric_core.stages import PRODUCTS, Product, Stage
-from tasks.evidence.sample_evidence import read_evidence
-from tasks.judges.batching import JudgeBatcher
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.judges.verifiers.marked_words import read_spans
-from tasks.models.protocol import Models
+from tasks.models.judges.batching import JudgeBatcher
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.models.judges.verifiers.marked_words import read_spans
+from tasks.opening.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages.answer_cells import panel_cell, reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_asked_samples
+from tasks.tables.sample_evidence import read_evidence
 
 EMPTY_PREMISE = "empty premise"
 EMPTY_TARGET = "nothing to be useful for"

@@ -20,7 +20,7 @@ from deployments.web.http_guard import Guard, basic_authorization
 from tests.browser.foreign_pages import ORIGINS, Attack, Recorder, serving
 from tests.prefect_servers import clean_environment
 from tests.sharing import copy_migrated_database
-from tests.tasks.judges.openai.fake_server import free_port
+from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import DEAD_SECONDS, wait_until
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import yaml
 from deployments.local_server.server_process import LOOPBACK
 from deployments.local_server.server_record import ServerFolder
 from deployments.local_server.start import _environment
-from tasks.launcher import LaunchSettings
-from tasks.launcher.launch_command import build_command
+from tasks.options.launch_options import LaunchSettings
+from tasks.processes.launch_command import build_command
 from tasks.runtime.telemetry import NO_TELEMETRY, PREFECT, VLLM, disable_telemetry
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
 from metric_core.records import AnswerStatus
-from tasks.judges.protocol import (
+from tasks.models.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
     JudgeIdentity,

@@ -18,14 +18,14 @@ from metric_core.prompts.judge_questions import JudgeQuestion, question_digest
 from metric_core.records import Side
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import PRODUCTS, Product, Stage, closure
+from tasks.engine.registry import STAGES
 from tasks.engine.stage_rows import StageRows
-from tasks.judges.protocol import Judge
-from tasks.models.local_models import load_embedder, load_pipeline
+from tasks.models.judges.protocol import Judge
+from tasks.opening.local_models import load_embedder, load_pipeline
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
-from tasks.stages.registry import STAGES
 from tasks.tables.table_store import conform, content_digest
 from tests.tasks.builders import GivenModels
 

@@ -17,7 +17,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core.errors import FailedCellsError
 from metric_core.stages import Stage
-from tasks.judges.protocol import Judge
+from tasks.models.judges.protocol import Judge
 from tasks.runs.run_folder import table_name
 from tests.engine.hash_judge import NAME, Control, HashJudge
 from tests.engine.reference import Reference, Tables, digest, normalize

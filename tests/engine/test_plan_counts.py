@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from metric_core.stages import Stage
-from tasks.stages.registry import STAGES
+from tasks.engine.registry import STAGES
 from tests.deployments.cli.conftest import Outcome
 from tests.faults.stub_server import answer_to
-from tests.tasks.judges.openai.fake_server import FakeServer
+from tests.tasks.models.judges.openai.fake_server import FakeServer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 

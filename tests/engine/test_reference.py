@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metric_core.stages import JUDGED, Stage
+from tasks.engine.registry import STAGES
 from tasks.options.evaluation_options import EvaluationOptions
-from tasks.stages.registry import STAGES
 from tests.engine.hash_judge import NAME, HashJudge
 from tests.engine.reference import Reference, normalize
 from tests.engine.runs import METRICS, Night, reference_tables, rows_of, samples_of

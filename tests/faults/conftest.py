@@ -19,7 +19,7 @@ import pytest
 from deployments.local_server import ServerAddress, ensure_server, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from tests.tasks.judges.openai.fake_server import free_port
+from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import DEAD_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]

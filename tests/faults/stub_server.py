@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.tasks.judges.openai.fake_server import FakeServer, Fault, step
+from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
 
 MOST_SECONDS = 1800
 """Time limit: a server whose test was killed ends by itself."""

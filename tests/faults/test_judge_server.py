@@ -18,7 +18,7 @@ import pytest
 
 from deployments.local_server import ServerAddress
 from metric_core.claims.citations import strip_citations
-from tasks.judges.openai.reply_parsing import NO_JSON
+from tasks.models.judges.openai.reply_parsing import NO_JSON
 from tests.faults.conftest import EXAMPLE, MOST_SECONDS, ROWS, Cells, Evaluate, Run, Server, configuration, environment
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tasks.judges.openai.reply_parsing import NO_JSON
+from tasks.models.judges.openai.reply_parsing import NO_JSON
 from tests.faults.conftest import ROOT, ROWS, Evaluate, Run, Server
 
 STUB = ROOT.parent / "shared" / "peer" / "judge_stub.py"

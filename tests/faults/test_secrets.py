@@ -20,8 +20,8 @@ from deployments.local_server.server_record import ServerFolder
 from deployments.web.http_guard import basic_authorization
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
-from tests.tasks.judges.openai.fake_server import FakeServer, Fault
-from tests.tasks.launcher import fake_vllm
+from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault
+from tests.tasks.processes import fake_vllm
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "handbook.jsonl"

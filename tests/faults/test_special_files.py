@@ -11,8 +11,8 @@ from metric_core.errors import AssayError
 from metric_core.parsing.regular_files import check_folder, regular
 from metric_core.prompts.prompt_set import load_prompts
 from tasks.calibration import calibration_files
-from tasks.judges.scripted import ScriptedJudge
-from tasks.profiles.load_profile import load_profile
+from tasks.models.judges.scripted import ScriptedJudge
+from tasks.options.load_profile import load_profile
 from tasks.runs.outcome import read_outcome
 from tasks.runs.run_folder import RunFolder
 from tasks.sources import SourceOptions, read_samples

@@ -20,7 +20,7 @@ from metric_core.errors import AssayError, JudgeError
 from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.statistics.attribution import Attribution, Cause
 from tasks.comparison.score_causes import CauseFinder
-from tasks.judges.scripted import ScriptedJudge
+from tasks.models.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun
 from tests.full_disk import fill, small_disk
 from tests.tasks.builders import says, script

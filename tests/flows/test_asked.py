@@ -21,13 +21,13 @@ from flows.evaluate import run_evaluation
 from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.planning.planner import draft_plan
 from metric_core.stages import Stage
-from tasks.judges.openai import openai_judge
-from tasks.launcher import judge_status
-from tasks.stages.registry import STAGES
+from tasks.engine.registry import STAGES
+from tasks.models.judges.openai import openai_judge
+from tasks.processes.find_judge import judge_status
 from tests.structure.house import ROOT
-from tests.tasks.embedders.embedding_server import EmbeddingServer
-from tests.tasks.judges.openai.fake_server import FakeServer
-from tests.tasks.launcher import fake_verifier
+from tests.tasks.models.embedders.embedding_server import EmbeddingServer
+from tests.tasks.models.judges.openai.fake_server import FakeServer
+from tests.tasks.processes import fake_verifier
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 

@@ -13,10 +13,10 @@ from flows.evaluate import run_evaluation
 from flows.planning.planner import draft_plan
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import statistics
+from tasks.engine.registry import STAGES
 from tasks.engine.stage_step import fingerprint_stage
-from tasks.models.caches import open_cache
-from tasks.models.run_models import RunModels
-from tasks.stages.registry import STAGES
+from tasks.opening.caches import open_cache
+from tasks.opening.run_models import RunModels
 from tests.tasks.builders import says, script
 
 ROW = {

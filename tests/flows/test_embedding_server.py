@@ -11,7 +11,7 @@ from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core.errors import ConfigError, EmbedderError
-from tests.tasks.embedders.embedding_server import EmbeddingServer
+from tests.tasks.models.embedders.embedding_server import EmbeddingServer
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "handbook.jsonl"
 

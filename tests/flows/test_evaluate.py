@@ -26,7 +26,7 @@ from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import RunStart
 from tests.tasks.builders import fails, says, script
-from tests.tasks.exports.otlp_receiver import OtlpReceiver, attributes_of
+from tests.tasks.reports.exports.otlp_receiver import OtlpReceiver, attributes_of
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]

@@ -15,10 +15,10 @@ from metric_core.errors import JudgeError
 from metric_core.statistics.asked_again import count_rows
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import JUDGED, find_version_changes
-from tasks.monitoring.repeated_questions import RepeatedQuestions
+from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import Outcome, read_outcome
-from tests.tasks.judges.openai.fake_server import FakeServer, Fault, step
+from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 

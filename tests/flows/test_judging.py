@@ -21,7 +21,7 @@ from flows.evaluate import Evaluation, run_evaluation
 from flows.execution import artifacts
 from metric_core.errors import BudgetSpentError, JudgeError
 from tests.tasks.builders import says, script
-from tests.tasks.judges.openai.fake_server import FakeServer, Fault
+from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault
 from tests.waiting import DEAD_SECONDS
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]

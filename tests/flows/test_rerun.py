@@ -20,7 +20,7 @@ from flows.rerun import run_rerun
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
 from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.stages import Stage
-from tasks.judges.scripted import ScriptedJudge
+from tasks.models.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import fails, says, script
 

@@ -18,12 +18,12 @@ from metric_core.errors import ConfigError, SourceError
 from metric_core.stages import Stage
 from tasks.options.retriever_options import RetrieverOptions
 from tasks.runs.baselines import Baselines
-from tests.tasks.retrievers.own_index import Halls
+from tests.tasks.sources.retrievers.own_index import Halls
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 
-HALLS = "tests.tasks.retrievers.own_index:Halls"
-SPEAKER = "tests.tasks.retrievers.own_index:Speaker"
+HALLS = "tests.tasks.sources.retrievers.own_index:Halls"
+SPEAKER = "tests.tasks.sources.retrievers.own_index:Speaker"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from flows.evaluate import run_evaluation
 from flows.execution.run import running_judges
 from metric_core.errors import FailedCellsError, JudgeError
 from tasks.cache.answer_cache import AnswerCache
-from tasks.models.caches import open_cache
+from tasks.opening.caches import open_cache
 from tasks.options.database_address import engine_url
 from tests.tasks.builders import fails, says, script
 from tests.waiting import wait_until

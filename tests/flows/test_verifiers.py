@@ -17,11 +17,11 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core import reasons
 from metric_core.errors import JudgeError
-from tests.tasks.judges.verifiers.random_models import own_probability, save_random
+from tests.tasks.models.judges.verifiers.random_models import own_probability, save_random
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
 
-ONNX = Path(__file__).parents[1] / "tasks" / "judges" / "verifiers" / "onnx_sum"
+ONNX = Path(__file__).parents[1] / "tasks" / "models" / "judges" / "verifiers" / "onnx_sum"
 ROWS: list[dict[str, Any]] = [
     {
         "id": f"r{number}",

@@ -13,6 +13,7 @@ from deployments.registry.specs import as_parameter
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
+from tasks.engine.registry import STAGES
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.judged_settings import JudgedSettings
@@ -27,7 +28,6 @@ from tasks.options.option import (
     scoring_options,
 )
 from tasks.options.settings import Settings
-from tasks.stages.registry import STAGES
 from tests.structure.house import modules, text_of
 
 OPTIONS = tuple(declarations(RunConfig))
@@ -186,7 +186,7 @@ def test_an_earlier_value_is_refused_with_the_current_one(tmp_path: Path) -> Non
 def settings_classes(base: type[Settings] = Settings) -> Iterator[type[Settings]]:
     """Yield all classes of settings that modules of stages define."""
     for found in base.__subclasses__():
-        if found.__module__.startswith("tasks.stages."):
+        if found.__module__.startswith(("tasks.stages.", "tasks.reports.")):
             yield found
         yield from settings_classes(found)
 

@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from metric_core.stages import Stage
-from tasks.embedders.protocol import CrossEncoder, Embedder
-from tasks.judges.protocol import Judge
-from tasks.models.protocol import Models
-from tasks.models.run_models import RunModels
+from tasks.models.embedders.protocol import CrossEncoder, Embedder
+from tasks.models.judges.protocol import Judge
+from tasks.models.recognizers.protocol import EntityRecognizer
+from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.opening.protocol import Models
+from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.settings import Settings
-from tasks.recognizers.protocol import EntityRecognizer
-from tasks.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.stages.definition import StageDefinition, StageOutput, Tables
 from tasks.tables.records import build_table
 

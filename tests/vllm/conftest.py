@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tasks.launcher import LaunchSettings, RunningJudge, launch_for_scope
-from tasks.supervisor.processes import has_members
+from tasks.options.launch_options import LaunchSettings
+from tasks.processes.running_processes import has_members
+from tasks.processes.scoped import launch_for_scope
+from tasks.processes.start import RunningJudge
 from tests.vllm.build_judge_cpu import judge_cpu
 
 MARKER = "vllm"

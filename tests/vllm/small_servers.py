@@ -14,13 +14,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.launcher.launch_command import build_command
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
-from tasks.profiles.profile import Profile
-from tasks.supervisor.processes import has_members
-from tests.tasks.judges.openai.fake_server import free_port
-from tests.tasks.judges.verifiers.random_models import save_random
+from tasks.options.profile import Profile
+from tasks.processes.launch_command import build_command
+from tasks.processes.running_processes import has_members
+from tests.tasks.models.judges.openai.fake_server import free_port
+from tests.tasks.models.judges.verifiers.random_models import save_random
 from tests.vllm.build_judge_cpu import judge_cpu
 
 START_SECONDS = 600

@@ -10,8 +10,10 @@ import httpx
 import pytest
 
 from metric_core.errors import JudgeError
-from tasks.launcher import LaunchSettings, RunningJudge, judge_status, launch_judge
-from tasks.supervisor.processes import find_process
+from tasks.options.launch_options import LaunchSettings
+from tasks.processes.find_judge import judge_status
+from tasks.processes.running_processes import find_process
+from tasks.processes.start import RunningJudge, launch_judge
 from tests.vllm.conftest import MODEL
 
 PROMPT = "Paris is the capital of France. Is Paris in France? Answer yes or no."

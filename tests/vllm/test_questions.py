@@ -12,8 +12,8 @@ import pytest
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.judges.openai.context_window import TOO_LONG
-from tasks.judges.openai.openai_judge import OpenAIJudge
+from tasks.models.judges.openai.context_window import TOO_LONG
+from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.runtime.cancellation import Cancellation, cancellable
 from tasks.runtime.usage import Usage

@@ -20,17 +20,17 @@ from flows.planning.planner import draft_plan
 from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.judges.openai.context_window import TOO_LONG
-from tasks.judges.openai.probe import TOKENIZE
-from tasks.judges.verifiers.engine import Pair
-from tasks.judges.verifiers.open_served import open_served_verifier
-from tasks.judges.verifiers.readings import Verdict
-from tasks.judges.verifiers.verifier_judge import VerifierJudge
 from tasks.model_clients.request_trace import trace_requests
-from tasks.profiles.load_profile import load_profile
-from tasks.profiles.profile import Profile
-from tests.tasks.judges.verifiers.conftest import SPLITTER
-from tests.tasks.judges.verifiers.random_models import CHAT, SCORE, own_chat_probability, own_probability
+from tasks.models.judges.openai.context_window import TOO_LONG
+from tasks.models.judges.openai.probe import TOKENIZE
+from tasks.models.judges.verifiers.engine import Pair
+from tasks.models.judges.verifiers.open_served import open_served_verifier
+from tasks.models.judges.verifiers.readings import Verdict
+from tasks.models.judges.verifiers.verifier_judge import VerifierJudge
+from tasks.options.load_profile import load_profile
+from tasks.options.profile import Profile
+from tests.tasks.models.judges.verifiers.conftest import SPLITTER
+from tests.tasks.models.judges.verifiers.random_models import CHAT, SCORE, own_chat_probability, own_probability
 from tests.vllm.small_servers import SmallServer, serve_small_models
 from tests.vllm.with_transformers import extend_path, find_obstacle
 

@@ -1,6 +1,6 @@
 """Let tests import torch and transformers from the environment of `just judge-cpu`: a plugin of pytest.
 
-    python -m pytest -p tests.vllm.with_transformers tests/tasks/judges/verifiers
+    python -m pytest -p tests.vllm.with_transformers tests/tasks/models/judges/verifiers
 
 Packages of the running environment come first, so that only those that it lacks come from there.
 """

@@ -10,7 +10,7 @@ from deployments.cli._support.console import print_table, stdout
 
 if TYPE_CHECKING:
     from metric_core.statistics.nights import Stream
-    from tasks.monitoring.alarm_explanation import AlarmExplanation, NightEvidence
+    from tasks.history.alarm_explanation import AlarmExplanation, NightEvidence
     from tasks.runs.outcome import OutcomeAlarm
 
 

@@ -105,7 +105,7 @@ def check_home() -> Iterator[Check]:
 def check_cache(options: "CacheOptions | None") -> Iterator[Check]:
     """Check that the answer cache can be opened."""
     from tasks.cache.maintenance import statistics  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.models.caches import open_cache  # noqa: PLC0415
+    from tasks.opening.caches import open_cache  # noqa: PLC0415
 
     cache = open_cache(None if options is None else options.cache)
     count = sum(step.count for step in statistics(cache))
@@ -114,7 +114,7 @@ def check_cache(options: "CacheOptions | None") -> Iterator[Check]:
 
 def check_entities(options: "LanguageOptions | None") -> Iterator[Check]:
     """Check that the entity recognizer works."""
-    from tasks.models.local_models import load_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.opening.local_models import load_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.language_options import LanguageSettings  # noqa: PLC0415
 
     pipeline = load_pipeline((options.language if options else LanguageSettings()).pipeline)
@@ -124,7 +124,7 @@ def check_entities(options: "LanguageOptions | None") -> Iterator[Check]:
 
 def check_embedder(options: "EmbedderOptions | None") -> Iterator[Check]:
     """Check that the embedder works."""
-    from tasks.models.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.opening.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
     from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
 
     embedder = RunModels().open_embedder(options.embedder if options else EmbedderSettings())
@@ -219,7 +219,7 @@ def check_judge(models: "RunModelOptions | None") -> Iterator[Check]:
 
 def _check_one(name: str, settings: "SingleJudgeSettings", options: "JudgedSettings") -> Iterator[Check]:
     """Check one judge of a configuration."""
-    from tasks.models.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
+    from tasks.opening.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
 
     if settings.launch is not None and (settings.server is None or not settings.server.urls):
         yield Check(name, Level.OK, "is launched with the run")

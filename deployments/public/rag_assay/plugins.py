@@ -52,10 +52,10 @@ from metric_core.records import (  # noqa: E402
     VerdictRequest,
 )
 from metric_core.stages import Product  # noqa: E402
-from tasks.embedders.protocol import Embedder, EmbedderIdentity  # noqa: E402
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge, JudgeIdentity  # noqa: E402
-from tasks.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity  # noqa: E402
-from tasks.retrievers.protocol import Generator, Passage, PassageLike, Retriever  # noqa: E402
+from tasks.models.embedders.protocol import Embedder, EmbedderIdentity  # noqa: E402
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge, JudgeIdentity  # noqa: E402
+from tasks.models.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity  # noqa: E402
+from tasks.sources.retrievers.protocol import Generator, Passage, PassageLike, Retriever  # noqa: E402
 
 __all__ = [
     "ALL_CONTEXTS",

@@ -9,7 +9,7 @@ from metric_core.calibration.label_needs import LabelsNeeded, rows_to_reach
 from tasks.calibration.bias_correction import Method
 from tasks.calibration.calibration_files import Audit, Calibration, SavedCalibration, format_day, parse_figure
 from tasks.calibration.human_agreement import read_agreements
-from tasks.judges.protocol import NO_JUDGE
+from tasks.models.judges.protocol import NO_JUDGE
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed
 

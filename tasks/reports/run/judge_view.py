@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.judges.protocol import NO_JUDGE, ROUTED, SENTENCES
+from tasks.models.judges.protocol import NO_JUDGE, ROUTED, SENTENCES
 from tasks.reports.calibration.calibration_text import agreement_lines
 from tasks.runs.judge_roles import judge_roles
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.languages.detection import UNKNOWN, language_name
+from tasks.models.recognizers.detection import UNKNOWN, language_name
 
 
 def language_view(manifest: Mapping[str, Any]) -> dict[str, str] | None:

@@ -15,7 +15,7 @@ from tasks.history.incident import IncidentFinding
 from tasks.runs.outcome import write_outcome
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.history.run_folders import START, write_run
-from tests.tasks.monitoring.test_standing_alarms import follow
+from tests.tasks.history.test_standing_alarms import follow
 
 Assay = Callable[..., Outcome]
 GATE = "gate:mean"

@@ -7,9 +7,9 @@ import pytest
 
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.compared import write_run
-from tests.tasks.exports.otlp_receiver import OtlpReceiver
-from tests.tasks.exports.test_qrels_table import GRADES, SAMPLES
-from tests.tasks.exports.test_qrels_table import write_run as write_judged_run
+from tests.tasks.reports.exports.otlp_receiver import OtlpReceiver
+from tests.tasks.reports.exports.test_qrels_table import GRADES, SAMPLES
+from tests.tasks.reports.exports.test_qrels_table import write_run as write_judged_run
 
 Assay = Callable[..., Outcome]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.launcher import stop_judge
+from tasks.processes.find_judge import stop_judge
 from tests.deployments.cli.conftest import Outcome
-from tests.tasks.judges.openai.fake_server import FakeServer
-from tests.tasks.launcher import fake_vllm
-from tests.tasks.launcher.conftest import ROOT
+from tests.tasks.models.judges.openai.fake_server import FakeServer
+from tests.tasks.processes import fake_vllm
+from tests.tasks.processes.conftest import ROOT
 
 Assay = Callable[..., Outcome]
 

@@ -103,7 +103,7 @@ def test_plan_lists_omitted_metrics(assay: Assay) -> None:
 
 def test_plan_says_that_contexts_come_first(assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
-    monkeypatch.setenv("ASSAY_RETRIEVER", "tests.tasks.retrievers.own_index:Halls")
+    monkeypatch.setenv("ASSAY_RETRIEVER", "tests.tasks.sources.retrievers.own_index:Halls")
     call = ("plan", EXAMPLE, "--limit", "3", "--metrics", "context_relevancy")
     said = assay(*call)
     assert said.code == 0

@@ -23,8 +23,8 @@ from metric_core.errors import ConfigError, SourceError, UnknownMetricError
 from metric_core.records import Score
 from metric_core.stages import Stage
 from tasks.runtime.release import version
-from tests.tasks.embedders.embedding_server import EmbeddingServer
-from tests.tasks.judges.openai.fake_server import FakeServer
+from tests.tasks.models.embedders.embedding_server import EmbeddingServer
+from tests.tasks.models.judges.openai.fake_server import FakeServer
 from tests.tasks.reports.folders import write_run
 
 PAGE = Path(__file__).parents[3] / "docs" / "eval-hub.md"

@@ -52,9 +52,9 @@ def test_the_users_module_is_found_after_the_package(tmp_path: Path) -> None:
     code = """
 from rag_assay import AssayError
 from tasks import send_mail
-import tasks, flows, tasks.models.protocol
+import tasks, flows, tasks.opening.protocol
 from deployments.mail import ADDRESS
-print(send_mail(), ADDRESS, tasks.models.__name__, flows.send_mail())
+print(send_mail(), ADDRESS, tasks.opening.__name__, flows.send_mail())
 """
     assert run(write_modules(tmp_path), code) == "executed\nexecuted\nPath ops Path Path\n"
 
@@ -64,10 +64,10 @@ def test_the_users_module_stays_what_it_is_if_it_was_imported_before(tmp_path: P
 import sys
 import tasks, deployments.mail
 from rag_assay import AssayError
-import tasks.models.protocol
-print(tasks.send_mail(), tasks.models.__name__, deployments.mail.ADDRESS, sys.modules["tasks.models"].__name__)
+import tasks.opening.protocol
+print(tasks.send_mail(), tasks.opening.__name__, deployments.mail.ADDRESS, sys.modules["tasks.opening"].__name__)
 """
-    assert run(write_modules(tmp_path), code) == "executed\nPath Path ops tasks.models\n"
+    assert run(write_modules(tmp_path), code) == "executed\nPath Path ops tasks.opening\n"
 
 
 def test_the_users_module_may_use_the_package_while_it_is_imported(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from deployments.local_server import ServerAddress, use_server
 from tests.deployments.test_container import SERVICES, example_variables
 from tests.prefect_servers import clean_environment
 from tests.structure.house import ROOT
-from tests.tasks.judges.openai.fake_server import free_port
+from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import DEAD_SECONDS, wait_until
 
 pytestmark = [pytest.mark.prefect]

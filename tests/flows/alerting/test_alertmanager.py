@@ -13,7 +13,7 @@ from flows.alerting.recipients import AlertmanagerRecipient, RecipientError
 from flows.config.alert_options import AlertmanagerSettings
 from tests.flows.alerting.test_services import incident
 from tests.json_endpoint import JsonEndpoint
-from tests.tasks.judges.openai.fake_server import free_port
+from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import wait_until
 
 PROGRAM = shutil.which("alertmanager") or shutil.which("prometheus-alertmanager")

@@ -13,7 +13,7 @@ from flows.dry_run.dry_run_result import Certainty, DryRun
 from flows.evaluate import run_evaluation
 from flows.planning.planner import draft_plan
 from metric_core.stages import Stage
-from tests.tasks.judges.openai.fake_server import FakeServer
+from tests.tasks.models.judges.openai.fake_server import FakeServer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 

@@ -14,10 +14,10 @@ from flows.planning.metric_plan import MetricPlan
 from flows.planning.planner import compose_plan, plan_source
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
-from tasks.dry_run.counting_judge import Tally
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
-from tasks.judges.protocol import JudgeIdentity
+from tasks.models.judges.protocol import JudgeIdentity
+from tasks.opening.counting_judge import Tally
 
 JUDGE = JudgeIdentity("server", "qwen", "r1", "", language_model=True, served="0123456789abcdef")
 TALLY = Tally(

@@ -12,10 +12,10 @@ from metric_core.prompts.judge_questions import Kind, ask_claims, ask_verdict
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from metric_core.stages import any_judged
-from tasks.judges.batching import JudgeBatcher
-from tasks.judges.panel import PanelJudge
-from tasks.judges.protocol import ChoiceAnswer, JudgeIdentity
-from tasks.judges.scripted import ScriptedJudge
+from tasks.models.judges.batching import JudgeBatcher
+from tasks.models.judges.panel import PanelJudge
+from tasks.models.judges.protocol import ChoiceAnswer, JudgeIdentity
+from tasks.models.judges.scripted import ScriptedJudge
 
 
 class VerdictsOnly(ScriptedJudge):

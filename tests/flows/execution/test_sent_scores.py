@@ -6,7 +6,7 @@ import pytest
 
 from flows.execution.sent_scores import send_scores_of_run
 from tests.tasks.compared import write_run
-from tests.tasks.exports.otlp_receiver import OtlpReceiver
+from tests.tasks.reports.exports.otlp_receiver import OtlpReceiver
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from metric_core.statistics.alarms import Alarm
 from metric_core.statistics.attribution import Attribution, Cause
 from metric_core.statistics.nights import Stream
 from metric_core.statistics.resampling import Interval
-from tasks.monitoring.alarm_entries import outcome_alarm
+from tasks.history.alarm_entries import outcome_alarm
 
 NIGHT = datetime(2025, 11, 18, tzinfo=UTC)
 ALARM = Alarm(

@@ -12,7 +12,7 @@ from metric_core.columns import COLUMNS
 from metric_core.errors import ConfigError, SourceError
 from metric_core.metrics.registry import METRICS
 from metric_core.stages import PRODUCTS, Product, Stage
-from tasks.stages.registry import LEVELS, STAGES
+from tasks.engine.registry import LEVELS, STAGES
 
 REFERENCE_DATA = ("user_input", "response", "retrieved_contexts", "reference")
 JUDGED = {Stage.FOLLOW_UPS, Stage.CLAIMS, Stage.QUESTIONS, Stage.RATINGS, Stage.VERDICTS}

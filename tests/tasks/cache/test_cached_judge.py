@@ -11,7 +11,7 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tasks.judges.protocol import ChoiceAnswer
+from tasks.models.judges.protocol import ChoiceAnswer
 from tests.tasks.cache.helpers import CountingJudge, decompositions, verdicts
 
 

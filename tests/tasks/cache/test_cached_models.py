@@ -11,8 +11,8 @@ from sqlalchemy import update
 from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_tables import ANSWERS
 from tasks.cache.cached_models import CachedEmbedder, CachedRecognizer
-from tasks.embedders.protocol import EmbedderIdentity
-from tasks.recognizers.protocol import Entity, RecognizerIdentity
+from tasks.models.embedders.protocol import EmbedderIdentity
+from tasks.models.recognizers.protocol import Entity, RecognizerIdentity
 from tasks.runtime.cpu_time import add_cpu
 from tasks.runtime.usage import ModelWork, StageUsage, work_of
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from metric_core.records import AnswerStatus
 from tasks.cache.codec import CHOICES, ENTITIES, GENERATED, vectors
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.recognizers.protocol import Entity
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.models.recognizers.protocol import Entity
 from tasks.runtime.usage import Usage
 
 any_text = st.text(st.characters(codec=None))

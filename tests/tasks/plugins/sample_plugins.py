@@ -13,9 +13,9 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Product
-from tasks.embedders.protocol import EmbedderIdentity
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer
-from tasks.recognizers.protocol import RecognizerIdentity
+from tasks.models.embedders.protocol import EmbedderIdentity
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer
+from tasks.models.recognizers.protocol import RecognizerIdentity
 
 NUMBER = 3
 

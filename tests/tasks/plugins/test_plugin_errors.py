@@ -14,8 +14,8 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample
 from metric_core.stages import Product
 from tasks.cache.codec import CHOICES
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.custom_models import CustomEmbedder, CustomJudge, CustomRecognizer
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.opening.custom_models import CustomEmbedder, CustomJudge, CustomRecognizer
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.language_options import LanguageSettings

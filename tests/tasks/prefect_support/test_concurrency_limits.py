@@ -9,8 +9,8 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from metric_core.question_kinds import QuestionKind
-from tasks.judges.protocol import Judge
-from tasks.judges.scripted import ScriptedJudge
+from tasks.models.judges.protocol import Judge
+from tasks.models.judges.scripted import ScriptedJudge
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings

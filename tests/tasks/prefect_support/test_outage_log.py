@@ -13,7 +13,7 @@ from tasks.prefect_support import outage_log
 from tasks.prefect_support.outage_log import QUIET_SECONDS, OutageFilter
 from tasks.runtime.log_format import log_variables
 from tests.structure.house import ROOT
-from tests.tasks.judges.openai.fake_server import free_port
+from tests.tasks.models.judges.openai.fake_server import free_port
 
 LINE = "the Prefect server does not answer; waiting for it"
 

@@ -15,7 +15,7 @@ from flows.execution.rerun_plan import parse_request, prepare
 from metric_core.errors import RunFolderError
 from metric_core.schemas import CLAIMS, SCORES
 from metric_core.stages import Stage
-from tasks.exports.score_tables import Shape, list_failed_cells, reshape
+from tasks.reports.exports.score_tables import Shape, list_failed_cells, reshape
 from tasks.reports.run.report_page import write_report
 from tasks.runs.file_checks import check_table
 from tests.tasks import compared

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from tasks.database import database
 from tasks.model_clients import replica_pool
-from tasks.retrievers import fetcher
+from tasks.runtime import database
 from tasks.runtime.retry import Backoff, retry, retry_async
+from tasks.sources.retrievers import fetcher
 
 
 class _Work:

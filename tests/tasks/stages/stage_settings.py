@@ -4,9 +4,9 @@ from typing import Any
 
 from metric_core.declarations.metric import MetricRequest
 from metric_core.stages import PRODUCTS, Product, Stage
+from tasks.engine.registry import STAGES
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
-from tasks.stages.registry import STAGES
 
 WITH_METRICS = {stage for stage, definition in STAGES.items() if "metrics" in definition.settings.model_fields}
 """The stages that compute something for each metric."""

@@ -13,12 +13,12 @@ from metric_core.records import Sample
 from metric_core.stages import Product, Stage
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_models import CachedRecognizer
-from tasks.evidence.sample_evidence import read_evidence
-from tasks.recognizers.protocol import Entity, RecognizerIdentity
-from tasks.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.models.recognizers.protocol import Entity, RecognizerIdentity
+from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.stages.definition import StageOutput
 from tasks.stages.entities import EntitiesSettings, entities
 from tasks.tables.records import read_samples_table
+from tasks.tables.sample_evidence import read_evidence
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table
 
 NAMED = (Product.REFERENCE_ENTITIES, Product.REFERENCE_ENTITIES_IN_CONTEXTS)

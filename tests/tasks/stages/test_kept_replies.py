@@ -11,14 +11,14 @@ from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.records import AnswerStatus
 from metric_core.schemas import LONGEST_REPLY, SCHEMAS
 from metric_core.stages import Product, Stage
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.judges.scripted import ScriptedJudge
-from tasks.models.local_models import load_pipeline
+from tasks.engine.registry import STAGES
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.models.judges.scripted import ScriptedJudge
+from tasks.opening.local_models import load_pipeline
 from tasks.options.language_options import LanguageSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.stages import claims, explanations, questions, ratings, verdicts
 from tasks.stages.answer_cells import reply_cell
-from tasks.stages.registry import STAGES
 from tasks.tables.records import build_table
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table
 

@@ -10,11 +10,11 @@ from metric_core.question_kinds import RATING_KINDS, QuestionKind
 from metric_core.stages import Stage
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tasks.judges.scripted import ScriptedJudge
+from tasks.engine.fingerprint import settings_fingerprint
+from tasks.models.judges.scripted import ScriptedJudge
+from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.options.database_address import engine_url
 from tasks.options.metric_settings import MetricSettings
-from tasks.recognizers.spacy_pipeline import SpacyPipeline
-from tasks.stages.fingerprint import settings_fingerprint
 from tasks.stages.ratings import RatingsSettings, ratings
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table, script
 

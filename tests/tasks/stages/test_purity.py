@@ -16,12 +16,12 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import PRODUCTS, Product, Stage
-from tasks.embedders.protocol import EmbedderIdentity
-from tasks.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.judges.scripted import ScriptedJudge
+from tasks.engine.registry import LEVELS, STAGES
+from tasks.models.embedders.protocol import EmbedderIdentity
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
+from tasks.models.judges.scripted import ScriptedJudge
+from tasks.models.recognizers.protocol import Entity
 from tasks.options.metric_settings import MetricSettings
-from tasks.recognizers.protocol import Entity
-from tasks.stages.registry import LEVELS, STAGES
 from tests.structure.house import ROOT
 from tests.tasks.builders import GivenModels, samples_table
 

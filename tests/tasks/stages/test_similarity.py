@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from metric_core import reasons
 from metric_core.stages import Product, Stage
-from tasks.embedders.protocol import EmbedderIdentity, TextCoverage
+from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.stages.similarity import SimilaritySettings, similarity
 from tasks.tables.records import build_table
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table

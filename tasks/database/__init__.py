@@ -1,1 +1,0 @@
-"""Databases that several processes and machines share: SQLite files, and PostgreSQL."""

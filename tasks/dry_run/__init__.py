@@ -1,1 +1,0 @@
-"""Dry runs: judges that count the questions that a run would ask."""

@@ -1,1 +1,0 @@
-"""Turn stage tables into the evidence that metrics read."""

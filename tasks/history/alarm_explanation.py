@@ -1,0 +1,114 @@
+"""Explain the alarms after a monitored run: the runs that were read, and the evidence after each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from metric_core.statistics.alarm_evidence import evidence_after_each
+from metric_core.statistics.alarms import NIGHTS_READ, AlarmSettings
+from metric_core.statistics.nights import Stream
+from tasks.comparison.run_pair import Matching
+from tasks.history.recorded_run import COMPLETED, RecordedRun
+from tasks.history.standing_alarms import WatchedRuns, read_watched
+from tasks.runs.finished_run import FinishedRun
+
+
+@dataclass(frozen=True, slots=True)
+class NightEvidence:
+    """Evidence of a run about a metric.
+
+    Args:
+        started: Start of the run.
+        rows: Number of rows that are scored in it and in the baseline.
+        change: Mean change of these rows, in units of the metric; None without rows.
+        evidence: Evidence that the metric is worse, from this run and those before it.
+    """
+
+    started: datetime
+    rows: int
+    change: float | None
+    evidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmExplanation:
+    """The numbers behind the alarms after a run.
+
+    Args:
+        threshold: Evidence at which an alarm is raised.
+        number: Number of the run among the monitored runs of its calendar year.
+        nights_per_year: Number of runs per year that the weights of the runs are made for.
+        left_out: Sentences on earlier runs that were not read.
+        unwatched: Metric -> reason why it is not watched.
+        streams: Metrics over all rows and over slices -> evidence per run, the strongest first.
+    """
+
+    threshold: float
+    number: int
+    nights_per_year: int
+    left_out: tuple[str, ...]
+    unwatched: Mapping[str, str]
+    streams: Mapping[Stream, tuple[NightEvidence, ...]]
+
+
+def explain_alarms(
+    history: Sequence[RecordedRun],
+    baseline: FinishedRun,
+    run: FinishedRun,
+    matching: Matching,
+    settings: AlarmSettings | None = None,
+) -> AlarmExplanation:
+    """Return the numbers behind the alarms after a run.
+
+    Args:
+        history: Recorded runs of the evaluation, oldest first.
+        baseline: Accepted run.
+        run: Monitored run.
+        matching: Columns by which rows are matched, grouped and divided into slices.
+        settings: Settings of the alarms; None means the defaults.
+
+    Raises:
+        ConfigError: The rows cannot be matched, grouped or sliced by these columns.
+        RunFolderError: The folder of the run or of the baseline cannot be read.
+    """
+    settings = settings or AlarmSettings()
+    watched = read_watched(history, baseline, run, matching)
+    panel = watched.panel
+    evidence, means = evidence_after_each(panel, watched.number, settings), panel.means()
+    streams = {}
+    for place in np.argsort(-evidence[-1], kind="stable") if panel.metrics else ():
+        stream = panel.streams[int(place)]
+        unit = panel.ranges[stream.metric] * (-1 if stream.metric in panel.lower_is_better else 1)
+        streams[stream] = tuple(
+            NightEvidence(
+                started,
+                panel.count_rows(night, stream),
+                None if np.isnan(means[night, place]) else float(means[night, place] * unit),
+                float(evidence[night, place]),
+            )
+            for night, started in enumerate(panel.nights)
+        )
+    return AlarmExplanation(
+        threshold=1 / settings.error,
+        number=watched.number,
+        nights_per_year=settings.nights,
+        left_out=(*_sentences_on_others(watched), *watched.left_out),
+        unwatched=panel.unwatched,
+        streams=streams,
+    )
+
+
+def _sentences_on_others(watched: WatchedRuns) -> Iterator[str]:
+    """Yield sentences on runs that could be read and were not looked at."""
+    if others := len(watched.monitored) - len(watched.nights):
+        yield f"{others} monitored run{'s' * (others != 1)} with another baseline or without one"
+    if earlier := max(0, len(watched.nights) - (NIGHTS_READ - 1)):
+        yield f"{earlier} run{'s' * (earlier != 1)} before the last {NIGHTS_READ}"
+    for night in watched.nights[1 - NIGHTS_READ :]:
+        started = f"the run of {night.created:%Y-%m-%d %H:%M}"
+        if night.status != COMPLETED:
+            yield f"{started}, which was not completed"
+        elif night.created not in watched.panel.nights and not any(started in each for each in watched.left_out):
+            yield f"{started}, whose rows have no name in common with those of the baseline"

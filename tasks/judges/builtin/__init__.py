@@ -1,5 +1,0 @@
-"""The builtin judge: a baseline without a language model, based on transparent features and small linear models."""
-
-from tasks.judges.builtin.builtin_judge import BuiltinJudge
-
-__all__ = ["BuiltinJudge"]

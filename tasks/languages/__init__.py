@@ -1,1 +1,0 @@
-"""Scripts and languages of texts."""

@@ -1,0 +1,5 @@
+"""The builtin judge: a baseline without a language model, based on transparent features and small linear models."""
+
+from tasks.models.judges.builtin.builtin_judge import BuiltinJudge
+
+__all__ = ["BuiltinJudge"]

@@ -1,0 +1,250 @@
+"""Probe the features of a server with small requests, and trust only observed behavior.
+
+A server that does not know a field may reject the request or ignore the field. A constraint therefore counts as
+supported only if the reply obeys it and no model would write that reply without it.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from metric_core.prompts.prompt_set import RenderedPrompt
+from metric_core.prompts.reply_schemas import object_schema
+from tasks.model_clients.connection import Connection
+from tasks.model_clients.jobs import Request, UnusableError
+from tasks.model_clients.model_names import list_models
+from tasks.model_clients.replica import Reply
+from tasks.model_clients.reply_fields import get_choices, get_mapping, get_model, get_reported_count
+from tasks.models.judges.openai.completion import UNFINISHED_THOUGHT, read_completions
+from tasks.models.judges.openai.model_probe import CHAT
+from tasks.models.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
+from tasks.models.judges.openai.request_body import (
+    Body,
+    chat_messages,
+    choice_constraint,
+    common_fields,
+    json_constraint,
+)
+from tasks.models.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
+from tasks.options.judge_server_options import ServerJudgeOptions
+
+COMPLETIONS = "completions"
+TOKENIZE = "/tokenize"
+VLLM = "vLLM"
+
+TASK = "Reply with the word hello."
+LABELS = ("qx7", "zk4")
+SCHEMA = object_schema({"qx7": {"type": "string", "enum": ["zk4"]}})
+"""A schema whose values no model writes unconstrained when asked for the word hello."""
+
+LIST_SCHEMA = object_schema(
+    {"qx7": {"type": "array", "items": {"type": "integer", "enum": [7]}, "minItems": 3, "maxItems": 3}}
+)
+"""A schema whose list has a length that no model chooses by itself."""
+
+LIST_TOKENS = 96
+"""Enough tokens for this list with a number per line."""
+
+LOGPROBS = (20, 10, 5)
+"""Numbers of top log-probabilities to try, because servers have different limits."""
+
+SHORT_REPLY_TOKENS = 32
+
+
+def probe(
+    connection: Connection, options: ServerJudgeOptions, system: str
+) -> tuple[ServerFeatures, Mapping[str, Mapping[str, Any]]]:
+    """Probe the features of the servers.
+
+    Args:
+        connection: Connection to servers that all serve the same model.
+        options: Judge options with the model and its thinking mode.
+        system: System message of the prompts, so that the probes match later requests.
+
+    Returns:
+        The features of the servers, and the entry of the model in `/v1/models` by the server's URL.
+
+    Raises:
+        UnusableError: The servers cannot be reached, lack the model, or do not answer the simplest request.
+    """
+    replies = connection.get_all("models")
+    cards = list_models(replies, options.model)
+    windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int) and window > 0]
+    window = options.context_window or min(windows, default=None)
+    features = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
+    features = _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(features)
+    return features, dict(zip(replies, cards, strict=True))
+
+
+class _Probe:
+    def __init__(self, connection: Connection, options: ServerJudgeOptions, prompt: RenderedPrompt) -> None:
+        self._connection = connection
+        self._options = options
+        self._prompt = prompt
+        self._reports_cached_tokens = False
+        self._names: set[str] = set()
+
+    def run(self, features: ServerFeatures) -> ServerFeatures:
+        features = self._probe_request_format(features)
+        (switched,) = self._send([self._attempt(replace(features, thinking_switch=True), {})])
+        features = self._probe_independent(replace(features, thinking_switch=switched.is_answer))
+        return replace(
+            features,
+            cached_tokens=self._reports_cached_tokens,
+            reply_models=tuple(sorted(self._names - {features.model})),
+        )
+
+    def _probe_independent(self, features: ServerFeatures) -> ServerFeatures:
+        """Probe the features that do not depend on each other, concurrently, with those of the best constraints."""
+        choices = [kind for kind in ChoiceConstraint if kind is not ChoiceConstraint.NONE]
+        schemas = [kind for kind in JsonConstraint if kind is not JsonConstraint.NONE]
+        attempts: dict[Hashable, Request] = {
+            **{("choice", kind): self._attempt(features, choice_constraint(kind, LABELS)) for kind in choices},
+            **{("json", kind): self._attempt(features, json_constraint(kind, SCHEMA)) for kind in schemas},
+            "seeded": self._attempt(features, {"temperature": 0.7, "seed": 0}),
+            "several": self._attempt(features, {"temperature": 0.7, "n": 2}),
+            "lists": self._list_attempt(features, schemas[0]),
+            "logprobs": self._logprobs_attempt(features, choices[0], LOGPROBS[0]),
+            TOKENIZE: Request(TOKENIZE, self._body(features, {}), optional=True),
+            COMPLETIONS: Request(
+                COMPLETIONS, {"model": features.model, "prompt": [TASK, TASK], "max_tokens": 1}, optional=True
+            ),
+        }
+        replies = dict(zip(attempts, self._send(list(attempts.values())), strict=True))
+        obeyed_choices = (kind for kind in choices if _is_label(replies["choice", kind], features, kind))
+        obeyed_schemas = (kind for kind in schemas if _fits_schema(replies["json", kind]))
+        choice = next(obeyed_choices, ChoiceConstraint.NONE)
+        json = next(obeyed_schemas, JsonConstraint.NONE)
+        top_logprobs, impossible = self._probe_top_logprobs(
+            features, choice, replies["logprobs"] if choice is choices[0] else None
+        )
+        return replace(
+            features,
+            choice=choice,
+            json=json,
+            list_limits=self._probe_list_limits(features, json, replies["lists"] if json is schemas[0] else None),
+            top_logprobs=top_logprobs,
+            impossible_logprobs=impossible,
+            reasons=any(_reasons(reply) for kind, reply in replies.items() if kind not in (TOKENIZE, COMPLETIONS)),
+            seed=replies["seeded"].is_answer,
+            several=len(get_choices(replies["several"])) == 2,
+            tokenizer=read_token_count(replies[TOKENIZE]) is not None,
+            prompt_lists=len(get_choices(replies[COMPLETIONS])) == 2,
+        )
+
+    def _probe_request_format(self, features: ServerFeatures) -> ServerFeatures:
+        """Find the format of the simplest request that the server answers."""
+        candidates = [
+            replace(features, system_role=system_role, limit_field=field)
+            for system_role in (True, False)
+            for field in ("max_tokens", "max_completion_tokens")
+        ]
+        refusals = []
+        for candidate in candidates:
+            extra = {candidate.limit_field: 1, "temperature": 0.0}
+            (reply,) = self._send([Request(CHAT, self._body(candidate, extra), optional=True)])
+            if reply.is_answer:
+                self._connection.set_simplest(Request(CHAT, self._body(candidate, extra)))
+                return candidate
+            refusals.append(f"{reply.status}: {reply.message}")
+        raise UnusableError(
+            f"the judge server does not answer a simple chat request to the model {features.model!r}: {refusals[0]}. "
+            "The model must be a chat model (with a chat template)"
+        )
+
+    def _probe_list_limits(self, features: ServerFeatures, kind: JsonConstraint, reply: Reply | None) -> bool:
+        """Return whether the length of a list can be limited.
+
+        Args:
+            features: Features that are known.
+            kind: Constraint to use.
+            reply: Reply to the request with this constraint, if it was sent.
+        """
+        if kind is JsonConstraint.NONE:
+            return False
+        if reply is None:
+            (reply,) = self._send([self._list_attempt(features, kind)])
+        return _fits_schema(reply, LIST_SCHEMA)
+
+    def _list_attempt(self, features: ServerFeatures, kind: JsonConstraint) -> Request:
+        return self._attempt(features, json_constraint(kind, LIST_SCHEMA) | {features.limit_field: LIST_TOKENS})
+
+    def _probe_top_logprobs(
+        self, features: ServerFeatures, kind: ChoiceConstraint, first: Reply | None
+    ) -> tuple[int, str | None]:
+        """Return the number of top log-probabilities, 0 with the reason if they are impossible.
+
+        Args:
+            features: Features that are known.
+            kind: Constraint to use.
+            first: Reply to the request with this constraint and the largest number, if it was sent.
+        """
+        for number in LOGPROBS:
+            reply, first = first, None
+            if reply is None:
+                (reply,) = self._send([self._logprobs_attempt(features, kind, number)])
+            if any(_has_top_logprobs(choice) for choice in get_choices(reply)):
+                impossible = next((done.impossible for done in read_completions(reply) if done.impossible), None)
+                return 0 if impossible else number, impossible
+        return 0, None
+
+    def _logprobs_attempt(self, features: ServerFeatures, kind: ChoiceConstraint, number: int) -> Request:
+        return self._attempt(features, choice_constraint(kind, LABELS) | {"logprobs": True, "top_logprobs": number})
+
+    def _attempt(self, features: ServerFeatures, extra: Body) -> Request:
+        """Return a chat request with extra fields that the server may not know and may reject."""
+        limit = self._options.max_output_tokens if self._options.thinking else SHORT_REPLY_TOKENS
+        body = self._body(features, {features.limit_field: limit, "temperature": 0.0} | extra)
+        return Request(CHAT, body, optional=True)
+
+    def _send(self, requests: Sequence[Request]) -> list[Reply]:
+        replies = self._connection.send(requests)
+        self._reports_cached_tokens = self._reports_cached_tokens or any(
+            get_reported_count(reply, "cached_tokens") is not None for reply in replies
+        )
+        self._names |= {name for reply in replies if (name := get_model(reply)) is not None}
+        return replies
+
+    def _body(self, features: ServerFeatures, extra: Body) -> Body:
+        messages = {"messages": chat_messages(self._prompt, features.system_role)}
+        return common_fields(features, self._options) | messages | extra
+
+
+def read_token_count(reply: Reply) -> int | None:
+    """Return the number of tokens in a reply of `/tokenize`; None if the reply has none."""
+    count = reply.content.get("count") if reply.is_answer else None
+    return count if isinstance(count, int) else None
+
+
+def _software(connection: Connection, card: Mapping[str, Any]) -> str:
+    """Return the name and version of the server software, which is informational only."""
+    if card.get("owned_by") != "vllm":
+        return ServerFeatures("").software
+    versions = [reply.content.get("version") for reply in connection.get_all("/version").values() if reply.is_answer]
+    return f"{VLLM} {versions[0] or ''}".strip() if versions else VLLM
+
+
+def _is_label(reply: Reply, features: ServerFeatures, constraint: ChoiceConstraint) -> bool:
+    """Return whether a reply is one of the labels that the constraint allows."""
+    name = get_model(reply)
+    features = replace(features, choice=constraint, reply_models=() if name is None else (name,))
+    return reply.is_answer and parse_choice_answer([reply], LABELS, 1, features).label is not None
+
+
+def _fits_schema(reply: Reply, schema: Mapping[str, Any] = SCHEMA) -> bool:
+    """Return whether a reply fits the schema of a probe."""
+    return reply.is_answer and parse_generate_answer(reply, schema).value is not None
+
+
+def _reasons(reply: Reply) -> bool:
+    """Return whether the model reasoned before it replied, visibly or not."""
+    if not reply.is_answer:
+        return False
+    is_visible = any(done.thought or done.problem == UNFINISHED_THOUGHT for done in read_completions(reply))
+    return is_visible or bool(get_reported_count(reply, "reasoning_tokens"))
+
+
+def _has_top_logprobs(choice: Mapping[str, Any]) -> bool:
+    content = get_mapping(choice, "logprobs").get("content")
+    tokens = content if isinstance(content, list) else []
+    return any(isinstance(token, Mapping) and token.get("top_logprobs") for token in tokens)

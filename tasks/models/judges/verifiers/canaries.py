@@ -1,0 +1,147 @@
+"""Ask questions whose answers are beyond doubt, to find out whether a model is the one that a profile describes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tasks.models.judges.verifiers.chunking import CountTokens, size
+from tasks.models.judges.verifiers.engine import Pair
+from tasks.models.judges.verifiers.forms import guard
+from tasks.models.judges.verifiers.readings import Verdict
+from tasks.options.profile import Profile
+
+DOUBTFUL = (
+    ("The Orla sails at noon and at six.", "The Orla sails on every day of the year."),
+    ("Mira said that the bridge might open again in May.", "The bridge opens again in May."),
+    ("Of the forty seats in the hall, twelve are still free.", "Fewer than thirty seats are taken."),
+    ("Tomas, who never drank coffee, bought a coffee house.", "Tomas dislikes coffee."),
+)
+"""Questions without a right answer, whose probabilities tell one model from another."""
+
+_FILLER = (
+    "The garden behind the house has {number} apple trees.",
+    "In the {number}th week of the year the hall was painted.",
+    "Room {number} is on the upper floor and looks to the north.",
+    "The bus with the number {number} stops near the library.",
+)
+_FACT = "The lighthouse of Skagerhavn was built in 1851."
+_LONGEST = 3000
+"""Tokens of the longest canary: enough to find a server that cuts prompts, and cheap."""
+
+_SHARE = 0.7
+_SHOWN = 120
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryQuestion:
+    """A canary, guarded.
+
+    Args:
+        supported: The answer; None if there is no right one.
+        is_long: True if the premise fills a request, with the fact at one of its ends.
+    """
+
+    pair: Pair
+    supported: bool | None
+    is_long: bool = False
+
+
+def canary_questions(profile: Profile, room: int, count: CountTokens) -> list[CanaryQuestion]:
+    """Return the canaries of a profile, two with long premises, and questions that identify the model.
+
+    Args:
+        room: Largest number of tokens of a premise.
+    """
+    questions = [CanaryQuestion(_pair(profile, each.premise, each.claim), each.supported) for each in profile.canaries]
+    questions += [CanaryQuestion(_pair(profile, premise, claim), None) for premise, claim in DOUBTFUL]
+    if "en" in profile.languages:
+        filler = _fill(int(min(room, _LONGEST) * _SHARE), count)
+        premises = (f"{_FACT} {filler}", f"{filler} {_FACT}")
+        count(premises)  # a reply that counts fewer tokens shows that the server cut the prompt
+        for premise in premises:
+            questions.append(CanaryQuestion(_pair(profile, premise, _FACT), supported=True, is_long=True))
+    return questions
+
+
+def _pair(profile: Profile, premise: str, claim: str) -> Pair:
+    return Pair(guard(premise, profile.delimiters), guard(claim, profile.delimiters))
+
+
+def _fill(tokens: int, count: CountTokens) -> str:
+    """Return sentences of about as many tokens, of which the fact takes some."""
+    sentences = [sentence.format(number=number) for number, sentence in enumerate(_FILLER * 8, start=11)]
+    per_sentence = max(count([" ".join(sentences)])[0] / len(sentences), 1.0)
+    wanted = max(int((tokens - size(_FACT)) / per_sentence), 1)
+    return " ".join(_FILLER[number % len(_FILLER)].format(number=number) for number in range(11, 11 + wanted))
+
+
+def find_problem(profile: Profile, questions: Sequence[CanaryQuestion], verdicts: Sequence[Verdict]) -> str | None:
+    """Return what is wrong with a verifier; None if it answers all canaries correctly.
+
+    Args:
+        questions: Canaries that were asked.
+    """
+    asked = [(question, verdict) for question, verdict in zip(questions, verdicts, strict=True)]
+    checked = [(question, verdict) for question, verdict in asked if question.supported is not None]
+    wrong = [(question, verdict) for question, verdict in checked if not _is_right(profile, question, verdict)]
+    if not wrong:
+        return None
+    question, verdict = wrong[0]
+    advice = _advise(profile, checked, wrong)
+    return (
+        f"{len(wrong)} of {len(checked)} questions whose answers are beyond doubt were answered wrongly. For the claim "
+        f"{question.pair.claim!r} and the premise {_shorten(question.pair.premise)!r} wanted "
+        f"{_name(question.supported)}, got {_describe(profile, verdict)}. {advice}"
+    )
+
+
+def _is_right(profile: Profile, question: CanaryQuestion, verdict: Verdict) -> bool:
+    return verdict.probability is not None and profile.supports(verdict.probability) is question.supported
+
+
+def _describe(profile: Profile, verdict: Verdict) -> str:
+    if verdict.probability is None:
+        return f"{verdict.problem} (the reply: {_shorten(verdict.reply)!r})"
+    label = _name(profile.supports(verdict.probability))
+    graded = f" with the probability of support {verdict.probability:.3f}" if verdict.is_graded else ""
+    return f"{label}{graded} (the reply: {_shorten(verdict.reply)!r})"
+
+
+def _advise(
+    profile: Profile,
+    checked: Sequence[tuple[CanaryQuestion, Verdict]],
+    wrong: Sequence[tuple[CanaryQuestion, Verdict]],
+) -> str:
+    """Return what the wrong answers have in common, and what to do."""
+    answered = [(question, verdict) for question, verdict in checked if verdict.probability is not None]
+    short = [(question, verdict) for question, verdict in answered if not question.is_long]
+    end = (
+        f"The profile {profile.name} is for {profile.model}: check the model behind it, its chat template and the "
+        "profile, or set canaries = false to use it nevertheless"
+    )
+    if not answered:
+        return f"No reply has the form that the profile reads, so the model or its template is another. {end}"
+    if all(question.is_long for question, _ in wrong):
+        return (
+            "Only those with long premises are wrong, as if the server cut long prompts. Serve the model with a larger "
+            f"window, or set a smaller context_window. {end}"
+        )
+    said = {profile.supports(verdict.probability or 0.0) for _, verdict in short}
+    if len(short) > 1 and all(not _is_right(profile, question, verdict) for question, verdict in short):
+        return f"Every short one is the reverse of what is right, so the polarity of the profile is swapped. {end}"
+    if len(said) == 1:
+        return (
+            f"Every short one was answered {_name(said.pop())}, as if the premise did not reach the model (a chat "
+            f"template that drops documents), or as by a model that was not trained for this. {end}"
+        )
+    return end
+
+
+def _name(supported: bool | None) -> str:
+    return "supported" if supported else "not supported"
+
+
+def _shorten(text: str) -> str:
+    words = " ".join(text.split())
+    if len(words) <= _SHOWN:
+        return words
+    return f"{words[: _SHOWN // 2]} ... {words[-_SHOWN // 2 :]}"

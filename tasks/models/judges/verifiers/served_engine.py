@@ -1,0 +1,342 @@
+"""The engine that asks a model behind one or several servers, such as vLLM."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from metric_core.errors import JudgeError
+from tasks.metering.accounts import account_of
+from tasks.metering.meter import current_meter
+from tasks.model_clients.connection import Connection
+from tasks.model_clients.jobs import Request, RequestObserver, UnusableError
+from tasks.model_clients.replica import Reply
+from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.models.judges.openai.completion import read_completions
+from tasks.models.judges.openai.model_probe import CHAT
+from tasks.models.judges.openai.probe import TOKENIZE, read_token_count
+from tasks.models.judges.openai.reply_parsing import OTHER_MODEL
+from tasks.models.judges.verifiers.byte_level import token_offsets
+from tasks.models.judges.verifiers.chunking import size
+from tasks.models.judges.verifiers.engine import OnVerdict, Pair
+from tasks.models.judges.verifiers.forms import chat_body, pair_of, text_of, whole_text
+from tasks.models.judges.verifiers.readings import (
+    CUT_BY_SERVER,
+    NO_VERDICT,
+    Verdict,
+    class_support,
+    fail,
+    read_chat,
+    score_support,
+    span_support,
+)
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.options.profile import (
+    ChatForm,
+    ClassReading,
+    JsonReading,
+    PairForm,
+    Profile,
+    ScoreReading,
+    SpanReading,
+    TextForm,
+    TokenReading,
+)
+from tasks.runtime.usage import Usage
+
+CLASSIFY, SCORE, POOLING = "/classify", "/score", "/pooling"
+"""Endpoints below the root of a server."""
+
+TOKEN_CLASSES = "token_classify"  # noqa: S105 a task of vLLM
+
+BATCH = 16
+"""Pairs per request where an endpoint takes several: few are lost with a request, and requests are fewer."""
+
+_TEMPLATE_TOKENS = 1024
+"""An upper bound of the tokens that a chat template adds, where a server does not count them."""
+
+_SPECIAL_TOKENS = 8
+_JOINT = 16
+"""Tokens by which a text may differ in a prompt, where it touches other texts."""
+
+_KNOWN = 65_536
+
+
+def pairs_per_request(profile: Profile) -> int:
+    """Return how many pairs a request asks about at most.
+
+    >>> from tasks.options.load_profile import load_profile
+    >>> pairs_per_request(load_profile("minicheck-7b")), pairs_per_request(load_profile("minicheck-roberta"))
+    (1, 16)
+    """
+    return 1 if profile.route == "chat" else BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """The tokens of a text: their ids, and their names if the server gives them."""
+
+    text: str
+    ids: tuple[int, ...]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request about pairs.
+
+    Args:
+        lengths: Per pair its number of tokens, and the tokens of its claim, where they are needed to read the reply.
+    """
+
+    pairs: tuple[Pair, ...]
+    request: Request
+    lengths: tuple[tuple[int, _Tokens], ...] = ()
+
+
+class ServedEngine:
+    """The model of a verifier behind servers. Thread-safe.
+
+    Args:
+        connection: Connection to servers that serve it.
+        model: Name of the model at the servers.
+        window: Tokens of a request, as profile, servers and options allow.
+
+    Raises:
+        UnusableError: A server lacks what the profile needs.
+    """
+
+    def __init__(
+        self, profile: Profile, connection: Connection, options: ServerJudgeOptions, model: str, window: int
+    ) -> None:
+        self._options = options
+        self.model = model
+        self.window = window
+        self.names = {model}
+        """The names of the model in replies."""
+        self._profile = profile
+        self._connection = connection
+        self._lock = Lock()
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        (probed,) = self._post([self._tokenize("It rains.", special=False)])
+        self.has_tokenizer = read_token_count(probed) is not None
+        """Whether the server counts tokens."""
+        self._specials = self._find_specials() if profile.route == "pooling" else (0, 0)
+        self.overhead = self._find_overhead()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text; without a tokenizer the number of its bytes, which is no less."""
+        if not self.has_tokenizer:
+            return [size(text) for text in texts]
+        with self._lock:
+            unknown = [text for text in dict.fromkeys(texts) if text not in self._counts]
+        replies = self._post([self._tokenize(text, special=False) for text in unknown])
+        with self._lock:
+            for text, reply in zip(unknown, replies, strict=True):
+                counted = read_token_count(reply)
+                self._counts[text] = size(text) if counted is None else counted
+            found = [self._counts[text] if text in self._counts else size(text) for text in texts]
+            while len(self._counts) > _KNOWN:
+                self._counts.popitem(last=False)
+        return found
+
+    def ask(self, pairs: Sequence[Pair], on_verdict: OnVerdict) -> None:
+        """Ask about each pair; pairs with equal premises go to the same replica."""
+        per_request = pairs_per_request(self._profile)
+        batches = [range(start, min(start + per_request, len(pairs))) for start in range(0, len(pairs), per_request)]
+        refused: list[int] = []
+
+        def send(batches: Sequence[Sequence[int]], on_refused: Callable[[Sequence[int]], object] | None) -> None:
+            asked = self.prepare([[pairs[i] for i in batch] for batch in batches])
+
+            def on_reply(number: int, reply: Reply) -> None:
+                if not reply.is_answer and len(batches[number]) > 1 and on_refused is not None:
+                    on_refused(batches[number])  # one pair may be the reason
+                    return
+                for position, verdict in zip(batches[number], self.read(asked[number], reply), strict=True):
+                    on_verdict(position, verdict)
+
+            self._connection.send([one.request for one in asked], on_reply, self._observer())
+
+        try:
+            send(batches, refused.extend)
+            if refused:
+                send([[i] for i in refused], None)
+        except UnusableError as error:
+            raise JudgeError(f"the judge is lost: {error}. Check the server and run again") from error
+
+    def prepare(self, batches: Sequence[Sequence[Pair]], optional: bool = False) -> list[Asked]:
+        """Return the requests about batches of pairs.
+
+        Args:
+            batches: Pairs; one per batch where the endpoint takes one.
+            optional: True if the servers may lack the endpoint.
+        """
+        form = self._profile.form
+        tokens: Mapping[str, _Tokens] = {}
+        if self._profile.route == "pooling" and isinstance(form, PairForm):
+            texts = [text for batch in batches for pair in batch for text in pair_of(form, pair.premise, pair.claim)]
+            tokens = self._tokens_of(list(dict.fromkeys(texts)))
+        asked = []
+        for batch in batches:
+            joined = [self._join(form, pair, tokens) for pair in batch] if isinstance(form, PairForm) and tokens else []
+            path, body = self._body(batch, [ids for ids, _ in joined])
+            lengths = tuple((len(ids), claim) for ids, claim in joined)
+            asked.append(Asked(tuple(batch), Request(path, body, batch[0].premise, optional), lengths))
+        return asked
+
+    def read(self, asked: Asked, reply: Reply) -> list[Verdict]:
+        """Return the verdicts on the pairs of a request."""
+        pairs = asked.pairs
+        usage = _usage(reply)
+        shares = [usage] + [Usage()] * (len(pairs) - 1)
+        if not reply.is_answer:
+            completion = read_completions(reply)[0]
+            return [fail(completion.problem or NO_VERDICT, completion.text, share) for share in shares]
+        name = get_model(reply)
+        if name is not None and name not in self.names:
+            return [fail(OTHER_MODEL, name, share) for share in shares]
+        if (detail := self._find_cut(pairs, usage)) is not None:
+            return [fail(CUT_BY_SERVER, detail, share) for share in shares]
+        reading = self._profile.reading
+        if isinstance(reading, TokenReading | JsonReading):
+            return [read_chat(reply, reading, usage)]
+        return self._read_items(asked, reply, shares)
+
+    def close(self) -> None:
+        """Close the connections to the servers."""
+        self._connection.close()
+
+    def _observer(self) -> RequestObserver | None:
+        """Return the observer of the run's questions, which counts them; None outside a run."""
+        meter, options = current_meter(), self._options
+        if meter is None:
+            return None
+        slots, counters = options.concurrency * len(options.urls), self._connection.read_counters
+        account = account_of(options, self.model)
+        return meter.observe(" and ".join(options.urls), slots, counters=counters, account=account)
+
+    def _body(self, pairs: Sequence[Pair], joined: Sequence[Sequence[int]]) -> tuple[str, dict[str, Any]]:
+        form = self._profile.form
+        if isinstance(form, ChatForm):
+            (pair,) = pairs
+            return CHAT, chat_body(form, self.model, pair.premise, pair.claim)
+        if isinstance(form, TextForm):
+            return CLASSIFY, {"model": self.model, "input": [text_of(form, each.premise, each.claim) for each in pairs]}
+        if self._profile.route == "score":
+            firsts, seconds = zip(*(pair_of(form, each.premise, each.claim) for each in pairs), strict=True)
+            return SCORE, {"model": self.model, "text_1": list(firsts), "text_2": list(seconds)}
+        return POOLING, {"model": self.model, "task": TOKEN_CLASSES, "input": [list(ids) for ids in joined]}
+
+    def _read_items(self, asked: Asked, reply: Reply, shares: Sequence[Usage]) -> list[Verdict]:
+        items = reply.content.get("data")
+        if not isinstance(items, list) or len(items) != len(asked.pairs):
+            detail = f"{len(asked.pairs)} results wanted, got {str(items)[:200]}"
+            return [fail(NO_VERDICT, detail, share) for share in shares]
+        by_index = {item.get("index", i): item for i, item in enumerate(items) if isinstance(item, Mapping)}
+        return [self._read_item(asked, i, by_index.get(i, {}), share) for i, share in enumerate(shares)]
+
+    def _read_item(self, asked: Asked, number: int, item: Mapping[str, Any], usage: Usage) -> Verdict:
+        reading = self._profile.reading
+        if isinstance(reading, ClassReading):
+            return class_support(item.get("probs"), reading, usage)
+        if isinstance(reading, ScoreReading):
+            return score_support(item.get("score"), reading, usage)
+        if isinstance(reading, SpanReading):
+            return self._read_tokens(asked.pairs[number], asked.lengths[number], item.get("data"), reading, usage)
+        raise TypeError(f"no endpoint answers a reading of kind {reading.kind}")
+
+    def _read_tokens(
+        self, pair: Pair, length: tuple[int, _Tokens], data: Any, reading: SpanReading, usage: Usage
+    ) -> Verdict:
+        wanted, claim = length
+        if not isinstance(data, list) or len(data) != wanted:
+            got = len(data) if isinstance(data, list) else type(data).__name__
+            return fail(NO_VERDICT, f"{wanted} tokens wanted, got {got}", usage)
+        text = claim.text
+        place = max(text.find(pair.claim), 0)
+        offsets = token_offsets(text, claim.names)
+        spans = [(0, 0)] * len(claim.ids) if offsets is None else [(a - place, b - place) for a, b in offsets]
+        mine = data[wanted - 1 - len(claim.ids) : wanted - 1]  # the last one is special
+        return span_support(mine, spans, reading, usage)
+
+    def _join(self, form: PairForm, pair: Pair, tokens: Mapping[str, _Tokens]) -> tuple[list[int], _Tokens]:
+        """Return the ids of a pair as the BERT family joins it (special, first, special, second, special)."""
+        first, second = (tokens[text] for text in pair_of(form, pair.premise, pair.claim))
+        begin, end = self._specials
+        return [begin, *first.ids, end, *second.ids, end], second
+
+    def _find_specials(self) -> tuple[int, int]:
+        if not self.has_tokenizer:
+            raise UnusableError("the server has no /tokenize, which this profile needs to join premise and claim")
+        ids = self._tokens_of([""], special=True)[""].ids
+        if len(ids) != 2:
+            raise UnusableError(
+                f"the tokenizer of {self.model!r} puts {len(ids)} special tokens around a text, wanted 2 as of a model "
+                f"of the BERT family; the profile {self._profile.name} is for {self._profile.model}"
+            )
+        return ids[0], ids[1]
+
+    def _tokens_of(self, texts: Sequence[str], *, special: bool = False) -> dict[str, _Tokens]:
+        replies = self._post([self._tokenize(text, special=special) for text in texts])
+        found = {}
+        for text, reply in zip(texts, replies, strict=True):
+            ids = reply.content.get("tokens") if reply.is_answer else None
+            if not isinstance(ids, list) or not all(type(token) is int for token in ids):
+                raise JudgeError(
+                    f"the judge server does not tokenize a text of {len(text)} characters: {reply.message}"
+                )
+            names = reply.content.get("token_strs")
+            is_named = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            found[text] = _Tokens(text, tuple(ids), tuple(names) if is_named else ())
+        return found
+
+    def _tokenize(self, text: str, *, special: bool) -> Request:
+        body: dict[str, Any] = {"model": self.model, "prompt": text, "add_special_tokens": special}
+        if self._profile.route == "pooling":
+            body["return_token_strs"] = True
+        return Request(TOKENIZE, body, optional=True)
+
+    def _find_overhead(self) -> int:
+        """Return the tokens of a request with empty texts, and of its reply."""
+        form = self._profile.form
+        text = size(whole_text(self._profile, "", ""))
+        if not isinstance(form, ChatForm):
+            return (self.count([whole_text(self._profile, "", "")])[0] if text else 0) + _SPECIAL_TOKENS + _JOINT
+        body = chat_body(form, self.model, "", "")
+        asked: dict[str, Any] = {
+            name: body[name] for name in ("model", "messages", "chat_template_kwargs") if name in body
+        }
+        if "documents" in body:  # /tokenize does not know the field, which vLLM hands to the template
+            asked["chat_template_kwargs"] = {**asked.get("chat_template_kwargs", {}), "documents": body["documents"]}
+        (reply,) = self._post([Request(TOKENIZE, asked, optional=True)])
+        counted = read_token_count(reply)
+        prompt = text + _TEMPLATE_TOKENS if counted is None else counted
+        return prompt + form.max_tokens + _JOINT
+
+    def _find_cut(self, pairs: Sequence[Pair], usage: Usage) -> str | None:
+        """Return how a reply shows that its prompt was cut: it counts fewer tokens than the premises have."""
+        if not usage.prompt_tokens or not self.has_tokenizer:
+            return None
+        with self._lock:
+            known = sum(self._counts.get(pair.premise, 0) for pair in pairs)
+        if usage.prompt_tokens + _JOINT * len(pairs) >= known:
+            return None
+        return f"{usage.prompt_tokens} tokens were read, of at least {known}"
+
+    def _post(self, requests: Sequence[Request]) -> list[Reply]:
+        try:
+            return self._connection.send(requests) if requests else []
+        except UnusableError as error:
+            raise JudgeError(f"the judge cannot be used: {error}") from error
+
+
+def _usage(reply: Reply) -> Usage:
+    return Usage(
+        requests=reply.requests,
+        prompt_tokens=get_count(reply, "prompt_tokens"),
+        cached_tokens=get_count(reply, "cached_tokens"),
+        output_tokens=get_count(reply, "completion_tokens"),
+        seconds=reply.seconds,
+    )

@@ -1,0 +1,1 @@
+"""Recognizers of languages, sentences and named entities."""

@@ -1,1 +1,0 @@
-"""Watch the runs of an evaluation: what the last ones say together, and the words for it."""

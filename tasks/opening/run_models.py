@@ -1,0 +1,279 @@
+"""Open the models of a run: the only place that turns settings into judges, embedders and recognizers."""
+
+import os
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
+from functools import lru_cache, partial
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from metric_core.errors import AssayError, ConfigError
+from tasks.model_clients.served_model import Recognize, RecognizedModel, ServedModel
+from tasks.models.embedders.protocol import CrossEncoder, Embedder
+from tasks.models.judges.builtin.sentence_claims import SentenceClaims
+from tasks.models.judges.panel import PanelJudge
+from tasks.models.judges.protocol import Judge
+from tasks.models.judges.routed_judge import RoutedJudge, needs_sentences
+from tasks.models.judges.scripted import ScriptedJudge
+from tasks.models.recognizers.protocol import EntityRecognizer
+from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.opening.caches import open_cache
+from tasks.opening.custom_models import CustomJudge, CustomRecognizer
+from tasks.opening.local_models import load_cross_encoder, load_embedder, load_pipeline
+from tasks.opening.local_verifiers import run_verifier
+from tasks.opening.protocol import Models
+from tasks.opening.server_models import connect_embedder, connect_judge, connect_verifier, import_judge_client
+from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.judge_options import SingleJudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.language_options import LanguageSettings
+from tasks.options.load_profile import load_profile
+from tasks.options.narrow import narrow
+from tasks.options.settings import Settings
+
+if TYPE_CHECKING:
+    from tasks.cache.cached_judge import CachedJudge
+    from tasks.cache.cached_models import CachedEmbedder
+    from tasks.models.judges.verifiers.question_plan import SentenceSplitter
+
+_RUNS = 8
+"""Number of runs whose connections a process keeps open; a run that is displaced by later ones reconnects."""
+
+T = TypeVar("T")
+
+
+class RunModels:
+    """The judges and embedding servers that one run has opened in this process. May be used from several threads.
+
+    Runs do not share them, because the model at an address, or a prompt, may have changed since the previous run.
+    Models that are loaded into the process are shared by all runs.
+    """
+
+    def __init__(self) -> None:
+        self._opened: dict[Hashable, Any] = {}
+        self._lock = RLock()
+
+    def select(self, settings: Settings) -> Models:
+        """Return the models that settings name, without opening them."""
+        return _SelectedModels(self, narrow(settings, JudgedSettings))
+
+    def open_judges(self, settings: JudgedSettings) -> Judge:
+        """Return the judge of a stage; with a panel, or judges of groups of questions, all its judges as one.
+
+        Raises:
+            AssayError: A judge cannot be opened, or two judges of a panel are the same.
+        """
+        opened: dict[SingleJudgeSettings, Judge] = {}
+
+        def open_once(judge: SingleJudgeSettings) -> Judge:
+            alone = narrow(judge, SingleJudgeSettings)
+            if alone not in opened:
+                opened[alone] = self.open_judge(alone, settings)
+            return opened[alone]
+
+        def open_panel(lead: SingleJudgeSettings, others: Sequence[SingleJudgeSettings]) -> Judge:
+            if not others:
+                return open_once(lead)
+            members = [narrow(each, SingleJudgeSettings) for each in (lead, *others)]
+            return self._panel([self.open_judge(member, settings) for member in members])
+
+        default = open_panel(settings.judge, settings.panel)
+        by_group = {group: open_panel(judge, judge.panel) for group, judge in settings.judge.by_group.items()}
+        sentences = None
+        if needs_sentences(default, by_group):
+            sentences = SentenceClaims(partial(load_pipeline, settings.language.pipeline))
+        return RoutedJudge(default, by_group, sentences) if by_group or sentences is not None else default
+
+    def _panel(self, members: Sequence[Judge]) -> PanelJudge:
+        panel = PanelJudge(members)
+        panel.reject_duplicates()
+        return panel
+
+    def open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
+        """Return one judge, which answers repeated questions from the cache.
+
+        Args:
+            judge: The judge to open. Its launch settings have no effect.
+            settings: The models that a builtin judge works with, and the address of the cache.
+        """
+        return self.open_cached_judge(judge, settings)
+
+    def open_cached_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> "CachedJudge":
+        """Return one judge with its cache; see `open_judge`."""
+        from tasks.cache.cached_judge import CachedJudge  # noqa: PLC0415 loads the database driver
+
+        if judge.backend == "scripted":  # read each time: a script is short, and may change while the process runs
+            return CachedJudge(_read_script(judge), open_cache(settings.cache), refresh=settings.refresh)
+        answering = _answering(judge)
+        opened = self._open_once(_judge_key(answering, settings), lambda: self._open_judge(answering, settings))
+        return CachedJudge(opened, open_cache(settings.cache), refresh=settings.refresh)
+
+    def open_embedder(self, settings: EmbedderSettings, cache: str | None = None) -> "CachedEmbedder":
+        """Return the embedder, which takes the vectors of repeated texts from the cache.
+
+        Args:
+            settings: The embedder to open.
+            cache: Address of the cache; None for a file in ASSAY_HOME.
+        """
+        from tasks.cache.cached_models import CachedEmbedder  # noqa: PLC0415 loads the database driver
+
+        if settings.backend == "server":
+            key = ("embedder", settings, cache)
+            embedder = self._open_once(key, lambda: connect_embedder(settings, _recognize_in(cache)))
+        else:
+            embedder = load_embedder(settings)
+        return CachedEmbedder(embedder, open_cache(cache))
+
+    def _open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
+        if judge.backend == "builtin":
+            from tasks.models.judges.builtin import BuiltinJudge  # noqa: PLC0415 compiles many patterns
+
+            embedder = self.open_embedder(settings.embedder, settings.cache)
+            return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
+        if judge.backend == "verifier":
+            return run_verifier(judge, open_splitter(judge, settings))
+        if judge.backend == "server" and judge.profile is not None:
+            return connect_verifier(judge, open_splitter(judge, settings), _recognize_in(settings.cache))
+        if judge.profile is not None:
+            raise ConfigError(
+                f"judge.profile is {judge.profile!r}, but judge.backend is {judge.backend!r}; a profile is for the "
+                "backends server and verifier"
+            )
+        if judge.is_plugin:
+            return CustomJudge(judge.backend, judge.options)
+        return connect_judge(judge, _recognize_in(settings.cache))
+
+    def _open_once(self, key: Hashable, connect: Callable[[], T]) -> T:
+        with self._lock:
+            if key not in self._opened:
+                early = _EARLY.pop((os.getpid(), key), None)
+                self._opened[key] = connect() if early is None else early.result()
+            opened: T = self._opened[key]
+            return opened
+
+
+class _SelectedModels:
+    """The models that the settings of a stage name."""
+
+    def __init__(self, run: RunModels, settings: JudgedSettings) -> None:
+        self._run = run
+        self._settings = settings
+
+    def judge(self) -> Judge:
+        return self._run.open_judges(self._settings)
+
+    def embedder(self) -> Embedder:
+        return self._run.open_embedder(self._settings.embedder, self._settings.cache)
+
+    def cross_encoder(self) -> CrossEncoder:
+        return load_cross_encoder(self._settings.embedder)
+
+    def recognizer(self) -> EntityRecognizer:
+        from tasks.cache.cached_models import CachedRecognizer  # noqa: PLC0415 loads the database driver
+
+        language = self._settings.language
+        custom = None if language.recognizer is None else CustomRecognizer(language.recognizer, language.options)
+        return CachedRecognizer(custom or self.pipeline(), open_cache(self._settings.cache))
+
+    def pipeline(self) -> SpacyPipeline:
+        return load_pipeline(self._settings.language.pipeline)
+
+
+def models_for(run_id: str) -> RunModels:
+    """Return the models of a run in this process, the same for all its stages.
+
+    Args:
+        run_id: Id of the flow run.
+    """
+    return _models_for(run_id, os.getpid())
+
+
+@lru_cache(maxsize=_RUNS)
+def _models_for(run_id: str, process: int) -> RunModels:
+    del run_id, process  # only keys: a forked process must not use the connections of its parent
+    return RunModels()
+
+
+def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) -> None:
+    """Begin to open the judges on servers that a run of this process is going to ask, in threads of their own.
+
+    Most of the time a server is waited for, while the command has much to import and the cache is connected. What a
+    thread needs for its first request is imported here, since two threads that import take turns. The first run that
+    opens such a judge takes it, or gets its error.
+
+    Args:
+        settings: Settings with which the run opens them.
+    """
+    served = [_answering(judge) for judge in judges if judge.backend == "server" and judge.launch is None]
+    new = {key: judge for judge in served if (key := (os.getpid(), _judge_key(judge, settings))) not in _EARLY}
+    for key, judge in new.items():
+        import_judge_client(judge)
+        future: Future[Any] = Future()
+        _EARLY[key] = future
+        work = partial(_settle, future, partial(RunModels()._open_judge, judge, settings))  # noqa: SLF001
+        threading.Thread(target=copy_context().run, args=(work,), name="open-judge", daemon=True).start()
+    if new:
+        threading.Thread(target=_connect_cache, args=(settings.cache,), name="open-cache", daemon=True).start()
+
+
+_EARLY: dict[Hashable, "Future[Any]"] = {}
+"""The judges that were begun to be opened, by process: a forked one must not use the connections of its parent."""
+
+
+def _settle(future: "Future[T]", work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 whoever takes the judge gets it
+        future.set_exception(error)
+
+
+def _connect_cache(cache: str | None) -> None:
+    """Connect the cache, which the judge asks as soon as its server has replied."""
+    with suppress(Exception):  # whoever asks the cache reports its errors
+        open_cache(cache).database.read(lambda _connection: None)
+
+
+def _answering(judge: SingleJudgeSettings) -> SingleJudgeSettings:
+    return narrow(judge, SingleJudgeSettings, launch=None, max_concurrent_stages=None)
+
+
+def _judge_key(answering: SingleJudgeSettings, settings: JudgedSettings) -> Hashable:
+    return ("judge", answering, settings.embedder, settings.language, settings.cache)
+
+
+def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
+    """Load the models that almost every run uses. The run itself reports a model that cannot be loaded."""
+    with suppress(AssayError):
+        load_pipeline(language.pipeline).entities(["It rains."])
+        if embedder.backend != "server" and not embedder.is_plugin:
+            RunModels().open_embedder(embedder).embed([""])
+
+
+def open_splitter(judge: SingleJudgeSettings, settings: JudgedSettings) -> "SentenceSplitter":
+    """Return the splitter of claims for a verifier; the pipeline is loaded when a claim needs it."""
+    from tasks.models.judges.verifiers.question_plan import SentenceSplitter  # noqa: PLC0415 loads the client
+
+    if load_profile(judge.profile or "").chunks.claim == "whole":
+        return SentenceSplitter(lambda texts: [[text] for text in texts], "")
+    pipeline = load_pipeline(settings.language.pipeline)
+    return SentenceSplitter(pipeline.sentences, repr(pipeline.identity))
+
+
+def _recognize_in(cache: str | None) -> Recognize:
+    """Return a function that compares a served model with those that gave the answers in a cache."""
+
+    def recognize(model: ServedModel) -> RecognizedModel:
+        from tasks.cache.served_models import recognize_model  # noqa: PLC0415 loads the database driver
+
+        return recognize_model(open_cache(cache), model)
+
+    return recognize
+
+
+def _read_script(settings: SingleJudgeSettings) -> Judge:
+    if settings.script is None:
+        raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
+    return ScriptedJudge.from_file(settings.script)

@@ -1,0 +1,142 @@
+"""The alarms of one run after the other, from their folders, their history and their outcomes alone."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from metric_core.records import Score
+from metric_core.stages import Stage
+from metric_core.statistics.alarms import Alarm
+from tasks.comparison.run_pair import Matching
+from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
+from tasks.history.alarm_explanation import explain_alarms
+from tasks.history.recorded_run import RecordedRun
+from tasks.history.standing_alarms import StandingAlarms, find_alarms
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.outcome import Outcome, OutcomeBaseline
+from tests.tasks.reports import folders
+
+METRICS = {"faithfulness": {"direction": "higher", "bounds": [0.0, 1.0]}}
+ROWS = 120
+
+
+def _write(folder: Path, day: int, lost: int) -> FinishedRun:
+    """Write a run of which some rows score 0 instead of 1."""
+    names = [f"row-{i:03}" for i in range(ROWS)]
+    scores = {name: {"faithfulness": Score.scored(float(i >= lost))} for i, name in enumerate(names)}
+    samples = [{"row_id": name, "row_number": i + 1, "user_input": name} for i, name in enumerate(names)]
+    manifest = {"status": "completed", "created": f"2025-11-{day:02}T03:00:00+00:00", "run_id": f"run-{day}"}
+    return FinishedRun(folders.write_run(folder / f"{day}", scores, {Stage.SAMPLES: samples}, METRICS, manifest))
+
+
+def _record(run: FinishedRun, baseline: FinishedRun | None, alarms: Sequence[Alarm] = ()) -> RecordedRun:
+    named = None
+    if baseline is not None:
+        named = OutcomeBaseline(run_id=baseline.run_id, folder=str(baseline.folder), version="1")
+    outcome = Outcome(
+        name="support",
+        trigger="schedule",
+        baseline=named,
+        alarms=tuple(map(outcome_alarm, alarms)),
+        alarm_state=write_alarm_state(alarms),
+    )
+    outcome = Outcome.model_validate(json.loads(outcome.model_dump_json()))
+    created = datetime.fromisoformat(run.manifest["created"])
+    return RecordedRun(run.run_id, "support", created, str(run.folder), "completed", outcome=outcome)
+
+
+def follow(folder: Path, lost: Sequence[int]) -> tuple[list[RecordedRun], list[StandingAlarms]]:
+    """Write and watch a run per number of lost rows, on the days after the baseline's."""
+    baseline = _write(folder, 1, 0)
+    history, found = [_record(baseline, None)], []
+    for day, count in enumerate(lost, start=2):
+        run = _write(folder, day, count)
+        found.append(find_alarms(history, baseline, run, Matching()))
+        history.append(_record(run, baseline, found[-1].alarms))
+    return history, found
+
+
+def test_a_drop_stands_from_its_first_night_until_it_is_regained(tmp_path: Path) -> None:
+    _, found = follow(tmp_path, [0, 0, 24, 24, 24, 0, 0, 0])
+    assert [len(each.alarms) for each in found] == [0, 0, 1, 1, 1, 1, 0, 0]
+    assert [each.alarms[0].is_new for each in found if each.alarms] == [True, False, False, False]
+    assert {each.alarms[0].since for each in found if each.alarms} == {datetime(2025, 11, 4, 3, tzinfo=UTC)}
+    assert [each.nights for each in found] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_further_drop_is_an_alarm_of_its_own_also_if_the_first_night_is_gone(tmp_path: Path) -> None:
+    history, found = follow(tmp_path, [0, 24, 24, 24, 60, 60])
+    assert [[alarm.further for alarm in each.alarms] for each in found] == [[], [0], [0], [0], [0, 1], [0, 1]]
+    assert [alarm.metric for alarm in found[-1].before] == ["faithfulness", "faithfulness"]
+    shutil.rmtree(history[2].folder)
+    baseline, tonight = FinishedRun(history[0].folder), _write(tmp_path / "again", 6, 60)
+    again = find_alarms(history[:5], baseline, tonight, Matching())
+    assert [(alarm.further, alarm.is_new) for alarm in again.alarms] == [(0, False), (1, True)]
+    for run in history[3:5]:
+        shutil.rmtree(run.folder)
+    assert [alarm.further for alarm in find_alarms(history[:5], baseline, tonight, Matching()).alarms] == [0]
+
+
+def test_alarms_stand_after_a_night_that_could_not_be_compared(tmp_path: Path) -> None:
+    history, _ = follow(tmp_path, [0, 24, 24])
+    assert history[-1].outcome is not None
+    lost = history[-1].outcome.model_copy(update={"alarms": (), "alarm_state": {}})
+    found = find_alarms(
+        [*history[:-1], replace(history[-1], outcome=lost)],
+        FinishedRun(history[0].folder),
+        _write(tmp_path / "again", 5, 24),
+        Matching(),
+    )
+    assert [(alarm.since, alarm.is_new) for alarm in found.alarms] == [(datetime(2025, 11, 3, 3, tzinfo=UTC), False)]
+
+
+def test_runs_with_another_baseline_or_without_an_outcome_are_no_nights(tmp_path: Path) -> None:
+    history, _ = follow(tmp_path, [24, 24])
+    new, tonight = _write(tmp_path, 5, 24), _write(tmp_path, 6, 24)
+    found = find_alarms([*history, _record(new, None)], new, tonight, Matching())
+    assert found == StandingAlarms((), 1)
+    by_hand = [replace(each, outcome=None) for each in history]
+    assert find_alarms(by_hand, FinishedRun(history[0].folder), tonight, Matching()).nights == 1
+
+
+def test_runs_that_are_gone_or_replaced_are_left_out_and_named(tmp_path: Path) -> None:
+    history, _ = follow(tmp_path, [0, 0, 0])
+    shutil.rmtree(history[1].folder)
+    history[2] = replace(history[2], run_id="earlier")
+    history[3].outcome.alarm_state["alarms"] = [{}]  # type: ignore[union-attr]
+    found = find_alarms(history, FinishedRun(history[0].folder), _write(tmp_path, 6, 0), Matching())
+    assert found.nights == 2
+    gone, replaced, damaged = found.left_out
+    assert "2025-11-02" in gone
+    assert "holds another run" in replaced
+    assert "Field required" in damaged
+
+
+@pytest.mark.parametrize(("runs", "is_told"), [(0, True), (5000, False)])
+def test_all_monitored_runs_of_the_year_share_its_error(tmp_path: Path, runs: int, *, is_told: bool) -> None:
+    """Sixteen of 120 rows are enough on the first night of the year, and too few after thousands of runs."""
+    baseline = _write(tmp_path, 1, 0)
+    entry = _record(baseline, None)
+    history = [replace(entry, run_id=f"other-{i}") for i in range(runs)]
+    assert bool(find_alarms(history, baseline, _write(tmp_path, 2, 16), Matching()).alarms) is is_told
+
+
+def test_the_evidence_explains_from_which_run_on_an_alarm_stands(tmp_path: Path) -> None:
+    history, found = follow(tmp_path, [0, 0, 24, 24])
+    shutil.rmtree(history[2].folder)
+    explained = explain_alarms(history, FinishedRun(history[0].folder), FinishedRun(history[-1].folder), Matching())
+    [(stream, nights)] = explained.streams.items()
+    assert (stream.metric, explained.threshold, explained.number) == ("faithfulness", 20, 5)
+    assert [night.started.day for night in nights] == [2, 4, 5]
+    assert [night.rows for night in nights] == [ROWS] * 3
+    assert [night.change for night in nights] == pytest.approx([0, -0.2, -0.2])
+    assert [night.evidence >= explained.threshold for night in nights] == [False, True, True]
+    assert [bool(each.alarms) for each in found] == [False, False, True, True]
+    first, gone = explained.left_out
+    assert first == "1 monitored run with another baseline or without one"
+    assert gone.startswith("alarms do without the run of 2025-11-03 03:00")

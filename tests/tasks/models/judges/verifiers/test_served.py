@@ -1,0 +1,266 @@
+"""Verifiers behind a server: what is asked, how replies are read, and what is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from metric_core.errors import JudgeError
+from metric_core.prompts.judge_questions import ask_refusal, ask_verdict
+from metric_core.question_kinds import QuestionKind
+from metric_core.records import AnswerStatus, VerdictKind
+from tasks.models.judges.openai.context_window import TOO_LONG
+from tasks.models.judges.verifiers.readings import CUT_BY_SERVER
+from tasks.options.load_profile import load_profile, profile_names
+from tasks.options.profile import Profile
+from tasks.reports.run.verdict_view import verdict_view
+from tasks.stages.verdicts import _Pending, _row
+from tests.tasks.models.judges.verifiers.conftest import OpenVerifier, Serve
+from tests.tasks.models.judges.verifiers.verifier_server import SUPPORTED, UNSUPPORTED, words_rule
+
+SERVED = [name for name in profile_names() if load_profile(name).route]
+SCORE = Profile.model_validate(
+    {
+        "name": "mine",
+        "version": 1,
+        "model": "m",
+        "source": "s",
+        "license": "MIT",
+        "languages": ["en"],
+        "route": "score",
+        "form": {"kind": "pair", "first": "{premise}", "second": "{claim}"},
+        "reading": {"kind": "score"},
+        "chunks": {"window": 512},
+    }
+)
+FACT = "The keeper of Stensund is called Ragna."
+
+
+@pytest.mark.parametrize("name", [*SERVED, "score"])
+def test_every_route_gives_verdicts_with_probabilities(serve: Serve, open_verifier: OpenVerifier, name: str) -> None:
+    profile = SCORE if name == "score" else load_profile(name)
+    judge = open_verifier(serve(profile))
+    questions = [ask_verdict("It rains.", "It rains here."), ask_verdict("It snows.", "It rains here.")]
+
+    answers = judge.choose(questions)
+
+    assert [answer.label for answer in answers] == ["yes", "no"]
+    if name == "lynx":
+        assert [answer.probabilities for answer in answers] == [None, None]
+    else:
+        assert answers[0].probabilities == {"yes": SUPPORTED, "no": 1 - SUPPORTED}
+        assert answers[1].probabilities == {"yes": UNSUPPORTED, "no": 1 - UNSUPPORTED}
+    assert judge.features.canaries == "passed"
+    assert judge.features.tokenizer
+    assert all(answer.usage.prompt_tokens for answer in answers[:1])
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_swapped_polarity_fails_the_canaries(serve: Serve, open_verifier: OpenVerifier, name: str) -> None:
+    server = serve(name, lambda premise, claim: 1 - words_rule(premise, claim))
+
+    with pytest.raises(JudgeError) as error:
+        open_verifier(server)
+
+    if name != "lettucedetect":  # of a false claim most words are true, so their reverse is not all right
+        assert "the reverse of what is right" in str(error.value)
+    assert "wanted supported, got not supported" in str(error.value)
+    assert load_profile(name).model in str(error.value)
+
+
+def test_a_template_that_drops_the_documents_fails_the_canaries(serve: Serve, open_verifier: OpenVerifier) -> None:
+    with pytest.raises(JudgeError, match="as if the premise did not reach the model"):
+        open_verifier(serve("granite-guardian-3.3", drops_documents=True))
+
+
+def test_a_model_that_replies_in_another_form_fails_the_canaries(serve: Serve, open_verifier: OpenVerifier) -> None:
+    def chatter(content: dict[str, Any]) -> dict[str, Any]:
+        return {**content, "choices": [{"message": {"content": "Sure! Let me see."}, "finish_reason": "stop"}]}
+
+    with pytest.raises(JudgeError, match="No reply has the form that the profile reads"):
+        open_verifier(serve("minicheck-7b", change=chatter))
+
+
+def test_a_server_without_the_endpoint_is_told(serve: Serve, open_verifier: OpenVerifier) -> None:
+    with pytest.raises(JudgeError, match=r"404.*Not Found: /classify"):
+        open_verifier(serve("minicheck-7b"), profile=load_profile("minicheck-roberta"))
+
+
+def test_canaries_can_be_overridden(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("minicheck-7b", lambda _premise, _claim: 0.25)
+
+    judge = open_verifier(server, check_canaries=False)
+
+    assert judge.choose([ask_verdict("It rains.", "It rains.")])[0].label == "no"
+    assert judge.features.canaries.startswith("overridden: ")
+    assert "canaries = false" in judge.warnings[0]
+
+
+@pytest.mark.parametrize(("window", "tokenizer"), [(800, True), (300, False)])
+def test_a_server_that_cuts_long_prompts_fails_the_canaries(
+    serve: Serve, open_verifier: OpenVerifier, window: int, tokenizer: bool
+) -> None:
+    server = serve("granite-guardian-3.3", window=window, cuts=True, told_window=16_384, tokenizer=tokenizer)
+
+    with pytest.raises(JudgeError, match="as if the server cut long prompts") as error:
+        open_verifier(server)
+
+    assert (CUT_BY_SERVER in str(error.value)) is tokenizer
+
+
+def test_a_cut_prompt_is_a_failed_answer(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("granite-guardian-3.3", window=16_384)
+    judge = open_verifier(server)
+    server.window, server.cuts = 8_000, True
+
+    [answer] = judge.choose([ask_verdict(FACT, f"{'Nothing is said here. ' * 2500}{FACT}")])
+
+    assert answer.status is AnswerStatus.FAILED
+    assert answer.reason == CUT_BY_SERVER
+
+
+def test_a_window_that_the_options_make_smaller_is_kept(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("granite-guardian-3.3", window=1_200, cuts=True, told_window=16_384)
+
+    judge = open_verifier(server, context_window=1_200)
+
+    [answer] = judge.choose([ask_verdict(FACT, f"{'Nothing is said here. ' * 2500}{FACT}")])
+    assert answer.label == "yes"
+
+
+@pytest.mark.parametrize("place", [0.0, 0.13, 0.5, 0.77, 1.0])
+@pytest.mark.parametrize("tokenizer", [True, False])
+def test_a_fact_anywhere_in_a_long_premise_is_found(
+    serve: Serve, open_verifier: OpenVerifier, place: float, tokenizer: bool
+) -> None:
+    server = serve("minicheck-roberta", window=512, tokenizer=tokenizer)
+    judge = open_verifier(server)
+    filler = [f"House {number} stands at the north end of the street." for number in range(4200)]
+    cut = int(place * len(filler))
+    premise = " ".join([*filler[:cut], FACT, *filler[cut:]])
+    assert len(premise) > 200_000
+
+    found, missing = judge.choose([ask_verdict(FACT, premise), ask_verdict(FACT, " ".join(filler))])
+
+    assert found.label == "yes"
+    assert found.probabilities == {"yes": SUPPORTED, "no": 1 - SUPPORTED}
+    assert missing.label == "no"
+    texts = [text for body in server.bodies("/classify") for text in body["input"]]
+    assert max(map(len, texts)) <= 4 * 512
+
+
+def test_the_parts_of_a_premise_are_asked_once_for_several_claims(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("minicheck-roberta", window=512)
+    judge = open_verifier(server)
+    premise = " ".join(f"House {number} stands at the north end of the street." for number in range(400))
+    before = len(server.requests)
+
+    judge.choose([ask_verdict(f"House {number} stands.", premise) for number in (1, 399, 400)])
+
+    sent = server.requests[before:]
+    texts = [text for path, raw in sent if path == "/classify" for text in json.loads(raw)["input"]]
+    premises = {text.split("</s>")[0] for text in texts}
+    assert len(texts) == 3 * len(premises)
+
+
+def test_a_claim_is_as_supported_as_its_least_supported_sentence(serve: Serve, open_verifier: OpenVerifier) -> None:
+    premise = "It rains here. The ferry is late."
+    claim = "It rains. The bus is late."
+
+    by_sentence = open_verifier(serve("minicheck-7b")).choose([ask_verdict(claim, premise)])[0]
+    whole_server = serve("granite-guardian-3.3")
+    open_verifier(whole_server).choose([ask_verdict(claim, premise)])
+
+    assert by_sentence.label == "no"
+    assert whole_server.bodies("/v1/chat/completions")[-1]["messages"][0]["content"] == claim
+
+
+def test_a_claim_that_leaves_no_room_for_a_premise_is_a_failed_answer(
+    serve: Serve, open_verifier: OpenVerifier
+) -> None:
+    judge = open_verifier(serve("minicheck-roberta", window=512))
+
+    [answer] = judge.choose([ask_verdict("word " * 500, "It rains.")])
+
+    assert answer.status is AnswerStatus.FAILED
+    assert answer.reason == TOO_LONG
+
+
+def test_a_refused_batch_is_asked_pair_by_pair(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("minicheck-roberta", window=512)
+    judge = open_verifier(server)
+    reply = server.reply
+    server.reply = lambda path, body: (  # type: ignore[method-assign]
+        (400, {"error": {"message": "no"}})
+        if any("snow" in text for text in body.get("input", ()))
+        else reply(path, body)
+    )
+
+    answers = judge.choose([ask_verdict("It rains.", "It rains."), ask_verdict("It snows.", "It rains.")])
+
+    assert [answer.status for answer in answers] == [AnswerStatus.ANSWERED, AnswerStatus.FAILED]
+    assert "(400)" in (answers[1].reason or "")
+
+
+def test_unsupported_words_are_marked(serve: Serve, open_verifier: OpenVerifier) -> None:
+    judge = open_verifier(serve("lettucedetect"))
+
+    [answer] = judge.choose(
+        [ask_verdict("The bridge opens in June with dragons.", "The bridge opens in May with music.")]
+    )
+
+    assert answer.label == "no"
+    spans = json.loads(answer.reply or "")["unsupported"]
+    assert [span["text"] for span in spans] == ["June", "h dragons."]  # tokens of four bytes
+    assert all(span["probability"] == SUPPORTED for span in spans)
+
+
+def test_a_verifier_answers_nothing_but_verdicts(serve: Serve, open_verifier: OpenVerifier) -> None:
+    judge = open_verifier(serve("minicheck-7b"))
+
+    assert [kind for kind in QuestionKind if judge.can_answer(kind)] == [QuestionKind.VERDICT]
+    assert judge.choose([ask_refusal("Why?", "I do not know.")])[0].status is AnswerStatus.UNDEFINED
+
+
+def test_profile_model_and_window_are_part_of_the_key(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("minicheck-7b")
+    plain = open_verifier(server)
+    other = server.profile.model_copy(update={"threshold": 0.75})
+    described = server.profile.model_copy(update={"note": "Another note.", "license": "MIT"})
+    kind = QuestionKind.VERDICT
+
+    assert open_verifier(server).fingerprint(kind) == plain.fingerprint(kind)
+    assert open_verifier(server, profile=described).fingerprint(kind) == plain.fingerprint(kind)
+    assert open_verifier(server, profile=other).fingerprint(kind) != plain.fingerprint(kind)
+    assert open_verifier(server, context_window=2048).fingerprint(kind) != plain.fingerprint(kind)
+    assert open_verifier(serve("minicheck-7b", name="another")).fingerprint(kind) != plain.fingerprint(kind)
+
+
+def test_replicas_must_serve_the_same_model(serve: Serve, open_verifier: OpenVerifier) -> None:
+    mild = serve("minicheck-7b", lambda premise, claim: 0.625 if words_rule(premise, claim) > 0.5 else 0.25)
+
+    with pytest.raises(JudgeError, match="serve different models"):
+        open_verifier(serve("minicheck-7b"), mild)
+
+
+def test_a_reply_of_another_model_is_a_failed_answer(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("minicheck-7b")
+    judge = open_verifier(server)
+    server.change = lambda content: {**content, "model": "another"}
+
+    [answer] = judge.choose([ask_verdict("It rains.", "It rains.")])
+
+    assert answer.status is AnswerStatus.FAILED
+    assert answer.reply == "another"
+
+
+def test_marked_words_reach_the_table_and_the_report(serve: Serve, open_verifier: OpenVerifier) -> None:
+    judge = open_verifier(serve("lettucedetect"))
+    [answer] = judge.choose([ask_verdict("It rains dragons.", "It rains.")])
+
+    row = _row(_Pending("r1", VerdictKind.SUPPORT, "c1", "contexts", None), answer)
+    view = verdict_view({"reason": None, **row}, {})
+
+    assert row["reply"] == answer.reply
+    assert [text["text"] for text in view["unsupported"]] == ["dragons"]
+    assert "reply" not in view

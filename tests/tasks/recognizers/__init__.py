@@ -1,1 +1,0 @@
-"""Tests of the recognizers of named entities."""

@@ -1,1 +1,0 @@
-"""Contexts that come from the index itself."""

@@ -1,0 +1,140 @@
+"""The table of diagnoses of a run, its counts, and what the report says about it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from metric_core.declarations.metric import MetricRequest
+from metric_core.diagnosis.classes import UNDIAGNOSED
+from metric_core.metrics.registry import resolve
+from metric_core.records import Score
+from metric_core.schemas import DIAGNOSES
+from metric_core.stages import Stage, closure
+from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line, diagnosis_view, read_row_diagnoses
+from tasks.reports.run.report_page import write_report
+from tasks.runs.run_diagnosis import count_diagnoses
+from tasks.runs.run_folder import DIAGNOSIS, SUMMARY, RunFolder, table_name
+from tasks.stages.diagnosis import DiagnosisSettings, diagnosis
+from tasks.tables.table_store import conform
+from tests.tasks.builders import run_stage
+from tests.tasks.reports import folders
+
+METRICS = {"faithfulness": {"direction": "higher", "bounds": [0.0, 1.0]}}
+REQUESTS = [resolve("faithfulness").request()]
+
+
+def write_run(folder: Path, rows: int = 20, unsupported: int = 5) -> RunFolder:
+    """Write a run with one claim per row; the first claims have no support, and the last row declines."""
+    samples: list[dict[str, Any]] = []
+    claims: list[dict[str, Any]] = []
+    verdicts: list[dict[str, Any]] = []
+    for i in range(rows):
+        declines = i == rows - 1
+        response = "I do not know." if declines else f"Wolves sing at night, {i}."
+        samples.append(
+            {
+                "row_id": f"row-{i}",
+                "row_number": i + 1,
+                "user_input": "When?",
+                "response": response,
+                "retrieved_contexts": ["The shop opens at nine."],
+            }
+        )
+        row = {"row_id": f"row-{i}", "side": "response"}
+        if declines:
+            claims.append({**row, "status": "undefined", "reason": "no claims in the response"})
+            continue
+        claims.append({**row, "claim_id": "response:0", "text": response, "status": "answered"})
+        key = {"row_id": f"row-{i}", "kind": "support", "claim_id": "response:0", "premise": "contexts"}
+        verdicts.append({**key, "verdict": int(i >= unsupported), "status": "answered"})
+    scores = {sample["row_id"]: {"faithfulness": Score.scored(1.0)} for sample in samples}
+    tables = {Stage.SAMPLES: samples, Stage.CLAIMS: claims, Stage.VERDICTS: verdicts}
+    return RunFolder(folders.write_run(folder, scores, tables, METRICS, {"status": "completed"}))
+
+
+def diagnose_run(
+    folder: RunFolder, requests: Sequence[MetricRequest], groups: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Compute the table of diagnoses from the tables of the folder, and return its counts."""
+    names = {stage: folder.path / table_name(stage) for stage in diagnosis.reads}
+    tables = {stage: pq.read_table(path) for stage, path in names.items() if path.exists()}
+    planned = tuple(sorted(closure(product for request in requests for product in request.products)))
+    output = run_stage(diagnosis, tables, DiagnosisSettings(planned=planned))
+    pq.write_table(conform(output.table, DIAGNOSES), folder.path / DIAGNOSIS)
+    return count_diagnoses(folder, groups, is_served=False)
+
+
+def counts_of(summary: dict[str, Any]) -> dict[str, int]:
+    return {found["name"]: found["count"] for found in summary["classes"] if found["count"]}
+
+
+def test_every_row_has_a_class_or_a_reason(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    summary = diagnose_run(folder, REQUESTS)
+    table = pq.read_table(folder.path / DIAGNOSIS).to_pylist()
+    assert [row["diagnosis"] for row in table] == ["unsupported"] * 5 + ["answered"] * 14 + [None]
+    assert (table[0]["part"], table[5]["part"]) == ("generator", None)
+    assert table[-1]["reason"] == "lacks verdicts: relevance of context sentences"
+    assert [row["declines"] for row in table] == [False] * 19 + [True]
+    assert [row["refusal_kind"] for row in table] == [None] * 19 + ["nothing found"]
+    assert counts_of(summary) == {"unsupported": 5, "answered": 14, UNDIAGNOSED: 1}
+    kinds = {"clarifying question": 0, "nothing found": 1, "policy refusal": 0}
+    assert summary["refusals"] == {"rows": 1, "kinds": kinds, "recognized_by": "forms"}
+    assert summary["lacking"]["relevance of context sentences"] == 1
+
+
+def test_shares_have_intervals_which_groups_widen(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", rows=40, unsupported=20)
+    alone = diagnose_run(folder, REQUESTS)
+    groups = {f"row-{i}": str(i // 5) for i in range(40)}
+    grouped = diagnose_run(folder, REQUESTS, groups)
+    widths = []
+    for summary in (alone, grouped):
+        entry = next(found for found in summary["classes"] if found["name"] == "unsupported")
+        assert entry["share"] == 0.5
+        assert entry["interval"]["low"] < 0.5 < entry["interval"]["high"]
+        widths.append(entry["interval"]["high"] - entry["interval"]["low"])
+    assert widths[0] < widths[1]
+
+
+def test_a_run_without_judged_metrics_diagnoses_nothing(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    summary = diagnose_run(folder, [resolve("string_similarity").request()])
+    assert counts_of(summary) == {UNDIAGNOSED: 20}
+    assert diagnosis_view({"diagnosis": summary}) is None
+    assert diagnosis_line({"diagnosis": summary}) is None
+
+
+def test_the_report_shows_the_classes_and_links_to_rows(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    summary = diagnose_run(folder, REQUESTS)
+    folder.write_json(SUMMARY, {**folder.read_json(SUMMARY), "diagnosis": summary})
+    page = write_report(folder.path).read_text()
+    assert 'href="#diagnosis-unsupported"' in page
+    assert "<option>unsupported</option>" in page
+    assert '"diagnosis":{"name":"undiagnosed"' in page
+    assert "Refusals, 1 in this run (nothing found: 1), were recognized by a list of forms." in " ".join(page.split())
+    assert "Kind of refusal: nothing found." in page
+    assert diagnosis_line({"diagnosis": summary}) == "14 of 20 answers are good; the generator lost 5; 1 undiagnosed"
+    assert class_counts({"diagnosis": summary}) == "14 answered, 5 unsupported, 1 undiagnosed"
+
+
+def test_diagnoses_without_kinds_of_refusals_are_read(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    summary = diagnose_run(folder, REQUESTS)
+    table = pq.read_table(folder.path / DIAGNOSIS)
+    pq.write_table(table.drop_columns(["refusal_kind"]), folder.path / DIAGNOSIS)
+    del summary["refusals"]["kinds"]
+    folder.write_json(SUMMARY, {**folder.read_json(SUMMARY), "diagnosis": summary})
+    page = " ".join(write_report(folder.path).read_text().split())
+    assert "Refusals, 1 in this run, were recognized by a list of forms." in page
+
+
+def test_a_run_of_an_earlier_version_has_a_report_without_diagnosis(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    assert read_row_diagnoses(folder.path, ["row-0"]) == {}
+    page = write_report(folder.path).read_text()
+    assert 'id="diagnosis"' not in page
+    assert 'id="diagnosis-filter"' not in page
