@@ -13,12 +13,12 @@ from prefect.runtime import flow_run
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution.artifacts import write_artifact
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
 from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judges
 from flows.planning.metric_plan import plan_requests
 from flows.planning.planner import compose_plan, plan_source
+from flows.publishing.artifacts import write_artifact
 from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded

@@ -8,9 +8,9 @@ from prefect.client.schemas import State
 from prefect.states import Completed, Failed
 
 from flows.config.gate_file import GateChoice
-from flows.execution.artifacts import COMPARISON_ARTIFACT
 from flows.execution.deployed_parameters import as_deployed, is_own_run
-from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.publishing.artifacts import COMPARISON_ARTIFACT
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.resampling import SEED
 from tasks.comparison.run_pair import Matching

@@ -8,7 +8,7 @@ from typing import Any
 from flows.calibrate import prepare, run_calibration
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
-from flows.execution.answerable import scoring_kinds
+from flows.planning.answerable import scoring_kinds
 from metric_core.calibration.judge_comparison import JudgeComparison, compare_judges
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError

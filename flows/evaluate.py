@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from flows.config.run_config import RunConfig
 from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, missing_scores
-from flows.execution.artifacts import publish
-from flows.execution.baseline_changes import compare_with_baseline
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.engine import compute_rows
-from flows.execution.history_record import NotRecordedError, record_surely
-from flows.execution.metrics_file import failure_in_metrics_file, write_metrics_file
+from flows.execution.read_source import read_samples, retrieval_settings
 from flows.execution.run import Run, open_run
-from flows.execution.run_stages import read_samples
-from flows.execution.run_subject import RunSubject, name_evaluation
+from flows.execution.run_record import compare_with_baseline
 from flows.execution.run_writing import write_run_folder
-from flows.execution.source_settings import retrieval_settings
 from flows.execution.spending import cost_so_far, measure_throughput
 from flows.planning.planner import plan_run, use_plan
 from flows.planning.run_plan import RunPlan
+from flows.publishing.artifacts import publish
+from flows.publishing.history_record import NotRecordedError, record_surely
+from flows.publishing.metrics_file import failure_in_metrics_file, write_metrics_file
+from flows.publishing.run_subject import RunSubject, name_evaluation
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.flow_parameters import late_flow
@@ -169,7 +168,7 @@ def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[s
 def _send_scores(run: Run) -> tuple[str, ...]:
     if (endpoint := run.plan.outputs.otlp) is None:
         return ()
-    from flows.execution.sent_scores import send_scores_of_run  # noqa: PLC0415 few runs send their scores
+    from tasks.reports.exports.send_scores import send_scores_of_run  # noqa: PLC0415 few runs send their scores
 
     return send_scores_of_run(endpoint, run.folder.path)
 

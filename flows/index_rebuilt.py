@@ -25,7 +25,6 @@ from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.deployed_parameters import as_deployed
-from flows.execution.run_subject import name_index_run, subject_name
 from flows.index_events.announced_dataset import check_dataset
 from flows.index_events.debounce import claim_newest, supersede_older
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
@@ -34,6 +33,7 @@ from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.teller import Teller, tell_refused
 from flows.monitoring.watched import Watched
 from flows.planning.planner import plan_run
+from flows.publishing.run_subject import name_index_run, subject_name
 from metric_core.errors import AssayError, ConfigError
 from tasks.options.narrow import narrow
 from tasks.prefect_support.deployed_run import is_deployed

@@ -18,13 +18,13 @@ from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.deployed_parameters import as_deployed
-from flows.execution.run_subject import name_monitored_run
 from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.messages import Verdict
 from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
 from flows.monitoring.teller import Teller, explain_refusal, usable_options
 from flows.monitoring.watched import Watched
 from flows.planning.planner import with_outputs
+from flows.publishing.run_subject import name_monitored_run
 from metric_core.errors import ConfigError
 from tasks.options.narrow import narrow
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server

@@ -13,13 +13,12 @@ from prefect import flow
 
 from flows.evaluate import Evaluation, finish, outlive
 from flows.execution.engine import compute_rows
-from flows.execution.rerun_plan import Rerun, prepare
-from flows.execution.rerun_warnings import warn_about_reused_rows
+from flows.execution.read_source import read_samples
+from flows.execution.rerun_plan import Rerun, prepare, warn_about_reused_rows
 from flows.execution.run import Run, open_run
-from flows.execution.run_stages import read_samples
-from flows.execution.run_subject import name_rerun
 from flows.execution.spending import measure_throughput
 from flows.planning.rerun_request import RerunRequest
+from flows.publishing.run_subject import name_rerun
 from tasks.engine.earlier_rows import EarlierRows
 from tasks.prefect_support.budget_stop import stop_at_budget
 from tasks.prefect_support.patience import crash_without_server

@@ -91,7 +91,7 @@ def compare(
     the runs are not like for like. docs/compare.md explains the numbers and gate files.
     """
     from flows.config.gate_file import load_gate  # noqa: PLC0415
-    from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs  # noqa: PLC0415 keeps help quick
+    from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs  # noqa: PLC0415 keeps help quick
     from metric_core.statistics.resampling import SEED  # noqa: PLC0415
     from tasks.comparison.run_pair import Matching  # noqa: PLC0415
 

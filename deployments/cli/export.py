@@ -102,7 +102,7 @@ def _send(run: Path, endpoint: str, form: str) -> None:
 
 
 def _write_figures(run: Path, out: str) -> None:
-    from flows.execution.metrics_file import describe_figures  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.publishing.metrics_file import describe_figures  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.runtime.atomic_files import write_output  # noqa: PLC0415
 
     figures = describe_figures(run)

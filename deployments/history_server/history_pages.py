@@ -20,7 +20,7 @@ from starlette.routing import Route
 from deployments.history_server.run_files import check_files, read_page
 from deployments.web.http_guard import Guard
 from deployments.web.http_server import HttpServer, open_server
-from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import AssayError, RunFolderError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun

@@ -11,10 +11,10 @@ from dataclasses import InitVar, dataclass, field, replace
 
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
 from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
-from flows.execution.run_subject import subject_name
-from flows.execution.source_settings import retrieval_settings, samples_settings
+from flows.execution.read_source import retrieval_settings, samples_settings
 from flows.planning.anchor import AnchorPlan, plan_anchor
 from flows.planning.run_plan import RunPlan
+from flows.publishing.run_subject import subject_name
 from metric_core.errors import AssayError, ConfigError
 from metric_core.evidence import BY_EACH_CONTEXT
 from metric_core.stages import Product, Stage

@@ -5,8 +5,8 @@ from functools import partial
 
 from flows.dry_run.dry_run import DryRunner
 from flows.dry_run.dry_run_result import DryRun, StageDryRun
+from flows.execution.read_source import samples_settings
 from flows.execution.rerun_plan import Rerun
-from flows.execution.source_settings import samples_settings
 from tasks.engine.earlier_rows import EarlierRows
 from tasks.engine.registry import STAGES
 from tasks.stages.samples import read_shards

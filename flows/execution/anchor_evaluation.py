@@ -13,9 +13,9 @@ from typing import Any
 
 from flows.execution.anchor_repeats import EarlierNights, ask_again, keep_findings
 from flows.execution.engine import compute_rows
+from flows.execution.read_source import read_samples
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
-from flows.execution.run_stages import read_samples
 from flows.execution.run_writing import write_run_folder
 from flows.planning.anchor import AnchorPlan, plan_anchor
 from metric_core.calibration.calibrate import measure_agreement

@@ -10,8 +10,8 @@ from typing import Any
 from flows.config.run_rate import runs_per_year
 from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
-from flows.execution.run_subject import subject_name
 from flows.planning.anchor import AnchorPlan
+from flows.publishing.run_subject import subject_name
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.alarms import AlarmSettings

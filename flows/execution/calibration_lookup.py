@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flows.execution.answerable import scoring_kinds
+from flows.planning.answerable import scoring_kinds
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from metric_core.calibration.platt import ProbabilityMap

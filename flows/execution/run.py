@@ -7,12 +7,12 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.execution.artifacts import show_progress
 from flows.execution.run_record import build_manifest, choose_folder, record_run
-from flows.execution.run_subject import RunSubject
 from flows.execution.runners import start_runner
 from flows.execution.spending import meter_run
 from flows.planning.run_plan import RunPlan
+from flows.publishing.artifacts import show_progress
+from flows.publishing.run_subject import RunSubject
 from metric_core.question_kinds import KindGroup
 from tasks.history.run_entry import evaluation_name
 from tasks.opening.caches import open_cache

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import platform
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -14,11 +15,11 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.execution.answerable import find_unanswerable
 from flows.execution.calibration_lookup import calibration_entry
-from flows.execution.history_record import record_in_history
 from flows.execution.spending import spent_entry
+from flows.planning.answerable import find_unanswerable
 from flows.planning.run_plan import FolderPlan, RunPlan
+from flows.publishing.history_record import record_in_history
 from metric_core.errors import BudgetSpentError, RunFolderError
 from metric_core.prompts.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
@@ -30,11 +31,17 @@ from tasks.models.judges.protocol import NO_JUDGE, Judge
 from tasks.models.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
 from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import JudgeOptions
+from tasks.rows.computed_tables import RunTables
+from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import FORMAT, MANIFEST, RUNS, RunFolder
 from tasks.runtime.release import version
+from tasks.runtime.usage import StageUsage
+from tasks.tables.row_changes import RowChanges, find_row_changes
 
 _logger = logging.getLogger(__name__)
 _PACKAGES = ("datasets", "onnxruntime", "prefect", "pyarrow", "spacy")
+_MAX_ROWS = 1000
+"""Maximum number of changed rows to list; all are counted."""
 
 
 def choose_folder(planned: FolderPlan) -> RunFolder:
@@ -177,3 +184,55 @@ def _embeds(plan: RunPlan) -> bool:
 
 def _fields(identity: Any) -> dict[str, Any]:
     return {name: getattr(identity, name) for name in identity.__slots__}
+
+
+def compare_with_baseline(earlier: FinishedRun, tables: RunTables) -> dict[str, Any]:
+    """Return the baseline's entry in run.json.
+
+    Args:
+        earlier: Baseline run.
+        tables: Tables of this run.
+    """
+    changes = find_row_changes(earlier.samples(), tables.shards(Stage.SAMPLES))
+    return {
+        "folder": str(earlier.folder),
+        "run_id": earlier.run_id,
+        "means": earlier.means(),
+        **rows_entry(changes),
+        **questions_entry(tables.total),
+    }
+
+
+def rows_entry(changes: RowChanges) -> dict[str, Any]:
+    """Return the counts of rows and of changed columns, and the first changed rows.
+
+    >>> rows_entry(RowChanges(("d",), (), {"a": ("response",)}, 2))["rows"]
+    {'added': 1, 'removed': 0, 'changed': 1, 'unchanged': 2}
+    """
+    return {
+        "rows": {
+            "added": len(changes.added),
+            "removed": len(changes.removed),
+            "changed": len(changes.changed),
+            "unchanged": changes.unchanged,
+        },
+        "changed_columns": dict(Counter(column for columns in changes.changed.values() for column in columns)),
+        "rows_changed": [
+            {"row_id": row_id, "columns": list(columns)}
+            for row_id, columns in list(changes.changed.items())[:_MAX_ROWS]
+        ],
+    }
+
+
+def questions_entry(usage: StageUsage) -> dict[str, int]:
+    """Return the counts of judge questions: all, asked, and answered from the cache.
+
+    >>> questions_entry(StageUsage(questions=10, stored=7, requests=4))
+    {'questions': 10, 'asked': 3, 'stored': 7, 'requests': 4}
+    """
+    return {
+        "questions": usage.questions,
+        "asked": usage.questions - usage.stored,
+        "stored": usage.stored,
+        "requests": usage.requests,
+    }

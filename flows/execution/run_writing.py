@@ -5,11 +5,15 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from flows.execution.answerable import warn_of_unanswerable
-from flows.execution.conversation_warnings import follow_up_warnings, warn_about_turns
 from flows.execution.run import Run
-from flows.execution.server_warnings import warn_about_servers
-from flows.execution.text_warnings import count_languages, text_warnings
+from flows.execution.run_warnings import (
+    count_languages,
+    follow_up_warnings,
+    text_warnings,
+    warn_about_servers,
+    warn_about_turns,
+    warn_of_unanswerable,
+)
 from metric_core.stages import Stage
 from tasks.prefect_support.prefect_task import make_prefect_task, run_here
 from tasks.reports.run.write_run import ReportingSettings, write_run

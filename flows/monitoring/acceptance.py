@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flows.execution.history_record import record_in_history
-from flows.execution.run_subject import subject_name
+from flows.publishing.history_record import record_in_history
+from flows.publishing.run_subject import subject_name
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT, EVALUATIONS, Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import Outcome, read_outcome, write_outcome

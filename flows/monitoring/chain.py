@@ -20,10 +20,6 @@ from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.result_options import MonitoringOptions
 from flows.execution.anchor_evaluation import missing_scores
-from flows.execution.artifacts import COMPARISON_ARTIFACT, write_artifact
-from flows.execution.gated_comparison import CompareOptions, compare_runs
-from flows.execution.history_record import NotRecordedError, record_in_history, record_surely
-from flows.execution.metrics_file import write_metrics_file
 from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
 from flows.monitoring.judge_changes import find_judge_incidents
@@ -33,6 +29,10 @@ from flows.monitoring.night_checks import find_night_incidents
 from flows.monitoring.source_checks import is_loss
 from flows.monitoring.teller import Teller
 from flows.monitoring.watched import Watched
+from flows.publishing.artifacts import COMPARISON_ARTIFACT, write_artifact
+from flows.publishing.history_record import NotRecordedError, record_in_history, record_surely
+from flows.publishing.metrics_file import write_metrics_file
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import AssayError, RunFolderError
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from flows.config.gate_file import KEPT_AT_LEAST, GateSettings
-from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
 from flows.monitoring.incidents import UNDECIDED
 from flows.monitoring.source_checks import ROWS, Loss, find_losses
+from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
 from metric_core.errors import AssayError, NotComparableError
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison

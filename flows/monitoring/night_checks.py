@@ -5,11 +5,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from flows.config.result_options import MonitoringOptions
-from flows.execution.history_record import record_without_results
 from flows.monitoring.gating import Judged
 from flows.monitoring.missed_runs import find_missed_runs
 from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_source_incidents
 from flows.monitoring.watched import Watched
+from flows.publishing.history_record import record_without_results
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import STARTED, RecordedRun

@@ -19,11 +19,11 @@ from flows.alerting.outbox import Outbox
 from flows.alerting.recipients import recipients_of
 from flows.config.loading import check_options, options_to_tell
 from flows.config.result_options import MonitoringOptions
-from flows.execution.history_record import record_without_results
-from flows.execution.metrics_file import write_metrics_file
 from flows.monitoring.heartbeat import call_heartbeat
 from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents, error_key
 from flows.monitoring.watched import Watched
+from flows.publishing.history_record import record_without_results
+from flows.publishing.metrics_file import write_metrics_file
 from metric_core.errors import AssayError, ConfigError, FailedCellsError
 from tasks.history.recorded_run import RecordedRun
 from tasks.options.narrow import narrow

@@ -8,7 +8,7 @@ from typing import Literal
 from prefect.runtime import flow_run
 
 from flows.config.result_options import MonitoringOptions
-from flows.execution.run_subject import RunSubject, subject_name
+from flows.publishing.run_subject import RunSubject, subject_name
 from tasks.runs.baselines import EVALUATIONS, Baseline
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.index_versions import IndexVersion

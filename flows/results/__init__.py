@@ -1,1 +1,1 @@
-"""Results as objects, for programs and notebooks."""
+"""Finished runs as objects, for programs and notebooks, and their comparison under a gate."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flows.config.gate_file import load_gate
-from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from flows.results.run_result import RunResult
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching

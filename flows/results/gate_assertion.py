@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from flows.config.gate_file import GateSettings, load_gate, parse_gate
-from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
 from flows.results.comparison_result import ComparisonResult, folder_of
+from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
 from flows.results.run_result import RunResult
 from metric_core.gates.rules import GateResult, Outcome
 from tasks.comparison.run_pair import Matching

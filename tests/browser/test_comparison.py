@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flows.config.gate_file import GateSettings
-from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.records import Score
 from metric_core.stages import Stage
 from tasks.reports.comparison.comparison_page import comparison_page

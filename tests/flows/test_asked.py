@@ -18,8 +18,8 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.forecast import make_forecast
 from flows.evaluate import run_evaluation
-from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.planning.planner import draft_plan
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.stages import Stage
 from tasks.engine.registry import STAGES
 from tasks.models.judges.openai import openai_judge

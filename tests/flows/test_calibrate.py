@@ -16,7 +16,7 @@ from flows.config.gate_file import GateSettings
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution.gated_comparison import CompareOptions, apply_gate
+from flows.results.gated_comparison import CompareOptions, apply_gate
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.calibration_files import load, load_saved

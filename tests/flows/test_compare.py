@@ -10,9 +10,9 @@ from prefect.client.orchestration import get_client
 
 from flows.compare import Comparison, compare
 from flows.config.gate_file import GateSettings
-from flows.execution.artifacts import COMPARISON_ARTIFACT
-from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
+from flows.publishing.artifacts import COMPARISON_ARTIFACT
 from flows.results import comparison_result
+from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
 from flows.results.run_result import RunResult
 from metric_core.errors import ConfigError, NotComparableError, RunFolderError
 from metric_core.gates.rules import Outcome

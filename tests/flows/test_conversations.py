@@ -9,7 +9,7 @@ import pytest
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution.conversation_warnings import warn_about_turns
+from flows.execution.run_warnings import warn_about_turns
 from flows.planning.planner import draft_plan
 from metric_core.records import Sample
 from metric_core.schemas import SAMPLES

@@ -18,7 +18,7 @@ from prefect.client.schemas.objects import Artifact, FlowRun, StateType
 from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
 from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
-from flows.execution import artifacts
+from flows.publishing import artifacts
 from metric_core.errors import BudgetSpentError, JudgeError
 from tests.tasks.builders import says, script
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault

@@ -11,10 +11,10 @@ from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
-from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.rerun_plan import parse_request
 from flows.planning.planner import draft_plan
 from flows.rerun import run_rerun
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError
 from metric_core.gates.rules import Outcome

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
-from metric_core.errors import ConfigError, MissingDependencyError
+from metric_core.errors import AssayError, ConfigError, MissingDependencyError
 from metric_core.records import Status
 from tasks.options.otlp_endpoint import check_endpoint
-from tasks.reports.exports.scored_rows import ScoredRow
+from tasks.reports.exports.scored_rows import ScoredRow, read_scored_rows
 from tasks.runtime.release import version
 
 _BATCH = 500
@@ -302,3 +303,20 @@ def _batches(items: Iterable[B], size: int) -> Iterator[list[B]]:
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
+
+
+def send_scores_of_run(endpoint: str, folder: Path) -> tuple[str, ...]:
+    """Send the scores of a finished run as events.
+
+    Args:
+        endpoint: Base URL of the OTLP endpoint.
+        folder: The run folder.
+
+    Returns:
+        A warning if it failed: the results are in the run folder all the same, and `assay export` sends them again.
+    """
+    try:
+        send_scores(read_scored_rows(folder), endpoint, Form.EVENTS, folder.name)
+    except AssayError as error:
+        return (f"{error}: assay export {folder} --otlp {endpoint}",)
+    return ()

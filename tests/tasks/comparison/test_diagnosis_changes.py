@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.monitoring.gating import Judged
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import RunFolderError
 from metric_core.records import Score
 from metric_core.stages import Stage

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from deployments.cli._support.comparison_table import print_comparison
 from flows.config.gate_file import GateSettings
-from flows.execution.gated_comparison import CompareOptions, apply_gate, compare_runs
 from flows.results.comparison_result import ComparisonResult
+from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
 from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.records import Score
 from metric_core.stages import Stage
 from tasks.comparison.run_pair import Matching

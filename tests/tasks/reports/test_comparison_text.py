@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from flows.config.gate_file import GateSettings
-from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_passages import passages_side_by_side

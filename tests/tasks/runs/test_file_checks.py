@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.execution.gated_comparison import CompareOptions, compare_runs
 from flows.execution.rerun_plan import parse_request, prepare
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import RunFolderError
 from metric_core.schemas import CLAIMS, SCORES
 from metric_core.stages import Stage

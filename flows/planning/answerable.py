@@ -1,6 +1,6 @@
 """Check before a run which metrics the judge can answer the questions of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from metric_core.declarations.metric import MetricRequest
 from metric_core.prompts.judge_questions import Kind
@@ -49,15 +49,3 @@ def find_unanswerable(requests: Sequence[MetricRequest], judge: Judge) -> dict[s
         if kinds:
             unable[request.key] = kinds
     return unable
-
-
-def warn_of_unanswerable(unable: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return warnings about metrics that are undefined because of the judge.
-
-    >>> warn_of_unanswerable({"clarity": ["criteria_integer"]})[0]
-    'clarity is undefined where it needs the judge, which cannot answer questions of kind criteria_integer'
-    """
-    return tuple(
-        f"{metric} is undefined where it needs the judge, which cannot answer questions of kind {', '.join(kinds)}"
-        for metric, kinds in unable.items()
-    )

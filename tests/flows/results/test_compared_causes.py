@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.cli._support.comparison_table import print_comparison
-from flows.execution.gated_comparison import CompareOptions, compare_runs
+from flows.results.gated_comparison import CompareOptions, compare_runs
 from tasks.comparison.run_comparison import comparison_to_dict
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.execution.history_record import record_in_history, record_without_results
 from flows.execution.run_record import record_run
+from flows.publishing.history_record import record_in_history, record_without_results
 from metric_core.errors import JudgeError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun

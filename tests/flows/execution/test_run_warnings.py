@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.execution.text_warnings import count_languages, text_warnings
+from flows.execution.run_warnings import count_languages, text_warnings
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore

@@ -1,9 +1,25 @@
-"""Narrow the plan of a run to the settings of the steps that read its rows."""
+"""Read the rows of a run, with the settings that its plan has for this."""
+
+from functools import partial
 
 from flows.planning.run_plan import RunPlan
+from metric_core.stages import Stage
 from tasks.options.narrow import narrow
+from tasks.prefect_support.prefect_task import run_here
+from tasks.runtime import progress
 from tasks.stages.retrieval import RetrievalSettings
-from tasks.stages.samples import SamplesSettings
+from tasks.stages.samples import SamplesResult, SamplesSettings, samples
+
+
+def read_samples(plan: RunPlan) -> SamplesResult:
+    """Read the source into shards.
+
+    Args:
+        plan: Plan of the run.
+    """
+    settings, reporter = samples_settings(plan), partial(progress.advance, Stage.SAMPLES)
+    read: SamplesResult = run_here(samples, settings, plan.storage.tables_root, reporter)
+    return read
 
 
 def samples_settings(plan: RunPlan) -> SamplesSettings:

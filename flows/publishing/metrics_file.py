@@ -16,7 +16,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from flows.config.result_options import MonitoringOptions, ResultOptions
-from flows.execution.run_subject import RunSubject
+from flows.publishing.run_subject import RunSubject
 from metric_core.errors import AssayError, RunFolderError
 from tasks.history.catalogue import Catalogue
 from tasks.history.message_log import MessageLog

@@ -9,8 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from flows.config.run_config import RunConfig
-from flows.execution.metrics_file import failure_in_metrics_file, write_metrics_file
-from flows.execution.run_subject import RunSubject
+from flows.publishing.metrics_file import failure_in_metrics_file, write_metrics_file
+from flows.publishing.run_subject import RunSubject
 from metric_core.errors import SourceError
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding

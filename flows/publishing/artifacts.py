@@ -23,7 +23,7 @@ from prefect.artifacts import (
 )
 
 from flows.config.alert_options import AlertSettings
-from flows.execution.run_subject import RunSubject
+from flows.publishing.run_subject import RunSubject
 from metric_core.stages import Stage
 from tasks.prefect_support.lost_server import give_up_server
 from tasks.reports.run.summary_rows import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.execution.sent_scores import send_scores_of_run
+from tasks.reports.exports.send_scores import send_scores_of_run
 from tests.tasks.compared import write_run
 from tests.tasks.reports.exports.otlp_receiver import OtlpReceiver
 

@@ -1,0 +1,141 @@
+"""Warn about what a run met: texts that its models were not made for, conversations, servers and unable judges."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from flows.planning.metric_plan import MetricPlan, judges_conversations
+from metric_core.columns import EARLIER_TURNS
+from metric_core.stages import Stage
+from tasks.models.recognizers.detection import UNKNOWN, language_name
+from tasks.options.conversation_options import ConversationOptions
+from tasks.rows.computed_tables import RunTables
+from tasks.runtime.activity import describe_cut_off
+from tasks.runtime.usage import StageUsage
+
+
+def text_warnings(tables: RunTables, manifest: Mapping[str, Any]) -> list[str]:
+    """Return sentences about the texts of a run that its models were not made for.
+
+    Args:
+        tables: Tables of the run.
+        manifest: Content of run.json.
+    """
+    noticed = tables.total
+    warnings = [_describe_long_texts(noticed.long_texts, manifest)] if noticed.long_texts else []
+    models = _measured_models(manifest, set(tables.stages))
+    known = set.intersection(*map(set, models.values())) if models else set[str]()
+    others = {code: rows for code, rows in noticed.languages.items() if code not in {*known, UNKNOWN}}
+    return [*warnings, _describe_languages(noticed.languages, others, models)] if models and others else warnings
+
+
+def count_languages(tables: RunTables) -> dict[str, int]:
+    """Return the number of rows of a run by ISO 639 code of their language, the most frequent first."""
+    return dict(sorted(tables.total.languages.items(), key=lambda item: -item[1]))
+
+
+def _describe_long_texts(count: int, manifest: Mapping[str, Any]) -> str:
+    texts, vectors = ("text is", "its vector is") if count == 1 else ("texts are", "their vectors are")
+    return (
+        f"{count:,} {texts} longer than the embedder {manifest['embedder']['model']} reads at once; {vectors} averaged "
+        "over windows that cover the whole text"
+    )
+
+
+def _measured_models(manifest: Mapping[str, Any], stages: set[Stage]) -> dict[str, list[str]]:
+    """Return the languages on which the models that the run used were measured, for models that say so."""
+    judge, embedder = manifest.get("judge") or {}, manifest.get("embedder") or {}
+    uses_embedder = Stage.SIMILARITY in stages or judge.get("backend") == "builtin"
+    models = {"judge": judge.get("languages"), "embedder": embedder.get("languages") if uses_embedder else None}
+    return {name: list(languages) for name, languages in models.items() if languages}
+
+
+def _describe_languages(rows: Mapping[str, int], others: Mapping[str, int], models: Mapping[str, Sequence[str]]) -> str:
+    named = ", ".join(f"{language_name(code)} {count:,}" for code, count in others.items())
+    by_languages: dict[tuple[str, ...], list[str]] = {}
+    for model, languages in models.items():
+        by_languages.setdefault(tuple(languages), []).append(f"the {model}")
+    measured = "; ".join(
+        f"{' and '.join(names)}: {', '.join(map(language_name, languages))}"
+        for languages, names in by_languages.items()
+    )
+    return (
+        f"{sum(others.values()):,} of {sum(rows.values()):,} rows are in languages that models of this run were not "
+        f"measured on ({named}), so how far their scores can be trusted is not known. Measured on: {measured}"
+    )
+
+
+def warn_about_turns(options: ConversationOptions, metrics: MetricPlan, tables: RunTables) -> list[str]:
+    """Return a sentence about metrics that judge answers, and would judge conversations without the others of the run.
+
+    Args:
+        options: Option that says what a row is.
+        metrics: Metrics of the run.
+        tables: Tables of the run.
+    """
+    able = [request.key for request in metrics.requests if judges_conversations(request)]
+    if options.conversations is not None or not able or len(able) == len(metrics.requests):
+        return []
+    shards = tables.shards(Stage.SAMPLES, [EARLIER_TURNS])
+    if not any(shard[EARLIER_TURNS].null_count < shard.num_rows for shard in shards):
+        return []
+    sentence = (
+        f"the rows are answers of conversations, because other metrics need them: {', '.join(able)} would judge whole "
+        'conversations alone, or with conversations = "whole"; "turns" leaves this warning out'
+    )
+    return [sentence]
+
+
+def follow_up_warnings(tables: RunTables) -> list[str]:
+    """Return a sentence about the follow-up questions of a run that are judged as they are, if there are any.
+
+    Args:
+        tables: Tables of the run.
+    """
+    rows, reasons = 0, Counter[str]()
+    if Stage.FOLLOW_UPS not in tables.stages:
+        return []
+    for shard in tables.shards(Stage.FOLLOW_UPS, ["question", "reason"]):
+        rows += shard.num_rows
+        unasked = (row["reason"] for row in shard.to_pylist() if row["question"] is None)
+        reasons.update(reason or "no reason given" for reason in unasked)
+    kept = reasons.total()
+    if not kept:
+        return []
+    why = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common())
+    sentence = (
+        f"{kept:,} of {rows:,} questions that follow others are judged as they are, because the judge gave no "
+        f"self-contained one: {why}"
+    )
+    return [sentence]
+
+
+def warn_about_servers(usage: StageUsage, foreign: Sequence[str] = ()) -> Iterator[str]:
+    """Yield warnings about the servers that answered for a run.
+
+    Args:
+        usage: Cost of all stages.
+        foreign: Warnings that cached answers may come from other servers, given if the run used cached answers.
+    """
+    yield from usage.warnings
+    if usage.stored:
+        yield from foreign
+    cut = usage.cut_off
+    if cut.replies:
+        yield (
+            f"{describe_cut_off(cut.replies, cut.fewest, cut.most)}: the judge wrote much more than the text that it "
+            "read asks for, and these answers failed. Use a better model; if the replies are right, raise "
+            "max_output_tokens and max_tokens_per_byte of the judge server"
+        )
+
+
+def warn_of_unanswerable(unable: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return warnings about metrics that are undefined because of the judge.
+
+    >>> warn_of_unanswerable({"clarity": ["criteria_integer"]})[0]
+    'clarity is undefined where it needs the judge, which cannot answer questions of kind criteria_integer'
+    """
+    return tuple(
+        f"{metric} is undefined where it needs the judge, which cannot answer questions of kind {', '.join(kinds)}"
+        for metric, kinds in unable.items()
+    )
