@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.codec import CHOICES
-from tasks.options.database_address import engine_url
+from tasks.runtime.database_address import engine_url
 from tests.postgres import new_database, running_postgres
 
 VALUE = (

@@ -49,9 +49,9 @@ from deployments.registry.watch import WatchedDeployment, watch_automations
 from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError, ConfigError
+from tasks.engine.concurrency_limits import create_limits
 from tasks.history.run_entry import evaluation_name
 from tasks.options.judge_options import JudgeOptions
-from tasks.prefect_support.concurrency_limits import create_limits
 
 POOL_TYPES = ("process", "docker", "kubernetes")
 

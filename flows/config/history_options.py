@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
-from tasks.options.database_address import normalize_address
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.runtime.credentials import check_reference, is_reference
+from tasks.runtime.database_address import normalize_address
 
 _LONGEST = 200
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")

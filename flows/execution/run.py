@@ -14,11 +14,11 @@ from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import show_progress
 from flows.publishing.run_subject import RunSubject
 from metric_core.question_kinds import KindGroup
+from tasks.engine.concurrency_limits import create_limits
 from tasks.history.run_entry import evaluation_name
 from tasks.opening.caches import open_cache
 from tasks.opening.run_models import RunModels, models_for
 from tasks.options.run_model_options import RunModelOptions
-from tasks.prefect_support.concurrency_limits import create_limits
 from tasks.processes.scoped import launch_for_scope
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import start_entry

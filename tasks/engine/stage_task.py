@@ -12,12 +12,12 @@ from prefect.futures import PrefectFuture
 
 from metric_core.stages import Stage
 from tasks.engine.computation import StageResult
+from tasks.engine.concurrency_limits import hold_slot
 from tasks.engine.registry import STAGES
 from tasks.engine.schedule import Schedule, ShardWindows, open_schedule
 from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_step import EnginePlan, StageStep
 from tasks.opening.run_models import RunModels, models_for
-from tasks.prefect_support.concurrency_limits import hold_slot
 from tasks.prefect_support.prefect_task import make_prefect_task
 from tasks.rows.row_store import RowStore
 from tasks.runtime import progress

@@ -8,9 +8,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from metric_core.errors import ConfigError
 from tasks.history.history_tables import LAYOUT
-from tasks.options.database_address import engine_url, normalize_address
 from tasks.runtime.credentials import is_reference, read_secret
 from tasks.runtime.database import Database
+from tasks.runtime.database_address import engine_url, normalize_address
 from tasks.runtime.database_errors import error_reason, is_damage
 from tasks.runtime.home import assay_home
 

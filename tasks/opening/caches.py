@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tasks.options.database_address import engine_url, normalize_address
+from tasks.runtime.database_address import engine_url, normalize_address
 from tasks.runtime.home import assay_home
 
 if TYPE_CHECKING:

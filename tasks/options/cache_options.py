@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from tasks.options.database_address import normalize_address
 from tasks.options.option import Flag, Option, OptionGroup
+from tasks.runtime.database_address import normalize_address
 
 
 class CacheOptions(OptionGroup):

@@ -17,7 +17,7 @@ from flows.execution.run import running_judges
 from metric_core.errors import FailedCellsError, JudgeError
 from tasks.cache.answer_cache import AnswerCache
 from tasks.opening.caches import open_cache
-from tasks.options.database_address import engine_url
+from tasks.runtime.database_address import engine_url
 from tests.tasks.builders import fails, says, script
 from tests.waiting import wait_until
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.cache.answer_cache import AnswerCache
-from tasks.options.database_address import engine_url
+from tasks.runtime.database_address import engine_url
 from tests.postgres import new_database, new_schema
 
 

@@ -22,8 +22,8 @@ from tasks.cache.answer_cache import AnswerCache, checksum_bytes
 from tasks.cache.cache_tables import ANSWERS, FORMATS
 from tasks.cache.cached_judge import CachedJudge
 from tasks.models.judges.protocol import ChoiceAnswer
-from tasks.options.database_address import engine_url
 from tasks.runtime import database
+from tasks.runtime.database_address import engine_url
 from tests.postgres import lose_connections, new_database, start_postgres
 from tests.tasks.cache.helpers import CountingJudge, key_of, numbered_questions
 from tests.waiting import wait_until

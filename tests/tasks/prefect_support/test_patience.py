@@ -21,7 +21,8 @@ from deployments.local_server import ServerAddress, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core.errors import JudgeError
-from tasks.prefect_support import concurrency_limits, patience
+from tasks.engine import concurrency_limits
+from tasks.prefect_support import patience
 from tasks.prefect_support.patience import crash_without_server, is_unavailable, wait_for_server
 from tests.flows.test_index_rebuilt import write
 from tests.relay import Relay

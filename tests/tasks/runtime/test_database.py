@@ -13,8 +13,8 @@ from metric_core.errors import AssayError, ConfigError
 from tasks.cache.cache_tables import LAYOUT as CACHE
 from tasks.history.history_tables import LAYOUT
 from tasks.history.history_tables import LAYOUT as HISTORY
-from tasks.options.database_address import engine_url
 from tasks.runtime.database import Database, Layout
+from tasks.runtime.database_address import engine_url
 from tests.postgres import new_database, new_schema
 from tests.waiting import DEAD_SECONDS
 

@@ -13,8 +13,8 @@ from tasks.cache.cached_judge import CachedJudge
 from tasks.engine.fingerprint import settings_fingerprint
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
-from tasks.options.database_address import engine_url
 from tasks.options.metric_settings import MetricSettings
+from tasks.runtime.database_address import engine_url
 from tasks.stages.ratings import RatingsSettings, ratings
 from tests.tasks.builders import GivenModels, cells, run_stage, samples_table, script
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import ConfigError
-from tasks.options.database_address import engine_url, normalize_address
+from tasks.runtime.database_address import engine_url, normalize_address
 
 
 def test_a_file_is_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

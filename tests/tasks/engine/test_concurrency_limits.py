@@ -9,12 +9,12 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from metric_core.question_kinds import QuestionKind
+from tasks.engine.concurrency_limits import create_limits, hold_slot, limit_name, limits_of
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.settings import Settings
-from tasks.prefect_support.concurrency_limits import create_limits, hold_slot, limit_name, limits_of
 from tests.waiting import DEAD_SECONDS
 
 
