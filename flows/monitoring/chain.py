@@ -22,10 +22,9 @@ from flows.config.result_options import MonitoringOptions
 from flows.execution.anchor_evaluation import missing_scores
 from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
-from flows.monitoring.judge_changes import find_judge_incidents
 from flows.monitoring.messages import Findings, Verdict
 from flows.monitoring.night_alarms import NightAlarms, find_alarms
-from flows.monitoring.night_checks import find_night_incidents
+from flows.monitoring.night_checks import find_judge_incidents, find_night_incidents
 from flows.monitoring.source_checks import is_loss
 from flows.monitoring.teller import Teller
 from flows.monitoring.watched import Watched

@@ -1,7 +1,7 @@
-"""Find what is wrong around a monitored run: its data, and the scheduled runs before it that did not take place."""
+"""Find what is wrong around a monitored run: its data, its judges, and scheduled runs that did not take place."""
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from flows.config.result_options import MonitoringOptions
@@ -15,6 +15,8 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import STARTED, RecordedRun
 from tasks.history.run_entry import read_run
 from tasks.prefect_support.run_log import run_logger
+from tasks.runs.finished_run import FinishedRun
+from tasks.runs.judge_watch import read_findings, standing_changes
 from tasks.runs.outcome import OutcomeIncident
 
 _RUNS = 400
@@ -55,3 +57,25 @@ def find_night_incidents(
     for warning in record_without_results(options, *missed.entries(watched.name)):
         run_logger().warning(warning)
     return [*found, missed.incident(run.run_id)]
+
+
+def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
+    """Return the judges that answer otherwise by the anchor rows that were asked about again, as incidents.
+
+    Args:
+        folder: Run folder.
+        run_id: Id of the run.
+
+    Raises:
+        RunFolderError: The run folder is damaged.
+    """
+    return [
+        OutcomeIncident(
+            key=f"judge:{each['judge']}",
+            kind="judge",
+            sentence=each["told"]["sentence"],
+            since=datetime.fromisoformat(each["told"]["since"]),
+            run_id=run_id,
+        )
+        for each in standing_changes(read_findings(FinishedRun(folder).manifest))
+    ]

@@ -14,9 +14,11 @@ from functools import lru_cache
 from typing import Any, Self, TypeAlias
 
 from metric_core import columns
+from metric_core.columns import EARLIER_TURNS
 from metric_core.prompts.reply_schemas import (
     EXPLANATION_SCHEMA,
     claims_schema,
+    object_schema,
     questions_schema,
     relevant_sentences_schema,
 )
@@ -25,6 +27,18 @@ from metric_core.question_kinds import KindGroup, QuestionKind
 from metric_core.records import Sample
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
+FOLLOW_UP_SCHEMA = object_schema({"question": {"type": "string"}})
+_SUBJECTS: dict[str, str] = {
+    QuestionKind.ACCURACY_1: "how well the response agrees with the reference, which is correct",
+    QuestionKind.ACCURACY_2: "how well the response agrees with the reference, which is correct",
+    QuestionKind.CONTEXT_RELEVANCE_1: "how relevant the context is to the question",
+    QuestionKind.CONTEXT_RELEVANCE_2: "how relevant the context is to the question",
+    QuestionKind.GROUNDEDNESS_1: "how well the response is grounded in the context",
+    QuestionKind.GROUNDEDNESS_2: "how well the response is grounded in the context",
+    QuestionKind.REFUSAL: "whether the response declines to answer the question",
+    QuestionKind.PASSAGE_RELEVANCE: "how well the context answers the question",
+}
+"""Subjects of the ratings whose prompt alone says what is rated."""
 
 
 class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold values
@@ -67,9 +81,16 @@ class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold value
 
 Kind: TypeAlias = QuestionKind | CustomKind
 
+
 YES, NO = "yes", "no"
+
+
 YES_NO = (YES, NO)
+
+
 USER_INPUT, RESPONSE, REFERENCE, CONTEXTS = "user_input", "response", "reference", "contexts"
+
+
 CONTEXT, CLAIM, TEXT, SENTENCES = "context", "claim", "text", "sentences"
 """Roles of the texts of a question."""
 
@@ -112,6 +133,8 @@ JudgeQuestion: TypeAlias = ChoiceQuestion | GenerateQuestion
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 _encode_text = json.encoder.encode_basestring
 
 
@@ -243,6 +266,7 @@ ALL_TEXTS = (
 )
 """Columns whose texts a question about the sample as a whole can show."""
 
+
 _ROLES = {columns.RETRIEVED_CONTEXTS: CONTEXTS}
 """Roles that differ from the name of the column."""
 
@@ -264,3 +288,37 @@ def texts_of(sample: Sample, names: Collection[str] = ALL_TEXTS) -> dict[str, st
         if value is not None:
             texts[_ROLES.get(name, name)] = value if isinstance(value, str) else "\n".join(value)
     return texts
+
+
+def ask_follow_up(user_input: str, earlier_turns: str) -> GenerateQuestion:
+    """Ask for a user question in words that can be understood without what was said before it.
+
+    Reply: `{"question": str}`.
+    """
+    texts = {EARLIER_TURNS: earlier_turns, USER_INPUT: user_input}
+    return GenerateQuestion(QuestionKind.FOLLOW_UP, texts, FOLLOW_UP_SCHEMA)
+
+
+def ask_rating_explanation(question: JudgeQuestion, value: str) -> GenerateQuestion:
+    """Ask for an explanation of the answer to a rating question.
+
+    Reply: `{"explanation": str}`.
+
+    Args:
+        value: Its answer, a label or a number.
+
+    >>> asked = ChoiceQuestion(QuestionKind.ASPECT, {RESPONSE: "Hi!"}, ("1", "0"), {"definition": "Is it polite?"})
+    >>> ask_rating_explanation(asked, "1").instructions
+    {'definition': 'Is it polite?', 'allowed answers': '1, 0', 'answer': '1'}
+    """
+    instructions = dict(question.instructions)
+    subject = _SUBJECTS.get(question.kind)
+    if isinstance(question.kind, CustomKind):
+        lines = (line for line in question.kind.prompt.splitlines() if not line.startswith("{"))
+        subject = " ".join(" ".join(lines).replace("{answer}", "").replace("{instructions}", "").split())
+    if subject:
+        instructions["question"] = subject
+    if isinstance(question, ChoiceQuestion):
+        instructions["allowed answers"] = ", ".join(question.labels)
+    instructions["answer"] = value
+    return GenerateQuestion(QuestionKind.RATING_EXPLANATION, question.texts, EXPLANATION_SCHEMA, instructions)

@@ -8,12 +8,12 @@ from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
 from metric_core.errors import ConfigError
 from metric_core.parsing.regular_files import regular
 from metric_core.prompts import layout
 from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind
-from metric_core.prompts.outline import outline
 from metric_core.prompts.templates import Piece, Places, check_template, fill_template
 from metric_core.question_kinds import QuestionKind
 
@@ -177,3 +177,26 @@ def _count(question: JudgeQuestion) -> str:
     if isinstance(question, ChoiceQuestion):
         return ""
     return str(question.schema.get("properties", {}).get("questions", {}).get("minItems", ""))
+
+
+def outline(schema: Mapping[str, Any]) -> str:
+    """Return a short description of the JSON that matches a schema.
+
+    >>> outline({"type": "object", "properties": {"claims": {"type": "array", "items": {"type": "string"}}}})
+    '{"claims": [string, ...]}'
+    >>> outline({"type": "integer", "minimum": 0, "maximum": 10})
+    'integer 0..10'
+    >>> outline({"enum": ["pass", "fail"]})
+    '"pass" | "fail"'
+    """
+    if "enum" in schema:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    kind = schema.get("type")
+    if kind == "object" and "properties" in schema:
+        members = [f"{json.dumps(name)}: {outline(member)}" for name, member in schema["properties"].items()]
+        return "{" + ", ".join(members) + "}"
+    if kind == "array" and "items" in schema:
+        return f"[{outline(schema['items'])}, ...]"
+    if kind in ("integer", "number") and ("minimum" in schema or "maximum" in schema):
+        return f"{kind} {schema.get('minimum', '')}..{schema.get('maximum', '')}"
+    return kind if isinstance(kind, str) else json.dumps(schema, ensure_ascii=False)

@@ -16,12 +16,12 @@ from metric_core.stages import Stage
 from tasks.comparison.run_differences import YARDSTICK_COLUMNS
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
-from tasks.model_clients.revisions import NO_REVISION
 from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.judge_watch import read_findings, standing_changes
 from tasks.runs.outcome import Outcome, read_outcome
 from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
+from tasks.runtime.wording import NO_REVISION
 
 _DIGEST = re.compile(r"[0-9a-f]{32,64}")
 _DIGITS = 12

@@ -1,14 +1,24 @@
 """Load models into this process, each once: loading a model costs more than using it."""
 
 from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from metric_core.errors import ConfigError
 from tasks.models.embedders.huggingface_embedder import HuggingFaceCrossEncoder, HuggingFaceEmbedder
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
+from tasks.models.judges.protocol import Judge
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.opening.custom_models import CustomEmbedder
 from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.judge_options import SingleJudgeSettings
+from tasks.options.load_profile import load_profile
+from tasks.options.verifier_options import VerifierOptions
+
+if TYPE_CHECKING:
+    from tasks.models.judges.verifiers.local_model import LocalModel
+    from tasks.models.judges.verifiers.question_plan import SentenceSplitter
 
 
 @lru_cache(maxsize=4)
@@ -46,3 +56,43 @@ def load_cross_encoder(settings: EmbedderSettings) -> CrossEncoder:
             "set it to a cross-encoder's name or folder, or leave encoder at 'bi'"
         )
     return HuggingFaceCrossEncoder(settings.cross_encoder, settings.revision)
+
+
+def run_verifier(settings: SingleJudgeSettings, splitter: "SentenceSplitter") -> Judge:
+    """Return a judge that runs a verifier in this process, after its canaries.
+
+    Raises:
+        ConfigError: The settings name no profile, or one for a server.
+        MissingDependencyError: The library that runs it is not installed.
+        JudgeError: The model cannot be loaded, or is not that of the profile.
+    """
+    from tasks.models.judges.verifiers.local_engine import open_local_verifier  # noqa: PLC0415 loads numpy
+
+    if settings.profile is None:
+        raise ConfigError("judge.backend is 'verifier', but judge.profile names no profile; set one, such as 'factcg'")
+    profile, chosen = load_profile(settings.profile), settings.verifier or VerifierOptions()
+    name = chosen.model or profile.model
+    model = load_verifier(settings.profile, name, chosen.revision, chosen.runtime)
+    return open_local_verifier(
+        profile, name, model, splitter, batch_tokens=chosen.batch_tokens, check_canaries=settings.canaries
+    )
+
+
+@lru_cache(maxsize=2)
+def load_verifier(profile: str, model: str, revision: str, runtime: str) -> "LocalModel":
+    """Return the model of a verifier.
+
+    Args:
+        profile: Name or file of the profile.
+        model: Name at the hub, or a folder.
+        revision: Branch, tag or commit at the hub.
+        runtime: `auto`, `transformers` or `onnx`.
+    """
+    from tasks.models.judges.verifiers.local_engine import require_in_process  # noqa: PLC0415 loads numpy
+    from tasks.models.judges.verifiers.onnx_model import OnnxModel, find_onnx  # noqa: PLC0415 loads onnxruntime
+    from tasks.models.judges.verifiers.transformers_model import TransformersModel  # noqa: PLC0415 loads torch
+
+    how, folder = require_in_process(load_profile(profile)), Path(model)
+    if runtime == "onnx" or (runtime == "auto" and folder.is_dir() and find_onnx(folder) is not None):
+        return OnnxModel(folder)
+    return TransformersModel(model, revision, how)

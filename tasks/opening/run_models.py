@@ -22,8 +22,7 @@ from tasks.models.recognizers.protocol import EntityRecognizer
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.opening.caches import open_cache
 from tasks.opening.custom_models import CustomJudge, CustomRecognizer
-from tasks.opening.local_models import load_cross_encoder, load_embedder, load_pipeline
-from tasks.opening.local_verifiers import run_verifier
+from tasks.opening.local_models import load_cross_encoder, load_embedder, load_pipeline, run_verifier
 from tasks.opening.protocol import Models
 from tasks.opening.server_models import connect_embedder, connect_judge, connect_verifier, import_judge_client
 from tasks.options.embedder_options import EmbedderSettings

@@ -8,6 +8,9 @@ from typing import Any
 
 from metric_core.columns import COLUMN_ALIASES
 
+NO_REVISION = "not given"
+"""The revision of a model whose server reports none."""
+
 _EXCERPT = reprlib.Repr()
 _EXCERPT.maxstring = _EXCERPT.maxother = 60
 _EXCERPT.maxlist = _EXCERPT.maxdict = 2

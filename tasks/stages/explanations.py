@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from metric_core.evidence import BY_EARLIER_ANSWERS, premise_text
-from metric_core.prompts.judge_questions import NO, YES, GenerateQuestion, ask_explanation
-from metric_core.prompts.rating_explanation import ask_rating_explanation
+from metric_core.prompts.judge_questions import NO, YES, GenerateQuestion, ask_explanation, ask_rating_explanation
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, Sample, Score, VerdictKind
 from metric_core.stages import Stage

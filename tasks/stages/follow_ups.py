@@ -7,7 +7,7 @@ the judge gives no question, the user's own is read.
 from collections.abc import Mapping
 from typing import Any
 
-from metric_core.prompts.follow_up import ask_follow_up
+from metric_core.prompts.judge_questions import ask_follow_up
 from metric_core.question_kinds import QuestionKind
 from metric_core.reasons import NO_USABLE_REPLY
 from metric_core.records import AnswerStatus, Sample

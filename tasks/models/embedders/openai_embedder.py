@@ -15,7 +15,6 @@ from tasks.model_clients.jobs import Request, UnusableError
 from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.reply_fields import get_count, get_model
-from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import (
     Recognize,
     ServedModel,
@@ -27,6 +26,7 @@ from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.models.embedders.windows import split_bytes
 from tasks.options.embedding_server_options import ServerEmbedderOptions
 from tasks.runtime.usage import Usage
+from tasks.runtime.wording import NO_REVISION
 
 EMBEDDINGS = "embeddings"
 BLANK = " "

@@ -4,9 +4,13 @@ from dataclasses import replace
 
 from metric_core.metrics.graded_rankings import ask_passage_relevance
 from metric_core.prompts import judge_questions as q
-from metric_core.prompts.follow_up import ask_follow_up
-from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion
-from metric_core.prompts.rating_explanation import ask_rating_explanation
+from metric_core.prompts.judge_questions import (
+    ChoiceQuestion,
+    GenerateQuestion,
+    JudgeQuestion,
+    ask_follow_up,
+    ask_rating_explanation,
+)
 from metric_core.prompts.reply_schemas import object_schema
 from metric_core.question_kinds import QuestionKind as Kind
 

@@ -16,7 +16,6 @@ from tasks.model_clients.connection import Connection
 from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
 from tasks.model_clients.joint_requests import Companions
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import Recognize, ServedModel, find_disagreement, recognize_alone
 from tasks.models.judges.openai import label_probabilities
 from tasks.models.judges.openai.batch_probe import batch_request, takes_batches
@@ -38,6 +37,7 @@ from tasks.models.judges.openai.request_body import Body, chat_messages, generat
 from tasks.models.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
 from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.runtime.wording import NO_REVISION
 
 VERSION = 2
 """Increase it whenever the same question would be asked, or its answer parsed, in another way."""

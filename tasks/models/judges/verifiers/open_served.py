@@ -10,7 +10,6 @@ from tasks.model_clients.jobs import UnusableError
 from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.reply_fields import get_model
-from tasks.model_clients.revisions import NO_REVISION
 from tasks.model_clients.served_model import Recognize, ServedModel, describe_card, find_disagreement, recognize_alone
 from tasks.models.judges.protocol import JudgeIdentity
 from tasks.models.judges.verifiers.canaries import canary_questions, find_problem
@@ -20,6 +19,7 @@ from tasks.models.judges.verifiers.served_engine import Asked, ServedEngine
 from tasks.models.judges.verifiers.verifier_judge import VerifierDescription, VerifierFeatures, VerifierJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.profile import Profile
+from tasks.runtime.wording import NO_REVISION
 
 PASSED, OVERRIDDEN = "passed", "overridden"
 

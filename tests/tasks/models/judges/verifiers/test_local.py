@@ -17,7 +17,7 @@ from tasks.models.judges.verifiers.local_engine import LocalEngine, open_local_v
 from tasks.models.judges.verifiers.onnx_model import OnnxModel
 from tasks.models.judges.verifiers.transformers_model import TransformersModel
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge
-from tasks.opening.local_verifiers import run_verifier
+from tasks.opening.local_models import run_verifier
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.load_profile import load_profile
 from tasks.options.profile import Profile

@@ -1,3 +1,0 @@
-"""Name the revision of a model whose server tells none."""
-
-NO_REVISION = "not given"
