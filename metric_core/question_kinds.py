@@ -13,14 +13,18 @@ class KindGroup(StrEnum):
 
 
 class QuestionKind(StrEnum):
-    """Kind of a judge question; each kind has one prompt, and belongs to one group."""
+    """Kind of a judge question; each kind has one prompt, and belongs to one group.
+
+    A rating whose prompt alone says what is rated has a subject, which the judge is told when it explains the rating.
+    """
 
     group: KindGroup
+    subject: str
 
-    def __new__(cls, value: str, group: KindGroup) -> Self:
+    def __new__(cls, value: str, group: KindGroup, subject: str = "") -> Self:
         """Create a kind of a group."""
         kind = str.__new__(cls, value)
-        kind._value_, kind.group = value, group
+        kind._value_, kind.group, kind.subject = value, group, subject
         return kind
 
     FOLLOW_UP = "follow_up", KindGroup.WRITING
@@ -30,20 +34,20 @@ class QuestionKind(StrEnum):
     USEFULNESS_FOR_REFERENCE = "usefulness_for_reference", KindGroup.VERDICTS
     USEFULNESS_FOR_RESPONSE = "usefulness_for_response", KindGroup.VERDICTS
     RELEVANT_SENTENCES = "relevant_sentences", KindGroup.VERDICTS
-    ACCURACY_1 = "accuracy_1", KindGroup.RATINGS
-    ACCURACY_2 = "accuracy_2", KindGroup.RATINGS
-    CONTEXT_RELEVANCE_1 = "context_relevance_1", KindGroup.RATINGS
-    CONTEXT_RELEVANCE_2 = "context_relevance_2", KindGroup.RATINGS
-    GROUNDEDNESS_1 = "groundedness_1", KindGroup.RATINGS
-    GROUNDEDNESS_2 = "groundedness_2", KindGroup.RATINGS
+    ACCURACY_1 = "accuracy_1", KindGroup.RATINGS, "how well the response agrees with the reference, which is correct"
+    ACCURACY_2 = "accuracy_2", KindGroup.RATINGS, "how well the response agrees with the reference, which is correct"
+    CONTEXT_RELEVANCE_1 = "context_relevance_1", KindGroup.RATINGS, "how relevant the context is to the question"
+    CONTEXT_RELEVANCE_2 = "context_relevance_2", KindGroup.RATINGS, "how relevant the context is to the question"
+    GROUNDEDNESS_1 = "groundedness_1", KindGroup.RATINGS, "how well the response is grounded in the context"
+    GROUNDEDNESS_2 = "groundedness_2", KindGroup.RATINGS, "how well the response is grounded in the context"
     ASPECT = "aspect", KindGroup.RATINGS
     CRITERIA_CATEGORY = "criteria_category", KindGroup.RATINGS
     CRITERIA_INTEGER = "criteria_integer", KindGroup.RATINGS
     CRITERIA_NUMBER = "criteria_number", KindGroup.RATINGS
     RUBRIC = "rubric", KindGroup.RATINGS
     INSTANCE_RUBRIC = "instance_rubric", KindGroup.RATINGS
-    REFUSAL = "refusal", KindGroup.RATINGS
-    PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS
+    REFUSAL = "refusal", KindGroup.RATINGS, "whether the response declines to answer the question"
+    PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS, "how well the context answers the question"
     EXPLANATION = "explanation", KindGroup.WRITING
     RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
 

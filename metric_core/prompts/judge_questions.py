@@ -28,17 +28,6 @@ from metric_core.records import Sample
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 FOLLOW_UP_SCHEMA = object_schema({"question": {"type": "string"}})
-_SUBJECTS: dict[str, str] = {
-    QuestionKind.ACCURACY_1: "how well the response agrees with the reference, which is correct",
-    QuestionKind.ACCURACY_2: "how well the response agrees with the reference, which is correct",
-    QuestionKind.CONTEXT_RELEVANCE_1: "how relevant the context is to the question",
-    QuestionKind.CONTEXT_RELEVANCE_2: "how relevant the context is to the question",
-    QuestionKind.GROUNDEDNESS_1: "how well the response is grounded in the context",
-    QuestionKind.GROUNDEDNESS_2: "how well the response is grounded in the context",
-    QuestionKind.REFUSAL: "whether the response declines to answer the question",
-    QuestionKind.PASSAGE_RELEVANCE: "how well the context answers the question",
-}
-"""Subjects of the ratings whose prompt alone says what is rated."""
 
 
 class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold values
@@ -312,13 +301,17 @@ def ask_rating_explanation(question: JudgeQuestion, value: str) -> GenerateQuest
     {'definition': 'Is it polite?', 'allowed answers': '1, 0', 'answer': '1'}
     """
     instructions = dict(question.instructions)
-    subject = _SUBJECTS.get(question.kind)
-    if isinstance(question.kind, CustomKind):
-        lines = (line for line in question.kind.prompt.splitlines() if not line.startswith("{"))
-        subject = " ".join(" ".join(lines).replace("{answer}", "").replace("{instructions}", "").split())
-    if subject:
+    if subject := _subject_of(question.kind):
         instructions["question"] = subject
     if isinstance(question, ChoiceQuestion):
         instructions["allowed answers"] = ", ".join(question.labels)
     instructions["answer"] = value
     return GenerateQuestion(QuestionKind.RATING_EXPLANATION, question.texts, EXPLANATION_SCHEMA, instructions)
+
+
+def _subject_of(kind: Kind) -> str:
+    """Return what the prompt of a kind asks, for a kind whose questions do not say it in their instructions."""
+    if not isinstance(kind, CustomKind):
+        return kind.subject
+    lines = (line for line in kind.prompt.splitlines() if not line.startswith("{"))
+    return " ".join(" ".join(lines).replace("{answer}", "").replace("{instructions}", "").split())

@@ -17,8 +17,8 @@ from tasks.stages.answer_cells import panel_cell, reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
 from tasks.tables.records import build_table, read_asked_samples
 
-_ASKED_BY_ANY = tuple(kind for kind in RATING_KINDS if kind is not QuestionKind.PASSAGE_RELEVANCE)
-"""Kinds that determine the tables of all runs, whichever metrics they have; any other comes with the metric that asks
+_ASKED_BY_ANY = RATING_KINDS[: RATING_KINDS.index(QuestionKind.PASSAGE_RELEVANCE)]
+"""Kinds that determine the tables of all runs, whichever metrics they have; a later one comes with the metric that asks
 it, so that a new kind leaves the tables of earlier runs valid."""
 
 
