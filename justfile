@@ -50,6 +50,9 @@ lock *options:
     @just _compile run.txt {{ options }}
     @just _compile container.txt --extra container --constraints constraints/run.txt {{ options }}
     @just _compile dev.txt --extra dev --constraints constraints/run.txt {{ options }}
+    uv pip compile deployments/container/vllm-requirements.txt --universal --python-version 3.11 --generate-hashes \
+        --no-emit-index-url --strip-extras --no-annotate --custom-compile-command "just lock" --quiet \
+        --output-file deployments/container/vllm-pins.txt {{ options }}
 
 @_compile file *options:
     uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -1,4 +1,4 @@
-"""`assay judge`: launch, inspect and stop a judge server, and ask a judge one question."""
+"""`assay judge`: install, launch, inspect and stop a judge server, and ask a judge one question."""
 
 import json
 import shlex
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,12 +28,43 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 15.0
 """Seconds between two lines of progress if stderr is not a terminal."""
 
-app = VerbGroup(help="Launch, inspect, stop or try a judge server (vLLM) here.", no_args_is_help=True)
+_PINS = Path(str(files("deployments"))) / "container" / "vllm-pins.txt"
+_DOWNLOAD = "4 GB"
+"""Size of the packages for Linux on x86-64, as the package index states them."""
+
+app = VerbGroup(help="Install, launch, inspect or try a judge server (vLLM).", no_args_is_help=True)
+
+
+def _say(sentence: str) -> None:
+    stdout.print(sentence, markup=False, soft_wrap=True)
 
 
 def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a launched judge to a command, and pass it their values."""
     return with_parameters(command, tuple(flag_parameters(("judge", "launch"))), lambda given: given)
+
+
+@app.command()
+def install(
+    folder: Annotated[Path, typer.Argument(help="Folder of the environment.")] = Path(".venv-vllm"),
+    gpu_check: Annotated[bool, typer.Option("--gpu-check/--no-gpu-check", help="Require a GPU and its driver.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")] = False,
+) -> None:
+    """Install vLLM in a separate environment (4 GB)."""
+    from tasks.processes.install import Pins, find_gpus, install_vllm  # noqa: PLC0415 keeps `assay --help` quick
+
+    pins = Pins.read(_PINS)
+    for gpu in find_gpus(pins.cuda) if gpu_check else ():
+        _say(f"GPU: {gpu}")
+    _say(
+        f"vLLM {pins.versions['vllm']} with torch {pins.versions['torch']} and {len(pins.versions) - 2} more packages, "
+        f"each of a pinned version and verified against its hash: about {_DOWNLOAD} to download from the package index "
+        f"of pip, into {folder}. No model is downloaded; vLLM fetches the one that it serves when it starts."
+    )
+    if dry_run:
+        return
+    python = install_vllm(folder, pins, _say)
+    _say(f"start it: assay judge start --python {shlex.quote(str(python))} --model MODEL")
 
 
 @app.command()
@@ -200,8 +232,9 @@ def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -
     settings = load_config(config, {"judge": judge} if judge else None).judge.launch
     if settings is None:
         raise ConfigError(
-            "the judge to launch is not configured. Give --python (of an environment with vLLM) or --container, and "
-            "--model or --profile; or use --config with a configuration that has the table [judge.launch]."
+            "the judge to launch is not configured. Give --python (of an environment with vLLM, which `assay judge "
+            "install` makes) or --container, and --model or --profile; or use --config with a configuration that has "
+            "the table [judge.launch]."
         )
     return settings
 

@@ -130,3 +130,18 @@ def test_a_judge_is_started_with_the_flags_of_its_profile(assay: Assay, config: 
     assert json.loads(started.out)["model"] == "tiny"
     record = (Path(os.environ["ASSAY_HOME"]) / "judge").rglob("*")
     assert any("--runner" in path.read_text(errors="replace") for path in record if path.is_file())
+
+
+def test_install_says_what_it_would_download(assay: Assay, tmp_path: Path) -> None:
+    shown = assay("judge", "install", str(tmp_path / "environment"), "--no-gpu-check", "--dry-run")
+    assert shown.code == 0
+    assert "each of a pinned version and verified against its hash" in shown.out
+    assert "about 4 GB to download" in shown.out
+    assert not (tmp_path / "environment").exists()
+
+
+def test_install_without_a_gpu_is_refused(assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused = assay("judge", "install", str(tmp_path / "environment"))
+    assert refused.code == 2
+    assert "no NVIDIA GPU was found" in refused.err
