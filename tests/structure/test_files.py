@@ -13,12 +13,15 @@ TOP_LEVEL = {
     *(
         ".ci",
         ".gitattributes",
+        ".github",
         ".gitignore",
         ".pre-commit-config.yaml",
         "CHANGELOG.md",
+        "CITATION.cff",
         "CONTRIBUTING.md",
         "LICENSE",
         "README.md",
+        "SECURITY.md",
     ),
     *("benchmarks", "constraints", "docs", "examples", "justfile", "pyproject.toml", "tests"),
 }

@@ -1,12 +1,14 @@
 """The verbs that need no server: metrics, plan, init; and messages about mistakes."""
 
 import json
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from deployments.cli.main import main
 from metric_core.metrics.registry import METRICS
 from tests.deployments.cli.conftest import Outcome
 
@@ -44,6 +46,25 @@ def test_a_shell_completes(
     monkeypatch.setenv("COMP_WORDS", " ".join(("assay", *words)))
     monkeypatch.setenv("COMP_CWORD", str(len(words)))
     assert assay().out.split() == completed
+
+
+def test_the_second_name_of_the_command_completes_and_shows_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["rag-assay", "run", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.startswith("Usage: rag-assay run ")
+    for name, value in {
+        "_RAG_ASSAY_COMPLETE": "complete_bash",
+        "COMP_WORDS": "rag-assay comp",
+        "COMP_CWORD": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["rag-assay"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.split() == ["compare"]
 
 
 def test_every_summary_of_a_verb_fits_a_narrow_terminal(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,8 +113,10 @@ def use(python: str, folder: Path) -> Path:
     write_modules(folder)
     code = "import rag_assay; from rag_assay import AssayError; print(rag_assay.__version__, rag_assay.__file__)"
     version, _, file = run_python("-c", code, cwd=folder, python=python).strip().partition(" ")
-    command = str(Path(python).with_name("assay"))
-    assert run_python(command, "--version", cwd=folder, python=python, path=".").split()[:2] == ["rag-assay", version]
+    for name in ("assay", "rag-assay"):
+        command = str(Path(python).with_name(name))
+        printed = run_python(command, "--version", cwd=folder, python=python, path=".")
+        assert printed.split()[:2] == ["rag-assay", version]
     assert version == version_of_source(ROOT)
     return Path(file).parent
 
