@@ -29,16 +29,18 @@ def metrics(
         ),
     ] = None,
     as_json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of all builtin metrics.")] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the page of the metric, or the list, in Markdown.")
+    ] = False,
 ) -> None:
     """List the metrics, or describe one."""
     from metric_core.metrics.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
     from tasks.plugins.metric_lookup import find_metric, packaged_metrics  # noqa: PLC0415
 
     if markdown:
-        from deployments.cli._support.metric_guide import render_page  # noqa: PLC0415
+        from deployments.cli._support.metric_guide import render_overview, render_page  # noqa: PLC0415
 
-        typer.echo(render_page([find_metric(name)] if name else METRICS.values()), nl=False)
+        typer.echo(render_page(find_metric(name)) if name else render_overview(METRICS.values()), nl=False)
         return
     chosen = [find_metric(name)] if name else [*METRICS.values(), *packaged_metrics()]
     if as_json:

@@ -10,7 +10,7 @@ _ITEM = re.compile(r"^- ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guide:
-    """The part of `docs/metrics.md` and `assay metrics NAME` that goes beyond the declaration of a metric.
+    """The part of `docs/metrics/NAME.md` and `assay metrics NAME` that goes beyond the declaration of a metric.
 
     Args:
         formula: Formula in one or more lines of plain text.

@@ -1,9 +1,10 @@
-"""Describe a metric for `assay metrics NAME` and for the page of all metrics."""
+"""Describe the metrics for `assay metrics` and for the pages of the documentation."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from metric_core.columns import REFERENCE, REFERENCE_CONTEXT_IDS, REFERENCE_CONTEXTS, RELEVANCE_JUDGMENTS, RUBRICS
 from metric_core.declarations.metric import Metric, MetricRequest, Parameter
 from metric_core.metrics.guides import read_guide
 from metric_core.reasons import missing_column
@@ -13,9 +14,13 @@ from metric_core.stages import any_judged
 INTRODUCTION = """\
 # Metrics
 
-`assay metrics` lists these metrics in the terminal, and `assay metrics NAME` shows the same as here. This page is
-written by `assay metrics --markdown`.
+Each metric has a page with its formula, parameters and a worked example, and says when a score is undefined.
+`assay metrics NAME` shows the same on the terminal. `assay metrics --markdown` writes this page, and
+`assay metrics NAME --markdown` that of a metric.
+"""
+"""Beginning of the overview."""
 
+COMMON = """\
 ## What holds for all metrics
 
 - **A cell** is a value, undefined or failed. *Undefined*: the metric has no meaning for the row, and the reason says
@@ -25,20 +30,22 @@ written by `assay metrics --markdown`.
   affected.
 - **No contexts.** If a metric asks whether the contexts support something, an empty list supports nothing: 0. If it
   asks how they are ranked, nothing was ranked: undefined.
-- **No claims.** A text without claims (a greeting, a refusal) leaves nothing to count: undefined, unless the section
-  says otherwise.
-- **Verdicts** count as 0 or 1, or as the judge's probability of yes (`verdict`); formulas below are written for 0 and
-  1, and take expected values with probabilities.
+- **No claims.** A text without claims (a greeting, a refusal) leaves nothing to count: undefined, unless the page of
+  the metric says otherwise.
+- **Verdicts** count as 0 or 1, or as the judge's probability of yes (`verdict`); formulas are written for 0 and 1, and
+  take expected values with probabilities.
 - **Claims and verdicts are shared**: each is asked for once per row, whichever metrics read it.
-- **Judge**: `any` includes the packaged one, which is no language model; `language model` metrics are undefined with
+- **Judge**: `any` includes the packaged one, which is not a language model; `language model` metrics are undefined with
   it.
 - **Names**: a metric has one name and any number of others, also those of Ragas. Parameters are written
   `name(parameter=value)`, and become part of the name of the scores.
 
 "The documents" are the descriptions of these metrics that the project started from: the documentation of Ragas, and
-lectures on it. Where they contradict each other or the code of Ragas (version 0.4.3), the last paragraph of a section
-says what was chosen, and why.
+lectures on it. Where they contradict each other or the code of Ragas (version 0.4.3), the last paragraph of a page says
+what was chosen, and why.
 """
+
+_HEADINGS = ("metric", "what it measures", "columns", "judge", "by default")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +80,35 @@ def describe(metric: Metric) -> list[Section]:
     return [section for section in sections if section.lines or len(section.rows) > 1]
 
 
-def render_page(metrics: Iterable[Metric]) -> str:
-    """Return the page of all metrics in Markdown."""
-    parts = [INTRODUCTION]
+def render_overview(metrics: Iterable[Metric]) -> str:
+    """Return the page that lists all metrics, by what the data must have, in Markdown."""
+    rows: dict[str, list[tuple[str, ...]]] = {}
     for metric in metrics:
-        parts.append(f"## {metric.name}\n")
-        parts += [_markdown(section) for section in describe(metric)]
-    return "\n".join(parts)
+        request = default_request(metric)
+        judge = judge_of(metric)
+        default = (
+            ("yes, with such a judge" if request.needs_language_model else "yes") if metric.in_default_suite else "no"
+        )
+        cells = (", ".join(request.columns) or "any", judge, default)
+        link = f"[{metric.name}](metrics/{metric.name}.md)"
+        rows.setdefault(_heading_of(request.columns), []).append((link, metric.summary, *cells))
+    sections = [f"## {title}\n\n{_table([_HEADINGS, *found])}" for title, found in rows.items()]
+    return "\n".join([INTRODUCTION, *sections, COMMON])
+
+
+def render_page(metric: Metric) -> str:
+    """Return the page of a metric in Markdown."""
+    common = "[Metrics](../metrics.md) lists all, and says what holds for each.\n"
+    return "\n".join([f"# {metric.name}\n", *map(_markdown, describe(metric)), common])
+
+
+def _heading_of(columns: Collection[str]) -> str:
+    """Return the heading of the metrics that need some columns."""
+    if not set(columns) - {RUBRICS}:
+        return "By criteria of your own"
+    if not set(columns).isdisjoint({REFERENCE_CONTEXTS, REFERENCE_CONTEXT_IDS, RELEVANCE_JUDGMENTS}):
+        return "With passages that are known to be relevant"
+    return "With reference answers" if REFERENCE in columns else "With questions, answers and passages alone"
 
 
 def default_request(metric: Metric) -> MetricRequest:
@@ -158,11 +187,15 @@ def _format_value(value: Any) -> str:
 def _markdown(section: Section) -> str:
     title = f"**{section.title}**\n\n" if section.title else ""
     if section.rows:
-        heading, *rows = ([cell.replace("|", "\\|") for cell in row] for row in section.rows)
-        lines = [heading, ["---"] * len(heading), *rows]
-        return title + "\n".join(f"| {' | '.join(row)} |" for row in lines) + "\n"
+        return title + _table(section.rows)
     if section.verbatim:
         return title + "```text\n" + "\n".join(section.lines) + "\n```\n"
     if not section.title:
         return "\n".join(section.lines) + "\n"
     return title + "\n".join(f"- {line}" for line in section.lines) + "\n"
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    heading, *others = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    lines = [heading, ["---"] * len(heading), *others]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines) + "\n"

@@ -1,4 +1,4 @@
-"""`assay metrics` and the page of all metrics show the same."""
+"""`assay metrics` and the pages on metrics show the same."""
 
 import re
 
@@ -11,7 +11,8 @@ from metric_core.metrics import guides
 from metric_core.metrics.registry import METRICS
 from tests.structure.house import ROOT
 
-PAGE = ROOT / "docs" / "metrics.md"
+OVERVIEW = ROOT / "docs" / "metrics.md"
+PAGES = ROOT / "docs" / "metrics"
 
 
 def output_of(*arguments: str) -> str:
@@ -21,15 +22,23 @@ def output_of(*arguments: str) -> str:
     return result.stdout
 
 
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == render_page(METRICS.values()), "run `assay metrics --markdown`"
-    assert output_of("--markdown") == render_page(METRICS.values())
+def test_the_pages_are_up_to_date() -> None:
+    assert OVERVIEW.read_text(encoding="utf-8") == output_of("--markdown"), "assay metrics --markdown > docs/metrics.md"
+    written = {path.stem: path.read_text(encoding="utf-8") for path in PAGES.iterdir()}
+    assert written.keys() == METRICS.keys()
+    different = [name for name, metric in METRICS.items() if written[name] != render_page(metric)]
+    assert different == [], "assay metrics NAME --markdown > docs/metrics/NAME.md"
+
+
+def test_the_overview_links_every_metric_once() -> None:
+    linked = re.findall(r"\]\(metrics/(\w+)\.md\)", OVERVIEW.read_text(encoding="utf-8"))
+    assert sorted(linked) == sorted(METRICS)
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_terminal_shows_what_the_page_shows(name: str) -> None:
     words = re.sub(r"\s+", " ", output_of(name))
-    section = PAGE.read_text(encoding="utf-8").split(f"\n## {name}\n")[1].split("\n## ")[0]
+    section = output_of(name, "--markdown")
     for part in describe(METRICS[name]):
         assert not part.title or f"**{part.title}**" in section
         for line in part.lines:
@@ -51,7 +60,8 @@ def test_every_parameter_says_what_is_allowed() -> None:
 
 def test_the_documented_differences_are_there() -> None:
     """Users of Ragas and readers of the documents stumble over these."""
-    page = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
+    pages = [OVERVIEW, *PAGES.iterdir()]
+    text = re.sub(r"\s+", " ", "\n".join(path.read_text(encoding="utf-8") for path in pages))
     for words in (
         "This is average precision",
         "Reads no contexts",
@@ -61,4 +71,4 @@ def test_the_documented_differences_are_there() -> None:
         "**No contexts.**",
         "**No claims.**",
     ):
-        assert words in page
+        assert words in text
