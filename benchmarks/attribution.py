@@ -98,7 +98,7 @@ def measure(world: World, anchor_rows: int, nights: int = NIGHTS) -> Counter[Cau
 
 
 def main() -> None:
-    """Print the table of docs/statistics.md."""
+    """Print the table of docs/statistics-judges.md."""
     headings = " | ".join(f"{rows} rows" for rows in ANCHORS)
     sys.stdout.write(f"| what changed | {headings} |\n|---|{'---|' * len(ANCHORS)}\n")
     for world in WORLDS:

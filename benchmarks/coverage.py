@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/coverage.py [--runs 1000] [--write]
 
 Prints Markdown tables of the measured share of runs, and the average width, of the bootstrap (BCa) and of the bounded
-means that the project uses. `--write` also puts them into `docs/statistics.md`. Takes some minutes.
+means that the project uses. `--write` also puts them into `docs/statistics-runs.md`. Takes some minutes.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="runs per cell")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-runs.md")
     options = parser.parse_args()
     publish(tables(options.runs), BEGIN, END, write=options.write)
 

@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/coverage_labels.py [--runs 400] [--write]
 
 Prints coverage of 95 % intervals, half widths, false passes of gates, and errors and power of audits, beside an obvious
-or former method; `--write` puts the tables into docs/statistics.md. Takes some minutes. A short form is in
+or former method; `--write` puts the tables into docs/statistics-labels.md. Takes some minutes. A short form is in
 tests/metric_core/calibration.
 """
 
@@ -60,7 +60,7 @@ def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=400, help="runs per cell")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-labels.md")
     options = parser.parse_args()
     publish(tables(options.runs), BEGIN, END, write=options.write)
 

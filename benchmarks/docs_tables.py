@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-STATISTICS = Path(__file__).parents[1] / "docs" / "statistics.md"
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def publish(parts: Iterable[str], begin: str, end: str, *, write: bool) -> None:
-    """Print the parts of tables as they come, and write them between two comments of docs/statistics.md.
+    """Print the parts of tables as they come, and write them between two comments of the page that has them.
 
     Args:
         parts: Parts of Markdown tables.
@@ -20,6 +20,7 @@ def publish(parts: Iterable[str], begin: str, end: str, *, write: bool) -> None:
         print(part, end="", flush=True)
         printed.append(part)
     if write:
-        before, _, rest = STATISTICS.read_text(encoding="utf-8").partition(begin)
+        (page,) = [path for path in DOCS.glob("statistics*.md") if begin in path.read_text(encoding="utf-8")]
+        before, _, rest = page.read_text(encoding="utf-8").partition(begin)
         after = rest.partition(end)[2]
-        STATISTICS.write_text(f"{before}{begin}\n\n{''.join(printed)}\n{end}{after}", encoding="utf-8")
+        page.write_text(f"{before}{begin}\n\n{''.join(printed)}\n{end}{after}", encoding="utf-8")

@@ -4,8 +4,8 @@
 
 The world is that of `benchmarks/nights.py`. A drop comes in the third or fourth week, is told, and stays for the rest
 of the year. In the years of the first table nothing else happens, so every further alarm is false. In those of the
-second, as much is lost again two weeks later. `--write` also puts the tables into `docs/statistics.md`. Takes some ten
-minutes on one core.
+second, as much is lost again two weeks later. `--write` also puts the tables into `docs/statistics-alarms.md`. Takes
+ten minutes on one core.
 """
 
 import argparse
@@ -123,7 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--years", type=int, default=200, help="years of the first lines")
     parser.add_argument("--only", default="", help="tables whose name contains this text")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-alarms.md")
     options = parser.parse_args()
     parts = (part for name, table in TABLES.items() if options.only in name for part in table(options.years))
     publish(parts, BEGIN, END, write=options.write)

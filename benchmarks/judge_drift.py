@@ -5,7 +5,7 @@
 A year is an anchor that is asked about again every night. The judge repeats a verdict with noise in its log-odds: a
 part that is new at every question, as from batches on a busy server, and a part that lasts until the server starts
 again. A changed judge gives a share of the verdicts otherwise from one night on. `--write` also puts the tables into
-`docs/statistics.md`. Takes some ten minutes on one core.
+`docs/statistics-judges.md`. Takes some ten minutes on one core.
 """
 
 import argparse
@@ -167,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--years", type=int, default=100, help="years per cell")
     parser.add_argument("--only", default="", help="part of the name of the table to measure")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-judges.md")
     options = parser.parse_args()
     tables = {"quiet": quiet_years, "changed": changed_years}
     parts = (part for name, table in tables.items() if options.only in name for part in table(options.years))

@@ -73,4 +73,6 @@ def _read(path: Path) -> Profile:
             f"{'.'.join(map(str, each['loc'])) or 'profile'}: {each['msg'].removeprefix('Value error, ')}"
             for each in error.errors()
         )
-        raise ConfigError(f"the profile {path} is not valid: {problems}. See docs/judge.md for its format") from error
+        raise ConfigError(
+            f"the profile {path} is not valid: {problems}. See docs/judge-verifiers.md for its format"
+        ) from error

@@ -9,7 +9,11 @@ from typer.main import get_command
 from deployments.cli.main import app
 from tests.structure.house import ROOT
 
-PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))),
+)
 _CALL = re.compile(r"(?:^|[`$(]|/bin/|&& |\| )\s?assay ((?:[^`\n\\|&;#]|\\\n)+)", re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z])(?![\w-])")
 

@@ -36,7 +36,7 @@ PACKAGES = ("prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz
 MIN_FREE_BYTES = 2 * 1024**3
 """Free space, in bytes, that a disk should have for stage tables and cached answers."""
 
-_JUDGE_ADVICE = "start the server, or correct the URL or the model; see docs/judge.md"
+_JUDGE_ADVICE = "start the server, or correct the URL or the model; see docs/judge-servers.md"
 _REINSTALL = "reinstall rag-assay with pip"
 
 
@@ -243,7 +243,9 @@ def _check_features(features: object, judge: str) -> Iterator[Check]:
         weak.append("log-probabilities")
     level = Level.WARNING if weak else Level.OK
     advice = (
-        f"it lacks {', '.join(weak)}: answers cost more or have no probabilities; see docs/judge.md" if weak else None
+        f"it lacks {', '.join(weak)}: answers cost more or have no probabilities; see docs/judge-servers.md"
+        if weak
+        else None
     )
     yield Check(f"{judge} features", level, ", ".join(f"{name} {value}" for name, value in values.items()), advice)
 

@@ -62,7 +62,7 @@ def test_unreachable_judge_is_a_problem_with_advice(assay: Assay) -> None:
     judge = by_name(outcome)["judge"]
     assert judge["level"] == "problem"
     assert "cannot be reached" in judge["found"]
-    assert "docs/judge.md" in judge["advice"]
+    assert "docs/judge-servers.md" in judge["advice"]
 
 
 def test_home_that_cannot_be_written_is_a_problem(

@@ -1,4 +1,4 @@
-"""Run the worked example of docs/extending.md as it is written."""
+"""Run the worked example of the pages on extending as it is written."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from flows.results.run_result import open_run
 from tasks.plugins import instantiate, load_object, metric_lookup
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "extending.md"
+PAGES = ("extending-metrics", "extending-evidence", "extending-models", "extending")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ROWS = [
     {
@@ -46,12 +46,13 @@ POLITE = list(zip(ROWS, ("yes", "no"), strict=True))
 
 
 def blocks(language: str) -> list[str]:
-    return [text for kind, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if kind == language]
+    pages = "\n".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in PAGES)
+    return [text for kind, text in BLOCK.findall(pages) if kind == language]
 
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Create a working folder with the files of the page."""
+    """Create a working folder with the files of the pages."""
     for text in [*blocks("python"), *blocks("toml")]:
         if name := re.match(r"# (\S+\.\w+)\n", text):
             (tmp_path / name[1]).write_text(text, encoding="utf-8")
@@ -141,7 +142,7 @@ def test_the_commands_of_the_page_give_the_documented_results(
 def test_a_formula_can_be_tested_without_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tried,) = [text for text in blocks("python") if not text.startswith("# ")]
-    exec(compile(tried, str(PAGE), "exec"), {})
+    exec(compile(tried, PAGES[0], "exec"), {})
 
 
 def test_entry_points_of_a_package_are_found_by_name(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
