@@ -49,25 +49,23 @@ def _no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
 
 
-def test_a_pinned_vllm_is_installed_once(tmp_path: Path) -> None:
-    said: list[str] = []
-    python = install_vllm(tmp_path / "environment", write_pins(tmp_path), said.append)
-    assert python == tmp_path / "environment" / "bin" / "python"
+def test_a_pinned_vllm_is_installed_once_and_only_with_its_hash(tmp_path: Path) -> None:
+    folder, said = tmp_path / "environment", list[str]()
+    with pytest.raises(JudgeError, match="could not be installed"):
+        install_vllm(folder, write_pins(tmp_path, digest="0" * 64), said.append)
+    assert installed_vllm(folder / "bin" / "python") is None
+
+    python = install_vllm(folder, write_pins(tmp_path), said.append)
+    assert python == folder / "bin" / "python"
     assert installed_vllm(python) == "0.32.0"
-    assert said[-1] == "installing the packages"
+    assert said == [f"making the environment {folder}", "installing the packages", "installing the packages"]
 
     (tmp_path / "vllm-0.32.0-py3-none-any.whl").unlink()
-    install_vllm(tmp_path / "environment", Pins.read(tmp_path / "pins.txt"), said.append)
+    install_vllm(folder, Pins.read(tmp_path / "pins.txt"), said.append)
     assert said[-1] == "vLLM 0.32.0 is installed already"
 
-    install_vllm(tmp_path / "environment", write_pins(tmp_path, "0.33.0"), said.append)
+    install_vllm(folder, write_pins(tmp_path, "0.33.0"), said.append)
     assert installed_vllm(python) == "0.33.0"
-
-
-def test_a_package_with_another_hash_is_not_installed(tmp_path: Path) -> None:
-    with pytest.raises(JudgeError, match="could not be installed"):
-        install_vllm(tmp_path / "environment", write_pins(tmp_path, digest="0" * 64), lambda _: None)
-    assert installed_vllm(tmp_path / "environment" / "bin" / "python") is None
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
