@@ -37,8 +37,8 @@ SCORED = (
     *("nv_accuracy", "nv_context_relevance", "nv_response_groundedness"),
 )
 SHARD_ROWS = 2000
-ROWS_OF_A_SHARD = 10
-"""With so few, a worker waits for the judge most of the time."""
+ROWS_OF_A_SHARD, CONCURRENCY = 20, 4
+"""With so few rows and requests at a time, a worker waits for the judge most of the time."""
 _ANSWER = {"user_input": "Where did Anna Byrne open the shop?", "response": "In Dublin. It sells tea."}
 
 
@@ -46,14 +46,14 @@ def main() -> None:
     """Run the selected measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["tasks", "reporting", "workers"])
-    parser.add_argument("--rows", type=int, help="default 800 for tasks, 360 for workers, else 100,000")
+    parser.add_argument("--rows", type=int, help="default 800 for tasks, 720 for workers, else 100,000")
     parser.add_argument("--engine", choices=["threads", "dask", "ray"], default="threads")
     parser.add_argument("--shards", type=int, nargs=2, default=(8, 200), help="few and many, for tasks")
     options = parser.parse_args()
     if options.what == "tasks":
         measure_tasks(options.rows or 800, options.engine, options.shards)
     elif options.what == "workers":
-        measure_workers(options.rows or 360, options.engine)
+        measure_workers(options.rows or 720, options.engine)
     else:
         measure_reporting(options.rows or 100_000)
 
@@ -86,7 +86,7 @@ def measure_workers(rows: int, engine: str) -> None:
     with tempfile.TemporaryDirectory() as folder, instant_judge("--no-batch", "--delay", "0.2") as url:
         source = Path(folder, "rows.jsonl")
         source.write_text("\n".join(json.dumps(_row(number) | _ANSWER) for number in range(rows)), encoding="utf-8")
-        server = {"backend": "server", "server": {"urls": [f"{url}/v1"]}}
+        server = {"backend": "server", "server": {"urls": [f"{url}/v1"], "concurrency": CONCURRENCY}}
         seconds, scores = {}, {}
         for name, workers in (("one", 1), ("two", 2), ("killed", 2)):
             config = {"metrics": "faithfulness", "judge": server, "shard_rows": ROWS_OF_A_SHARD, "workers": workers}
