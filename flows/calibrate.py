@@ -67,7 +67,6 @@ class CalibrationResult:
 
     Args:
         folder: The run folder of the evaluation, with calibration.json in it.
-        calibration: The calibration.
         kept: File that later runs read; None if it was not saved.
         audit: Result of an audit; None if none was asked for.
         corrected: Entry of the metric's bias-corrected mean in summary.json; None if there is none.
@@ -138,20 +137,13 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
 
 
 def run_calibration(request: CalibrationRequest) -> CalibrationResult:
-    """Run the flow `calibrate`; if the Prefect server goes away meanwhile, a warning says so.
-
-    Args:
-        request: The judge, the labelled data and how to read it.
-    """
+    """Run the flow `calibrate`; if the Prefect server goes away meanwhile, a warning says so."""
     result, is_gone = outlive_server(lambda: calibrate(request))
     return replace(result, warnings=(*result.warnings, SERVER_GONE)) if is_gone else result
 
 
 def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
     """Compare labels with the scores of a finished run, and write what follows into its folder. No judge is asked.
-
-    Args:
-        request: The run, the labels and how to read them.
 
     Raises:
         AssayError: Anything that the user can fix; the message says how.
@@ -199,14 +191,7 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A calibration that is ready to run.
-
-    Args:
-        request: Parameters of the calibration.
-        config: Configuration of its evaluation.
-        metric: The metric.
-        data: The labels.
-    """
+    """A calibration that is ready to run."""
 
     request: CalibrationRequest
     config: RunConfig

@@ -34,8 +34,6 @@ class Candidate:
 
     Args:
         name: Name as the user gave it.
-        judge: Its options.
-        prices: Prices of what it computes.
     """
 
     name: str
@@ -51,7 +49,6 @@ class JudgeCost:
         asked: Number of questions that it was asked in this comparison.
         tokens: Tokens sent and generated.
         money: Amount of money; None also without prices.
-        currency: Currency of the amount.
         seconds: Seconds of the stages per question that was asked.
     """
 
@@ -67,11 +64,6 @@ class JudgesResult:
     """The result of a comparison of judges.
 
     Args:
-        metric: Key of the metric.
-        comparison: Agreement, differences and errors.
-        costs: Cost of each judge.
-        calibrations: Calibration of each judge.
-        folders: Run folder of each judge.
         recommended: Cheapest judge that is not worse than the best by more than the margin; None if it cannot be told.
         by: Unit of the costs that decided, `money` or `tokens`.
     """
@@ -132,8 +124,6 @@ def compare_candidates(
     for later runs.
 
     Args:
-        request: Labels, metric and configuration.
-        candidates: Judges to compare.
         margin: Difference of agreement that does not matter, in [0, 1].
         on_next: Called with the name and the number, from 1, of each judge before it is asked.
 
@@ -209,11 +199,7 @@ def _cost(run: FinishedRun, metric: MetricRequest, prices: Prices) -> JudgeCost:
 
 
 def comparison_content(result: JudgesResult) -> dict[str, Any]:
-    """Return a comparison of judges as JSON.
-
-    Args:
-        result: The comparison.
-    """
+    """Return a comparison of judges as JSON."""
     agreement = {judge.name: asdict(judge) for judge in result.comparison.judges}
     figures = {
         name: {key: figure.value for key, figure in calibration.figures.items()}

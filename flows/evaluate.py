@@ -42,7 +42,6 @@ class Evaluation:
     """The result of a finished evaluation.
 
     Args:
-        folder: Run folder.
         rows: Number of rows that were evaluated.
         bad_rows: Number of rows that were left out.
         warnings: Sentences on the data and the run that the user should know.
@@ -138,9 +137,6 @@ def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[s
     """Evaluate the anchor, write the run folder and publish the results.
 
     Args:
-        run: The run.
-        read: Result of reading the source.
-        tables: Tables of the run.
         findings: Further content of run.json.
     """
     anchor = evaluate_anchor(run)
@@ -179,10 +175,8 @@ def run_evaluation(
     """Run the flow `evaluate`.
 
     Args:
-        config: Configuration of the run.
         dataset: A `datasets.Dataset` to evaluate instead of the configuration's source.
         index: Id of the index that the data are about, for names and artifacts.
-        version: Version of this index.
     """
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, config.tables_root, config.redact)})
@@ -190,21 +184,13 @@ def run_evaluation(
 
 
 def run_planned(config: RunConfig, plan: RunPlan) -> Evaluation:
-    """Run the flow `evaluate` by a plan that is made and checked.
-
-    Args:
-        config: Configuration of the run.
-        plan: Its plan.
-    """
+    """Run the flow `evaluate` by a plan that is made and checked."""
     with use_plan(config, plan):
         return outlive(lambda: evaluate(config))
 
 
 def outlive(run: Callable[[], Evaluation]) -> Evaluation:
     """Run a flow that evaluates; if the Prefect server goes away meanwhile, a warning says so.
-
-    Args:
-        run: Function that calls the flow.
 
     Raises:
         FailedCellsError: The run is finished, but too many of its cells failed.

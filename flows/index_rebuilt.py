@@ -43,11 +43,7 @@ from tasks.runs.baselines import DEFAULT_DEPLOYMENT
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """The versions of an index that a configuration evaluates.
-
-    Args:
-        config: Configuration of the deployment.
-    """
+    """The versions of an index that a configuration evaluates."""
 
     config: RunConfig
 

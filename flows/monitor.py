@@ -44,11 +44,7 @@ _STATES: Mapping[Verdict, str] = {
 
 
 class BadVerdict(Exception):  # noqa: N818 nothing went wrong in the run
-    """The result of a run that found something wrong: Prefect takes only exceptions as the data of a failed state.
-
-    Args:
-        done: The result.
-    """
+    """The result of a run that found something wrong: Prefect takes only exceptions as the data of a failed state."""
 
     def __init__(self, done: ChainResult) -> None:
         super().__init__(done.message)
@@ -93,9 +89,6 @@ def monitor(config: RunConfig) -> State[Any]:
 
 def run_monitor(config: RunConfig) -> ChainResult:
     """Run the flow `monitor`, and return its result.
-
-    Args:
-        config: Configuration of the run.
 
     Raises:
         AssayError: The run could not be finished.

@@ -50,11 +50,7 @@ def rerun(request: RerunRequest) -> Evaluation:
 
 
 def run_rerun(request: RerunRequest) -> Evaluation:
-    """Run the flow `rerun`.
-
-    Args:
-        request: The run, and the rows and stages to recompute.
-    """
+    """Run the flow `rerun`."""
     return outlive(lambda: rerun(request))
 
 

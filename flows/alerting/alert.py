@@ -50,9 +50,7 @@ class AlertIncident:
             the incident in it. It is the same in the message that opens the incident and in the one that ends it, and
             for the same problem on a later day.
         kind: Kind of the problem, as `OutcomeIncident.kind`.
-        severity: Severity of the problem.
         change: Change of the incident by the run. One that is replaced ends without a word.
-        sentence: The problem in words.
         since: Time at which it was found first.
         cause: The part that has changed, such as the system or the judge; empty if that is not known.
     """

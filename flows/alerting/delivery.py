@@ -41,12 +41,7 @@ class Delivery:
 
 
 def try_once(recipient: Recipient, alert: Alert) -> Delivery:
-    """Send an alert, and return what came back.
-
-    Args:
-        recipient: Recipient of the alert.
-        alert: Alert to send.
-    """
+    """Send an alert, and return what came back."""
     try:
         return Delivery(recipient.name, True, recipient.send(alert))
     except RecipientError as error:
@@ -62,7 +57,6 @@ def try_repeatedly(attempt: Callable[[], Delivery], deadline: float) -> Delivery
     """Return the first successful delivery, or the last one.
 
     Args:
-        attempt: Function that tries once.
         deadline: Time of `time.monotonic` after which there are no more tries.
     """
     for number in count(1):
@@ -79,7 +73,6 @@ def run_beside(works: Mapping[str, Callable[[], object]], deadline: float) -> di
     """Do several pieces of work at the same time, and return when all are done or the time is over.
 
     Args:
-        works: Functions by their names.
         deadline: Time of `time.monotonic` after which those that are not done go on without anybody waiting.
 
     Returns:
@@ -106,11 +99,7 @@ def run_beside(works: Mapping[str, Callable[[], object]], deadline: float) -> di
 
 
 def write_to_file(alert: Alert) -> None:
-    """Append an alert to the file of alerts that no recipient has accepted.
-
-    Args:
-        alert: The alert.
-    """
+    """Append an alert to the file of alerts that no recipient has accepted."""
     done = try_once(default_file(), alert)
     if not done.is_sent:
         run_logger().error(f"the alert cannot be written to the file of alerts: {done.reply}")

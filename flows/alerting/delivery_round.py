@@ -57,11 +57,7 @@ class DeliveryRound:
     """The messages about an evaluation, as one run delivers them.
 
     Args:
-        log: The history.
-        name: Name of the evaluation.
-        settings: Options that name the recipients.
         alert: Alert of the run; None without one.
-        now: Present time.
     """
 
     log: AlertLog
@@ -72,9 +68,6 @@ class DeliveryRound:
 
     def put(self, state: State) -> bool:
         """Write the messages about the alert, all or none, and return whether it is a new one.
-
-        Args:
-            state: State of the messages.
 
         Raises:
             AssayError: The history cannot be used.

@@ -30,18 +30,14 @@ class ServiceEvent:
 
     Args:
         key: Key of the incident among those of all evaluations.
-        is_open: False if it is over.
         severity: Severity, which must be the same as long as the incident is open: it is part of the identity of an
             alert in Alertmanager.
-        kind: Kind of the problem.
         subject: Name of the evaluation, or the index if only that is known.
         summary: The problem in one line.
         text: All there is to say about it.
         since: Time at which it was found first; None if it is found now.
         time: Time of this event; None for the time at which it is received.
         cause: The part that has changed; empty if that is not known.
-        link: URL of a page about it.
-        details: Further names and values.
     """
 
     key: str
@@ -67,7 +63,6 @@ def service_events(alert: Alert, *, with_continuing: bool = False) -> Iterator[S
     an incident and ends it.
 
     Args:
-        alert: Alert to send.
         with_continuing: If true, an incident that was open before and still is has an event, too.
     """
     incidents = alert.incidents
@@ -129,7 +124,6 @@ def pagerduty_event(event: ServiceEvent, routing_key: str) -> dict[str, Any]:
     """Return an event of PagerDuty's Events API v2.
 
     Args:
-        event: Event to send.
         routing_key: Integration key of the service.
     """
     told: dict[str, Any] = {
@@ -166,11 +160,7 @@ def opsgenie_alias(key: str) -> str:
 
 
 def opsgenie_alert(event: ServiceEvent) -> dict[str, Any]:
-    """Return the content of a request that creates an alert of an open incident in Opsgenie.
-
-    Args:
-        event: Event to send.
-    """
+    """Return the content of a request that creates an alert of an open incident in Opsgenie."""
     return {
         "message": shorten(event.summary, MESSAGE_LIMIT),
         "alias": opsgenie_alias(event.key),
@@ -208,7 +198,6 @@ def alertmanager_alert(event: ServiceEvent, keep: timedelta, now: datetime) -> d
     open until a run ends it; it must not stay forever, because an evaluation that is removed ends nothing.
 
     Args:
-        event: Event to send.
         keep: Time after which an open incident is over if it is not sent again.
         now: Present time, which is later than that of the event if the event is sent again.
     """

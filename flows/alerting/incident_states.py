@@ -16,7 +16,6 @@ class IncidentState:
     """An open incident, and what is known about its messages.
 
     Args:
-        incident: The incident.
         acknowledgement: Who takes care of it; None if nobody has said so.
         told: Recipients of the message that opened it.
         waiting: Recipient -> last reply of those that have not accepted it.
@@ -48,10 +47,6 @@ class IncidentState:
 
 def incident_states(log: AlertLog, name: str) -> list[IncidentState]:
     """Return the open incidents of an evaluation, oldest first.
-
-    Args:
-        log: The history.
-        name: Name of the evaluation.
 
     Raises:
         AssayError: The history cannot be used.

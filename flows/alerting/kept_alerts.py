@@ -68,7 +68,6 @@ def choose_incidents(alert: Alert, keys: Collection[str]) -> Alert:
     """Return an alert about some of the incidents that it opens or ends.
 
     Args:
-        alert: The alert.
         keys: Keys of the incidents to keep; the alert stays as it is if these are all that it opens and ends.
     """
     changed = keys_of(alert, "opened") | keys_of(alert, "resolved")

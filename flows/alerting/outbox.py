@@ -48,9 +48,7 @@ class Outbox:
     """The messages about an evaluation.
 
     Args:
-        settings: Recipients of the messages.
         history: Address of the history, as the option `history`.
-        name: Name of the evaluation.
     """
 
     def __init__(self, settings: AlertSettings, history: str | None, name: str) -> None:
@@ -63,9 +61,6 @@ class Outbox:
 
         An alert is sent once, even if a run that is resumed sends it again. While messages are silenced, it is kept
         until the silence is over.
-
-        Args:
-            alert: Alert to send.
 
         Returns:
             What the recipients have not accepted; the log of the flow run has it, too.
@@ -137,11 +132,7 @@ class Outbox:
 
 
 def send_test(settings: AlertSettings) -> tuple[Delivery, ...]:
-    """Send a test message to each recipient, or to the default file without one, and return what came back.
-
-    Args:
-        settings: Recipients of alerts.
-    """
+    """Send a test message to each recipient, or to the default file without one, and return what came back."""
     alert = Alert(index="test", version="test", outcome="test", flow_run="")
     recipients = {**own_recipients(settings), **further_recipients(settings)}
     return tuple(replace(delivery.try_once(each, alert), channel=name) for name, each in recipients.items())

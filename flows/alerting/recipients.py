@@ -84,9 +84,6 @@ class Recipient(Protocol):
     def send(self, alert: Alert) -> str:
         """Send an alert, and return the reply.
 
-        Args:
-            alert: Alert to send.
-
         Raises:
             RecipientError: The recipient did not accept the alert, or could not be reached.
             AssayError: A secret cannot be read.
@@ -294,11 +291,7 @@ RECIPIENTS: Mapping[str, Callable[[Any], Recipient]] = {
 
 
 def recipients_of(settings: RecipientOptions) -> tuple[Recipient, ...]:
-    """Return the recipients of a configuration.
-
-    Args:
-        settings: Options that name them.
-    """
+    """Return the recipients of a configuration."""
     chosen = {name: getattr(settings, name) for name in RECIPIENTS}
     return tuple(RECIPIENTS[name](value) for name, value in chosen.items() if value is not None)
 
@@ -316,9 +309,7 @@ def _post(client: httpx.Client, url: str, content: Any, *, secret: str | None = 
     """Post JSON, and return the reply in words.
 
     Args:
-        client: HTTP client.
         url: URL, which may be a secret.
-        content: Content as JSON.
         secret: Secret of a service whose replies explain what was wrong; errors quote them without the secret. The
             replies of other servers are not quoted.
 

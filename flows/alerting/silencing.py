@@ -15,9 +15,7 @@ def standing_silence(
     """Return the silence that holds at a time and ends last; None if there is none.
 
     Args:
-        silences: Silences of the evaluation.
         windows: Periods of maintenance, which are silences that come back.
-        now: The time.
 
     Raises:
         ConfigError: The cron expression or the time zone of a period is invalid.

@@ -46,7 +46,6 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
     numbers are estimates; without fetched contexts there are no numbers.
 
     Args:
-        plan: Plan of the run.
         fetch: True to refetch the contexts for the dry run.
 
     Raises:
@@ -114,7 +113,6 @@ class DryRunner:
     """Counts what a run would do.
 
     Args:
-        plan: Plan of the run.
         counted: Stages whose questions count; None for all.
     """
 
@@ -134,7 +132,6 @@ class DryRunner:
         """Return what a run over samples would reuse and ask.
 
         Args:
-            samples: Result of reading the source.
             given: Results that the run takes as they are.
         """
         stages = {stage: StageDryRun(stage, step.is_judged) for stage, step in self._engine.steps.items()}
@@ -269,7 +266,6 @@ class _Window:
 
     Args:
         start: Position of its first row in the shard.
-        samples: Samples of the shard.
     """
 
     start: int

@@ -33,15 +33,11 @@ class StageDryRun:
     """The counts of one stage.
 
     Args:
-        stage: Name of the stage.
-        judged: True for a stage that asks the judge.
         kept: Number of rows whose results are stored.
         missing: Number of rows that are certain to be computed.
         unknown: Number of rows that only the run itself can decide on, because their inputs do not exist yet or a
             model cannot be reached.
         tally: Questions about the rows that are computed.
-        certainty: Certainty of the tally.
-        kinds: Tally of each kind of question.
     """
 
     stage: Stage
@@ -59,7 +55,6 @@ class PendingContexts:
     """The contexts that a run would fetch.
 
     Args:
-        index: Identity of the index.
         rows: Number of rows whose contexts it would fetch.
         fetched: Time at which the contexts that the dry run uses were fetched; None if there are none.
     """

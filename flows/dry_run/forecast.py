@@ -29,7 +29,6 @@ class Rates:
 
     Args:
         seconds_per_prompt_token: Seconds per prompt token that is not cached.
-        seconds_per_output_token: Seconds per output token.
         share: Share of the limit that the run reached; 1 for given rates.
         is_lower_bound: True if the server may be faster.
         measured: Start of the run that measured the rates; None for given rates.
@@ -47,7 +46,6 @@ class Rates:
 
         Args:
             prompt: Prompt tokens per second that are not cached.
-            output: Output tokens per second.
         """
         return cls(1 / prompt, 1 / output)
 
@@ -81,8 +79,6 @@ def make_forecast(plan: RunPlan, dry_run: DryRun, rates: Rates | None = None) ->
     """Return the predicted cost of a run.
 
     Args:
-        plan: Plan of the run.
-        dry_run: Its dry run.
         rates: Rates of the judge server; None for those of the last run with the same judge in the history.
     """
     tally = dry_run.tally

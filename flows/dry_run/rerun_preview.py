@@ -28,9 +28,6 @@ class RerunPreview:
 def preview_rerun(ready: Rerun) -> RerunPreview:
     """Return the work of a prepared rerun.
 
-    Args:
-        ready: Prepared rerun.
-
     Raises:
         RunFolderError: A table of the earlier run cannot be read.
         SourceError: The rerun is about changed rows, and the source cannot be read.

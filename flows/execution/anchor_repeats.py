@@ -67,11 +67,7 @@ class EarlierNights:
 
 
 def is_asked_again(anchor: AnchorPlan) -> bool:
-    """Return whether anchor rows are asked about again: a judge in this process is not, its weights are its name.
-
-    Args:
-        anchor: Plan of the anchor.
-    """
+    """Return whether anchor rows are asked about again: a judge in this process is not, its weights are its name."""
     served = any(judge.backend not in IN_PROCESS for judge in anchor.run.models.judges)
     return bool(anchor.settings.drift and served and not LABELLED.isdisjoint(anchor.run.metrics.stages))
 
@@ -80,9 +76,7 @@ def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierNights) -> int:
     """Return the number of anchor rows that the next run will ask about again, if the judge is still the same.
 
     Args:
-        anchor: Plan of the anchor.
-        rows: Number of its rows.
-        nights: The nights before it.
+        rows: Number of rows of the anchor.
     """
     try:
         past = nights.read()
@@ -95,12 +89,7 @@ def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierNights) -> int:
 
 
 def keep_findings(nights: EarlierNights, reason: str) -> dict[str, Any]:
-    """Return the entry of a night that could ask nothing again: what earlier nights found stands.
-
-    Args:
-        nights: The nights before it.
-        reason: Reason why nothing was asked.
-    """
+    """Return the entry of a night that could ask nothing again: what earlier nights found stands."""
     try:
         past = nights.read()
     except AssayError:
@@ -117,9 +106,6 @@ def ask_again(
 
     Args:
         run: The evaluation of the anchor.
-        anchor: Plan of the anchor.
-        tables: Its tables.
-        nights: The nights before it.
         is_new: True if the run has judged the anchor itself, whose kept answers are then new.
     """
     if not is_asked_again(anchor):
@@ -135,7 +121,6 @@ class _Rows:
 
     Args:
         run: The evaluation of the anchor.
-        tables: Its tables.
     """
 
     def __init__(self, run: Run, tables: RunTables) -> None:

@@ -48,8 +48,6 @@ def metric_fingerprint(plan: RunPlan, request: MetricRequest, models: RunModels)
 
     Args:
         plan: Plan of a run whose judge is running.
-        request: Metric with its parameters.
-        models: Models of the run.
     """
     alone = replace(request, key=request.metric.name)
     metrics = MetricPlan((alone,), closure(alone.products), {})
@@ -67,8 +65,6 @@ def judge_name(plan: RunPlan, models: RunModels, request: MetricRequest) -> Judg
 
     Args:
         plan: Plan of a run whose judge is running.
-        models: Models of the run.
-        request: Metric with its parameters.
     """
     judge = models.open_judges(plan.judged)
     roles = roles_of(judge, scoring_kinds(request))
@@ -81,7 +77,6 @@ def recorded_judge_name(manifest: Mapping[str, Any], request: MetricRequest) -> 
 
     Args:
         manifest: Content of run.json.
-        request: Metric with its parameters.
     """
     judge = judge_of_kind(manifest, scoring_kinds(request))
     return JudgeName(**{field: str(judge.get(field) or "") for field in IDENTITY})
@@ -92,7 +87,6 @@ def calibration_entry(plan: RunPlan, models: RunModels) -> dict[str, Any]:
 
     Args:
         plan: Plan of a run whose judge is running.
-        models: Models of the run.
 
     Raises:
         ConfigError: The plan asks for a calibration that does not hold for this judge.
@@ -115,7 +109,6 @@ def mapped_settings(plan: RunPlan, models: RunModels) -> Mapping[Stage, Settings
 
     Args:
         plan: Plan of a run whose judge is running.
-        models: Models of the run.
 
     Raises:
         ConfigError: The plan asks for a calibration that does not hold for this judge.

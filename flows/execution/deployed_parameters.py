@@ -90,8 +90,6 @@ def choose_parameters(
     Options that the run does not name are as in the deployment.
 
     Args:
-        run: The run and its deployment.
-        function: Function of the flow.
         choices: Mapping from the places of fields and parameters that are no options to whether a run may set them.
 
     Raises:

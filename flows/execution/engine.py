@@ -58,8 +58,6 @@ def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None 
     What is known of the rows is looked up before anything is submitted; a run of which all is known submits nothing.
 
     Args:
-        run: The run.
-        samples: Samples of each shard.
         given: Results that are taken as they are, whatever the row store has.
 
     Raises:
@@ -98,7 +96,6 @@ class _ShardQueue:
     Args:
         run: Plan of the run, which limits the shards in the queue.
         plan: Stages of the run.
-        store: Row store.
         schedule: Schedule of the windows of this process; None if others compute the shards.
     """
 
@@ -111,12 +108,7 @@ class _ShardQueue:
     def run(
         self, packed: Sequence[PackedShard], shards: Sequence[LookedUpShard]
     ) -> Iterator[tuple[PackedShard, ShardResult]]:
-        """Compute shards and yield the results of each, in their order.
-
-        Args:
-            packed: The shards.
-            shards: Shards of the source, as they were looked up.
-        """
+        """Compute shards and yield the results of each, in their order."""
         limit = max_concurrent_shards(self._run.storage)
         queue: deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]] = deque()
         if self._schedule is None:

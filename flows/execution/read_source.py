@@ -12,11 +12,7 @@ from tasks.stages.samples import SamplesResult, SamplesSettings, samples
 
 
 def read_samples(plan: RunPlan) -> SamplesResult:
-    """Read the source into shards.
-
-    Args:
-        plan: Plan of the run.
-    """
+    """Read the source into shards."""
     settings, reporter = samples_settings(plan), partial(progress.advance, Stage.SAMPLES)
     read: SamplesResult = run_here(samples, settings, plan.storage.tables_root, reporter)
     return read

@@ -44,7 +44,6 @@ class Rerun:
     """A prepared rerun.
 
     Args:
-        request: Request of the user.
         earlier: Run to run again.
         plan: Plan of the new run.
         recomputed: Stages that are recomputed for the rows of the request.
@@ -69,17 +68,11 @@ class Rerun:
 
         Args:
             chosen: Ids of the rows that are recomputed; None for all.
-            stage: The stage.
-            row: Id of the row.
         """
         return self.is_whole(stage) or (stage in self.recomputed and (chosen is None or row in chosen))
 
     def read_samples(self, read_source: Callable[[RunPlan], SamplesResult]) -> SamplesResult:
-        """Return the rows: read from the source if the request is about changes, else those of the earlier run.
-
-        Args:
-            read_source: Reads the source of a plan.
-        """
+        """Return the rows: read from the source if the request is about changes, else those of the earlier run."""
         if self.request.chosen_rows == "changed":
             return read_source(self.plan)
         manifest, store = self.earlier.manifest, TableStore(self.plan.storage.tables_root)
@@ -253,7 +246,6 @@ def warn_about_reused_rows(ready: Rerun, manifest: Mapping[str, Any]) -> tuple[s
     """Return the warnings about reused rows, with those of the earlier run about rows that it reused itself.
 
     Args:
-        ready: Rerun that is ready to run.
         manifest: Content of the new run's run.json.
     """
     if ready.request.chosen_rows == "all" and ready.request.stage is None:

@@ -32,7 +32,6 @@ class Run:
 
     Args:
         plan: Plan of the run, whose judge is running.
-        models: Models of the run.
         folder: Run folder, locked by this run.
         manifest: Content of run.json at the start of the run.
         subject: Subject of the run, which names its artifacts.
@@ -57,7 +56,6 @@ def open_run(
     """Open a run for the block; if the block fails, run.json says that the run failed and why.
 
     Args:
-        plan: Plan of the run.
         origin: Entries for the manifest on where the run comes from.
         subject: Subject of the run; by default its deployment alone.
 
@@ -91,7 +89,6 @@ def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[
     that could not be cached at once are cached at the end of the block if possible.
 
     Args:
-        models: Models of the run.
         needed: False if no stage of the run asks a judge; none is launched then.
     """
     create_limits(models.judges, update=False)

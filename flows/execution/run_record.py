@@ -47,9 +47,6 @@ _MAX_ROWS = 1000
 def choose_folder(planned: FolderPlan) -> RunFolder:
     """Return the run folder that is planned, or create a new one in runs/.
 
-    Args:
-        planned: Plan of the folder.
-
     Raises:
         ConfigError: A URL is planned.
         RunFolderError: The folder cannot be created.
@@ -81,7 +78,6 @@ def record_run(folder: RunFolder, manifest: Mapping[str, Any], history: str | No
     """Write to run.json that the run is running and, if the block fails, how it ended and why, also to the history.
 
     Args:
-        folder: Run folder.
         manifest: Content of run.json at the start of the run.
         history: Address of the history, as in the option.
     """
@@ -104,7 +100,6 @@ def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
 
     Args:
         plan: Plan of a run whose judge is running.
-        models: Models of the run.
     """
     selected, metrics = models.select(plan.judged), plan.metrics
     planned = metrics.kinds
@@ -187,12 +182,7 @@ def _fields(identity: Any) -> dict[str, Any]:
 
 
 def compare_with_baseline(earlier: FinishedRun, tables: RunTables) -> dict[str, Any]:
-    """Return the baseline's entry in run.json.
-
-    Args:
-        earlier: Baseline run.
-        tables: Tables of this run.
-    """
+    """Return the baseline's entry in run.json."""
     changes = find_row_changes(earlier.samples(), tables.shards(Stage.SAMPLES))
     return {
         "folder": str(earlier.folder),

@@ -18,7 +18,6 @@ def text_warnings(tables: RunTables, manifest: Mapping[str, Any]) -> list[str]:
     """Return sentences about the texts of a run that its models were not made for.
 
     Args:
-        tables: Tables of the run.
         manifest: Content of run.json.
     """
     noticed = tables.total
@@ -66,13 +65,7 @@ def _describe_languages(rows: Mapping[str, int], others: Mapping[str, int], mode
 
 
 def warn_about_turns(options: ConversationOptions, metrics: MetricPlan, tables: RunTables) -> list[str]:
-    """Return a sentence about metrics that judge answers, and would judge conversations without the others of the run.
-
-    Args:
-        options: Option that says what a row is.
-        metrics: Metrics of the run.
-        tables: Tables of the run.
-    """
+    """Return a sentence about metrics that judge answers, and would judge conversations if they were the only ones."""
     able = [request.key for request in metrics.requests if judges_conversations(request)]
     if options.conversations is not None or not able or len(able) == len(metrics.requests):
         return []
@@ -87,11 +80,7 @@ def warn_about_turns(options: ConversationOptions, metrics: MetricPlan, tables: 
 
 
 def follow_up_warnings(tables: RunTables) -> list[str]:
-    """Return a sentence about the follow-up questions of a run that are judged as they are, if there are any.
-
-    Args:
-        tables: Tables of the run.
-    """
+    """Return a sentence about the follow-up questions of a run that are judged as they are, if there are any."""
     rows, reasons = 0, Counter[str]()
     if Stage.FOLLOW_UPS not in tables.stages:
         return []

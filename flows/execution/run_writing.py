@@ -28,9 +28,6 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
     """Write tables, summary, manifest and report of a run into its folder.
 
     Args:
-        run: The run.
-        read: Result of reading the source.
-        tables: Tables of the run.
         findings: Further content of run.json.
     """
     metrics, outputs = run.plan.metrics, run.plan.outputs

@@ -44,7 +44,6 @@ def start_runner(storage: StoragePlan, cache: str | None) -> Iterator[None]:
     """Run the stages that the flow submits in the block on the configured runner.
 
     Args:
-        storage: Place where the stages are computed.
         cache: Cache of answers, as the option.
 
     Raises:

@@ -16,11 +16,7 @@ from tasks.runtime.usage import KindUsage, StageUsage, Usage
 
 
 def meter_run(costs: CostOptions) -> AbstractContextManager[Meter]:
-    """Count the requests of a block to the judge of a run, and end it once its budget is spent.
-
-    Args:
-        costs: Prices and the budget.
-    """
+    """Count the requests of a block to the judge of a run, and end it once its budget is spent."""
     return use_meter(Meter(costs.prices, costs.budget))
 
 
@@ -31,7 +27,6 @@ def count_elsewhere(models: RunModelOptions, usage: StageUsage) -> None:
     answered a kind, as in a panel, its tokens count at the prices of the dearest.
 
     Args:
-        models: Models of the run, and their prices.
         usage: Cost of the stage's table, which was computed in this run.
 
     Raises:

@@ -13,7 +13,6 @@ def check_dataset(options: MonitoringOptions, dataset: str) -> None:
     """Check that an announced data set lies where those of a deployment do: at `deploy.datasets`, or beside its source.
 
     Args:
-        options: Options of the deployment.
         dataset: Location of the data set, as announced.
 
     Raises:

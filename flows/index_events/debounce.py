@@ -34,13 +34,7 @@ _POLL = 2.0
 
 @dataclass(frozen=True, slots=True)
 class WaitingRun:
-    """A valid event, and the flow run that waits to evaluate it.
-
-    Args:
-        run: Id of the flow run.
-        event: The event.
-        rebuilt: Content of the event.
-    """
+    """A valid event, and the flow run that waits to evaluate it."""
 
     run: UUID
     event: ArrivedEvent
@@ -59,7 +53,6 @@ def claim_newest(
         own: The event that created this run.
         quiet: Time without a further event that ends a burst.
         longest: Longest time that an event waits for the end of its burst.
-        can_evaluate: Function that returns whether a version can be evaluated.
 
     Raises:
         ConfigError: The event of this run is invalid.
@@ -73,11 +66,7 @@ def claim_newest(
 
 
 def supersede_older(evaluated: IndexRebuilt) -> None:
-    """End the runs that wait to evaluate a version of the same index that is not newer than an evaluated one.
-
-    Args:
-        evaluated: Version that this run has evaluated.
-    """
+    """End the runs that wait to evaluate a version of the same index that is not newer than an evaluated one."""
     with get_client(sync_client=True) as client:
         run = wait_for_server(lambda: client.read_flow_run(UUID(str(flow_run.id))))
         if run.deployment_id is None:
@@ -111,7 +100,6 @@ def seconds_to_wait(arrivals: Sequence[datetime], now: datetime, quiet: timedelt
 
     Args:
         arrivals: Times at which the events arrived, at least one.
-        now: Current time.
         quiet: Time without a further event that ends a burst.
         longest: Longest time that an event waits.
     """

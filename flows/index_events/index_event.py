@@ -31,10 +31,8 @@ class IndexRebuilt:
     """The event that an index was rebuilt.
 
     Args:
-        index: Id of the index.
         version: Version, as the builder of the index names it.
         dataset: Its new responses and contexts: a path, a URL or `hub:owner/name` that a run can read, or FROM_INDEX.
-        announced: Time of the event.
     """
 
     index: str
@@ -48,7 +46,6 @@ class IndexRebuilt:
 
         Args:
             payload: Payload of an event. A version, or an index, that is a whole number is taken as its text.
-            announced: Time of the event.
 
         Raises:
             ConfigError: A field is missing or invalid.
@@ -90,8 +87,6 @@ class ArrivedEvent:
     """An event as the Prefect server received it, with a payload that may be invalid.
 
     Args:
-        id: Id of the event.
-        resource: Id of its resource.
         occurred: Time of the event by the clock of its sender.
         received: Time at which the server received it.
         payload: The fields of the payload that matter.

@@ -24,11 +24,7 @@ REFUSAL = "refuse-event"
 
 
 def read_listeners(client: SyncPrefectClient) -> dict[str, str]:
-    """Return a mapping from the names of the deployments that listen to index events to their patterns of indexes.
-
-    Args:
-        client: Client of the Prefect server.
-    """
+    """Return a mapping from the names of the deployments that listen to index events to their patterns of indexes."""
     return patterns_of(deployments_of(client, FLOW))
 
 
@@ -47,7 +43,6 @@ def listens_since(client: SyncPrefectClient, deployments: Iterable[DeploymentRes
     Their automation is replaced when the index changes, so events before that were never for them.
 
     Args:
-        client: Client of the Prefect server.
         deployments: Deployments that one automation starts runs of, at least one.
     """
     found = list(deployments)
@@ -82,7 +77,6 @@ def listening(listeners: Mapping[str, str], resource: str) -> list[str]:
 
     Args:
         listeners: Result of `read_listeners`.
-        resource: Id of the resource.
 
     >>> listening({"index-rebuilt-a": "a*", "index-rebuilt-b": "b"}, "rag.index.abc")
     ['index-rebuilt-a']

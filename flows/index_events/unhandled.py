@@ -53,8 +53,6 @@ class UnhandledEvent:
 
     Args:
         flow: Name of the flow that has to handle it: one that evaluates the index, or one that refuses the event.
-        deployment: Name of the deployment of that flow.
-        event: The event.
     """
 
     flow: str
@@ -78,8 +76,6 @@ def find_unhandled(
     invalid one once any run has taken it up. Events from before a deployment listened to their index are not for it.
 
     Args:
-        client: Client of the Prefect server.
-        now: Current time.
         grace: Age below which an event is not lost yet.
         resource: Resource whose events are looked at; None for all.
     """
@@ -117,12 +113,7 @@ def _find_lost(
 
 
 def start_unhandled(client: SyncPrefectClient, now: datetime) -> list[UnhandledEvent]:
-    """Create the runs of events that were lost, and return these events.
-
-    Args:
-        client: Client of the Prefect server.
-        now: Current time.
-    """
+    """Create the runs of events that were lost, and return these events."""
     lost = find_unhandled(client, now)
     for each in lost:
         deployment = client.read_deployment_by_name(f"{each.flow}/{each.deployment}")
@@ -174,7 +165,6 @@ def is_handled(event: ArrivedEvent, parameters: Collection[Any]) -> bool:
     """Return whether a run has taken up an event, or one that is at least as new.
 
     Args:
-        event: The event.
         parameters: The events that the runs of a deployment have as parameters.
     """
     others = [other for other in map(_event_of, parameters) if other is not None and other.resource == event.resource]

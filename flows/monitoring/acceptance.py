@@ -17,7 +17,6 @@ class AcceptedByHand:
     """A run that a person accepted.
 
     Args:
-        baseline: Record of the run.
         earlier: Baseline before; None if there was none.
         warnings: Reason why the history does not know it; empty if it does.
     """
@@ -31,7 +30,6 @@ def accept_run(folder: Path, root: str | None = None) -> AcceptedByHand:
     """Make a finished run the baseline, even if its version is older than that of the baseline.
 
     Args:
-        folder: Run folder.
         root: Store of baselines; None means that of the monitored run, or else ASSAY_HOME/baselines.
 
     Raises:

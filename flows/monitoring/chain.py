@@ -62,7 +62,6 @@ class ChainResult:
         verdict: Accepted: the run is the baseline. Passed: nothing is wrong, and the baseline stays. Inconclusive or
             failed: the outcome of the gate. Worse: an alarm stands. Recovering: an alarm stands that another run like
             this one ends. Superseded: a newer version is the baseline.
-        message: The result in words.
         folder: Run folder; None if nothing was evaluated.
         baseline: Version of the baseline before the run; None without one.
         undelivered: A sentence for each recipient that has not accepted a message.
@@ -80,7 +79,6 @@ def run_chain(teller: Teller, watched: Watched, evaluate: Callable[[Path | None]
 
     Args:
         teller: Who is told of the run; it has the options.
-        watched: Subject of the run.
         evaluate: Function that evaluates the data, given the run folder of the baseline, and returns the run folder.
 
     Raises:
@@ -100,14 +98,7 @@ def run_chain(teller: Teller, watched: Watched, evaluate: Callable[[Path | None]
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """The steps after the evaluation of a run.
-
-    Args:
-        teller: Who is told of the run.
-        watched: Subject of the run.
-        store: Store of baselines.
-        folder: Run folder.
-    """
+    """The steps after the evaluation of a run."""
 
     teller: Teller
     watched: Watched

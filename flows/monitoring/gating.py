@@ -82,11 +82,7 @@ class Judged:
         return tuple(check for check in checks if not (check.counts_pairs and (check.observed or 0.0) >= explained))
 
     def same_baseline(self, runs: Sequence[RecordedRun]) -> list[RecordedRun]:
-        """Return the runs that were compared with the same baseline as this one.
-
-        Args:
-            runs: Runs in the history.
-        """
+        """Return the runs that were compared with the same baseline as this one."""
         own = None if self.comparison is None or self.comparison.a is None else self.comparison.a.run_id
         named = ((run, None if run.outcome is None else run.outcome.baseline) for run in runs)
         return [run for run, baseline in named if baseline is not None and baseline.run_id == own]
@@ -138,8 +134,6 @@ def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, ma
     Args:
         gate: Rules to apply; None for none.
         baseline: Run folder of the baseline; None if there is none.
-        folder: Run folder of the run.
-        matching: Matching and grouping of the rows.
     """
     judged = _judge(gate, baseline, folder, matching)
     if judged.is_compared and baseline is not None:
@@ -175,9 +169,6 @@ def find_gate_incidents(
     becomes the baseline.
 
     Args:
-        judged: The run and its checks.
-        open_keys: Keys of the incidents that are open.
-        run_id: Id of the run.
         is_accepted: True if the run becomes the baseline.
     """
     found: list[OutcomeIncident] = []
@@ -208,12 +199,7 @@ def describe_change(metric: MetricComparison) -> str:
 
 
 def describe_unlike(compared: RunComparison, folder: Path) -> str | None:
-    """Return a sentence on why a run is not like for like with its baseline; None if it is.
-
-    Args:
-        compared: The comparison with the baseline.
-        folder: Run folder of the run.
-    """
+    """Return a sentence on why a run is not like for like with its baseline; None if it is."""
     differences = compared.differences
     reasons = () if differences is None else differences.describe_serious("the baseline", "this run")
     if not reasons:

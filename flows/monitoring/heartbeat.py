@@ -16,8 +16,6 @@ def call_heartbeat(address: str, name: str, run_id: str) -> str | None:
 
     Args:
         address: URL of the heartbeat monitor, or a reference to one.
-        name: Name of the evaluation.
-        run_id: Id of the run.
 
     Returns:
         A warning without the URL, which may be a secret; None if the monitor replied with a status of success.

@@ -34,10 +34,6 @@ def error_key(error: BaseException, reason: str) -> str:
 
     It is the same for errors that differ only in numbers, times, ids, and names that they suggest.
 
-    Args:
-        error: The error.
-        reason: Its reason in words.
-
     >>> one, two, other = (error_key(ValueError(), f"{text}") for text in ("3 of 8 rows", "10 of 12 rows", "no rows"))
     >>> one == two, one == other, one.partition(":")[0]
     (True, False, 'error')
@@ -58,7 +54,6 @@ def change_incidents(
 
     Args:
         before: Incidents that were open before the run.
-        found: Incidents that the run found.
         is_over: Function that returns whether an open incident that the run did not find is over.
         replaced: Keys of open incidents that found ones replace, or that are not looked for any longer.
 
@@ -89,11 +84,7 @@ def _continue(earlier: OutcomeIncident, found: OutcomeIncident) -> OutcomeIncide
 
 
 def subject_of_alert(incidents: OutcomeIncidents) -> Subject:
-    """Return what an alert is about: what the run has opened, or else what is over.
-
-    Args:
-        incidents: The changes by the run.
-    """
+    """Return what an alert is about: what the run has opened, or else what is over."""
     opened = [each for each in incidents.opened if each.kind != MISSED]
     if not opened:
         return "partly recovered" if incidents.continuing else "recovered"
@@ -127,8 +118,6 @@ def alert_incidents(
     """Return the incidents of an evaluation as an alert tells them.
 
     Args:
-        name: Name of the evaluation.
-        incidents: The changes by a run.
         with_continuing: True repeats incidents that earlier alerts were about.
     """
     changes: dict[Any, tuple[OutcomeIncident, ...]] = {
@@ -161,8 +150,6 @@ class IncidentBook:
 
     Args:
         history: Address of the history, as the option `history`.
-        name: Name of the evaluation.
-        flow_run: Id of the flow run that makes changes.
     """
 
     history: str | None
@@ -185,11 +172,7 @@ class IncidentBook:
         )
 
     def write(self, incidents: OutcomeIncidents) -> None:
-        """Write the changes of the flow run.
-
-        Args:
-            incidents: The changes.
-        """
+        """Write the changes of the flow run."""
 
         def work(log: IncidentLog) -> None:
             for each in (*incidents.continuing, *incidents.opened):

@@ -26,14 +26,7 @@ class Findings:
     """Everything that a run has found.
 
     Args:
-        options: Options of what follows from the run.
-        watched: Subject of the run.
-        folder: Run folder.
         before: Baseline of the run; None if it has none.
-        judged: The run, compared with its baseline and checked against the gate.
-        alarms: Alarms of the sequential tests.
-        incidents: Changes of the incidents.
-        verdict: Verdict about the run.
     """
 
     options: MonitoringOptions
@@ -46,11 +39,7 @@ class Findings:
     verdict: Verdict
 
     def alert(self, flow_run: str) -> Alert | None:
-        """Return the alert about what has changed, or about a version that is not accepted; None if there is no news.
-
-        Args:
-            flow_run: Id of the flow run.
-        """
+        """Return the alert about what has changed, or about a version that is not accepted; None without news."""
         is_refused = bool(self.watched.index) and self.verdict in _SUBJECTS
         changed = (self.incidents.opened, self.incidents.recovered, self.incidents.replaced)
         if not (any(changed) or is_refused):

@@ -47,7 +47,6 @@ class MissedRun:
     """A scheduled run that did not start.
 
     Args:
-        due: Time at which it was due.
         flow_run: Id of the flow run, which ended as Missed; None if the server made none, or has pruned it.
     """
 
@@ -93,20 +92,12 @@ class MissedRuns:
         return f"{more}{count} {words[0]} missed since {_show(self.since)} UTC: {words[1]} of {dates} UTC"
 
     def incident(self, run_id: str) -> OutcomeIncident:
-        """Return the missed runs as an incident, which is over when people are told of it.
-
-        Args:
-            run_id: Id of the run that says so.
-        """
+        """Return the missed runs as an incident, which is over when people are told of it."""
         since = min([*(each.due for each in self.runs), *([] if self.late is None else [self.late])])
         return OutcomeIncident(key=KEY, kind="missed", sentence=self.sentence, since=since, run_id=run_id)
 
     def entries(self, name: str) -> list[RecordedRun]:
-        """Return the missed runs as entries of the history.
-
-        Args:
-            name: Name of the evaluation.
-        """
+        """Return the missed runs as entries of the history."""
         return [
             RecordedRun.without_results(
                 str(run.flow_run or missed_run_id(name, run.due)), name, run.due, "missed", _NOT_STARTED, "schedule"
@@ -180,12 +171,11 @@ def missed_between(  # noqa: PLR0913 what the server, the history and the run it
     """Return the runs that were due between two others.
 
     Args:
-        schedules: Schedules of the runs.
-        since: Start of the first of these runs.
-        until: Start of the second.
+        since: Start of the earlier run.
+        until: Start of the later run.
         flow_runs: Scheduled runs that the server has, whether they started or not.
         starts: Starts of runs that the history has, each of which stands for the last date before it.
-        own: Date at which the second of the runs was due; None if it stands for the last date before its start.
+        own: Date at which the later run was due; None if it stands for the last date before its start.
     """
     due: dict[datetime, UUID | None] = {date: None for each in schedules for date in each.dates(since, until)}
     due |= {_due_date(each): each.id for each in flow_runs}
@@ -215,7 +205,6 @@ def is_overdue(run: FlowRun, own: UUID, now: datetime | None = None) -> bool:
     """Return whether a run of a schedule was due and waits.
 
     Args:
-        run: Run to look at.
         own: Id of the run that asks.
         now: Time to compare with, by default the present.
     """

@@ -51,11 +51,7 @@ class NightAlarms:
         return (*missing, *self.left_out)
 
     def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
-        """Return the alarms as incidents, each of which stands from the night that raised it.
-
-        Args:
-            run_id: Id of the run.
-        """
+        """Return the alarms as incidents, each of which stands from the night that raised it."""
         now = datetime.now(UTC)
         return tuple(
             OutcomeIncident(
@@ -87,9 +83,7 @@ def find_alarms(options: MonitoringOptions, baseline: Path, folder: Path, runs: 
     """Look for metrics that have become worse since the baseline, over this night and the nights before.
 
     Args:
-        options: Options of the comparison, and the schedule.
         baseline: Run folder of the baseline.
-        folder: Run folder of the night.
         runs: Monitored runs of the evaluation before this night, oldest first.
     """
     try:
@@ -120,7 +114,6 @@ def explain(options: MonitoringOptions | None, folder: Path, runs: Sequence[Reco
     Args:
         options: Options of the comparison, and the schedule; None takes the options of the run, rows that are matched
             by their ids, and a run a day.
-        folder: Run folder.
         runs: Runs of the evaluation, oldest first.
 
     Raises:
@@ -156,9 +149,6 @@ def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair, known: Mapping[
     worse, does not refute it. Further drops have no cause of their own.
 
     Args:
-        alarm: Alarm that stands.
-        finder: Finder of the cause, for the baseline and the night.
-        pair: Rows of the baseline and the night.
         known: Alarms of the night before, by their keys.
     """
     plain = outcome_alarm(alarm)

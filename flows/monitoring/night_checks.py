@@ -30,13 +30,6 @@ def find_night_incidents(
 
     Data that are the same are no incident of a run that an event or a person started, because they may be what is
     wanted; one that is open is not over, either.
-
-    Args:
-        options: Options of what follows from the run.
-        watched: Subject of the run.
-        folder: Run folder.
-        judged: The run, compared with its baseline.
-        open_keys: Keys of the incidents that are open.
     """
     is_scheduled = watched.trigger == "schedule"
     runs: list[RecordedRun] = []
@@ -61,10 +54,6 @@ def find_night_incidents(
 
 def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
     """Return the judges that answer otherwise by the anchor rows that were asked about again, as incidents.
-
-    Args:
-        folder: Run folder.
-        run_id: Id of the run.
 
     Raises:
         RunFolderError: The run folder is damaged.

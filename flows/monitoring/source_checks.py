@@ -28,7 +28,6 @@ def find_source_incidents(
     """Return what is wrong with the data of a run by themselves.
 
     Args:
-        run: The run.
         runs: Runs of the evaluation in the history, oldest first.
         now: Time of the run.
         stale_days: Days for which answers may stay the same; 0 for any number.
@@ -74,9 +73,7 @@ class Loss:
     """Rows or values of the baseline that a run lacks.
 
     Args:
-        key: Key of the incident.
         share: Share of the rows that are there, or that have not lost the value.
-        sentence: The loss in words.
     """
 
     key: str
@@ -84,11 +81,7 @@ class Loss:
     sentence: str
 
     def advise(self, folder: str) -> str:
-        """Return the loss and what to do in words.
-
-        Args:
-            folder: Run folder.
-        """
+        """Return the loss and what to do in words."""
         return f"{self.sentence}. Restore this, or accept the run as the new baseline: assay accept {folder}"
 
 
@@ -133,9 +126,7 @@ def find_loss_incidents(
     Args:
         kept: The part of its baseline that the run has; None if it was not compared with a baseline.
         least: Share of the rows that have to be there, and to have kept their values.
-        run: The run.
-        earlier: Runs before it with the same baseline, oldest first; none if the baseline moves.
-        open_keys: Keys of the open incidents.
+        earlier: Runs before this one with the same baseline, oldest first; none if the baseline moves.
     """
     if kept is None:
         return []

@@ -64,7 +64,6 @@ class Teller:
         """Send an alert, or else what could not be sent earlier, and write the incidents.
 
         Args:
-            incidents: The changes by the run.
             alert: The alert; None if there is no news.
 
         Returns:
@@ -91,9 +90,6 @@ class Teller:
 
         People are told once of an error, until a run is finished or another error takes its place; of a version of an
         index always. Notes of the error say who has been told.
-
-        Args:
-            error: The error.
         """
         # An AssayError is written for users; other messages may contain secrets, so only their type is sent.
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
@@ -165,7 +161,6 @@ def tell_refused(parameters: dict[str, Any], error: Exception) -> NoReturn:
 
     Args:
         parameters: Parameters of the flow: `config`, or only the recipients, `alerts`.
-        error: The error because of which they are refused.
     """
     event = parameters.get("event")
     payload = event.get("payload") if isinstance(event, Mapping) else parameters
@@ -191,12 +186,7 @@ def usable_options(parameters: Mapping[str, Any]) -> MonitoringOptions:
 
 
 def explain_refusal(parameters: Mapping[str, Any], error: Exception) -> Exception:
-    """Return the error because of which the parameters of a run were refused, in words for users if there are any.
-
-    Args:
-        parameters: Parameters of the flow.
-        error: The error.
-    """
+    """Return the error because of which the parameters of a run were refused, in words for users if there are any."""
     config = parameters.get("config")
     if isinstance(error, AssayError) or not isinstance(config, Mapping):
         return error

@@ -22,11 +22,9 @@ class Watched:
 
     Args:
         name: Name of the evaluation, by which its history and its incidents are kept.
-        trigger: Cause of the run.
         index: Id of the index that the run is about; empty if it is about none.
         version: Version of the index, or the time at which the run started.
         announced: Time at which the version was announced, or the run started.
-        dataset: Data that the run evaluates.
         deployment: Deployment whose baselines are used; EVALUATIONS for a run about no index.
     """
 
@@ -84,12 +82,7 @@ class Watched:
         return f"version {self.version}" if self.index else f"the run of {self.version}"
 
     def baseline(self, folder: Path, why: Literal["first", "passed"]) -> Baseline:
-        """Return the record that makes a finished run of this subject a baseline.
-
-        Args:
-            folder: Run folder.
-            why: Reason for the acceptance.
-        """
+        """Return the record that makes a finished run of this subject a baseline."""
         return Baseline(
             index=self.key,
             version=self.version,

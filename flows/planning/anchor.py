@@ -21,7 +21,6 @@ class AnchorPlan:
     """The evaluation of an anchor.
 
     Args:
-        settings: Options of the anchor.
         run: Plan of its evaluation: that of the run, with the anchor as source and the metrics that its columns allow.
     """
 
@@ -78,10 +77,6 @@ def plan_anchor(plan: RunPlan, settings: AnchorSettings) -> AnchorPlan:
 
     The anchor is judged as the rows of the run are: by the same models, with the same prompts and metrics. Unlike them
     it is never asked about again for `refresh`, and its verdicts are not explained.
-
-    Args:
-        plan: Plan of the run.
-        settings: Options of the anchor.
 
     Raises:
         SourceError: The anchor cannot be read, or no metric of the run can work on it.

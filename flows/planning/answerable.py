@@ -37,12 +37,7 @@ def scoring_kinds(request: MetricRequest) -> list[Kind]:
 
 
 def find_unanswerable(requests: Sequence[MetricRequest], judge: Judge) -> dict[str, list[str]]:
-    """Return the kinds of questions that the judge cannot answer, by the metric that needs them.
-
-    Args:
-        requests: Metrics of the run.
-        judge: Judge of the run.
-    """
+    """Return the kinds of questions that the judge cannot answer, by the metric that needs them."""
     unable: dict[str, list[str]] = {}
     for request in requests:
         kinds = [str(kind) for kind in question_kinds(request) if not judge.can_answer(kind)]

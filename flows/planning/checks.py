@@ -38,9 +38,7 @@ class RunCheck:
     """A check of something that a run or a deployment needs.
 
     Args:
-        name: Name of the check.
         check: Returns a description of what was found, or raises an AssayError.
-        advice: Advice on how to solve a problem.
     """
 
     name: str
@@ -52,7 +50,6 @@ def run_checks(plan: RunPlan, *, with_data: bool = True) -> Iterator[RunCheck]:
     """Yield the checks of a run, quick ones first.
 
     Args:
-        plan: Plan of the run.
         with_data: False if its rows and metrics are not checked.
     """
     yield from _output_checks(plan.folder, plan.outputs)

@@ -58,10 +58,8 @@ class MetricPlan:
         products: Every product that the metrics need, directly or through another product.
         left_out: Metric -> the columns that the data lacks for it, none if the judge cannot rate; empty if the
             configuration names metrics.
-        explain: Verdicts and ratings that are explained.
         stood_in: Columns that a row can lack, because others that the data has stand in for them.
         verdict: Value of a verdict in a metric.
-        options: Options that name the metrics, and say how their scores are computed.
     """
 
     requests: tuple[MetricRequest, ...]
@@ -171,7 +169,6 @@ class MetricPlan:
         A stage receives the fields of its settings class: from the metrics if these decide them, else from the options.
 
         Args:
-            options: Options of the evaluation.
             refresh: Stages that ask the judge again.
         """
         return {
@@ -240,7 +237,6 @@ def make_plan(options: EvaluationOptions, available: Sequence[str]) -> MetricPla
     """Return the plan for the metrics that are named, or else for all that the data and the judge allow.
 
     Args:
-        options: Options of the evaluation.
         available: Sample columns that the data has.
 
     Raises:
@@ -275,8 +271,6 @@ def plan_requests(
     """Return the plan for metrics.
 
     Args:
-        options: Options of the evaluation.
-        requests: The metrics.
         available: Sample columns that the data has.
     """
     chosen = tuple(requests)
@@ -296,8 +290,6 @@ def products_of(
     """Return the products that metrics need, with self-contained questions if the judge is asked about turns.
 
     Args:
-        options: Option that says how questions that follow others are judged.
-        requests: Metrics of the run.
         available: Sample columns that the data has.
     """
     chosen = tuple(requests)

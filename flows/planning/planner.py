@@ -26,9 +26,6 @@ _checked: ContextVar[tuple[RunConfig, RunPlan] | None] = ContextVar("checked", d
 def plan_run(config: RunConfig) -> RunPlan:
     """Plan a run, and check everything that can be checked before it starts.
 
-    Args:
-        config: Configuration of the run.
-
     Raises:
         AssayError: A check failed; the message says what to do.
     """
@@ -46,8 +43,7 @@ def use_plan(config: RunConfig, plan: RunPlan) -> Iterator[None]:
     """Let a flow in the block take a plan that is made, because only the configuration can be its parameter.
 
     Args:
-        config: Configuration of the run.
-        plan: Its plan, checked.
+        plan: Checked plan of the configuration.
     """
     token = _checked.set((config, plan))
     try:
@@ -61,7 +57,6 @@ def with_outputs(config: RunConfig, **changes: Any) -> Iterator[RunConfig]:
     """Yield a configuration with other outputs; if its plan is in use, that changes too, and is in use for the block.
 
     Args:
-        config: Configuration of a run.
         changes: Options of outputs with other values; they are not checked.
     """
     changed, known = config.model_copy(update=changes), _checked.get()
@@ -74,9 +69,6 @@ def with_outputs(config: RunConfig, **changes: Any) -> Iterator[RunConfig]:
 
 def draft_plan(config: RunConfig) -> RunPlan:
     """Plan a run without checking it, for a dry run.
-
-    Args:
-        config: Configuration of the run.
 
     Raises:
         ConfigError: No source is named, a metric or parameter is unknown, or the run lacks a stage to refresh.
@@ -106,9 +98,6 @@ def plan_source(options: EvaluationOptions) -> SourcePlan:
     Without the option `conversations`, a conversation is one row if metrics are named, and each of them can judge a
     conversation as one text.
 
-    Args:
-        options: Options of the evaluation.
-
     Raises:
         ConfigError: A metric or parameter is unknown.
 
@@ -124,11 +113,7 @@ def plan_source(options: EvaluationOptions) -> SourcePlan:
 
 
 def plan_without_data(config: RunConfig) -> RunPlan:
-    """Plan a run whose source is not read, so that the plan has no metrics, to check its other options.
-
-    Args:
-        config: Configuration of the run.
-    """
+    """Plan a run whose source is not read, so that the plan has no metrics, to check its other options."""
     metrics = MetricPlan((), frozenset(), {}, options=narrow(config, MetricOptions))
     return compose_plan(config, narrow(config, SourcePlan), metrics)
 
@@ -137,9 +122,6 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
     """Divide the configuration of a run into the parts of its plan.
 
     Args:
-        config: Configuration of the run.
-        source: Rows of the run.
-        metrics: Metrics of the run.
         ending: Suffix of the name of a new run folder.
     """
     # A rerun reads the record: with another judge it counts verdicts as before, and it finds sources from any folder.

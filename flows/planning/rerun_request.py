@@ -57,9 +57,6 @@ class RerunRequest(Settings):
         """Return the options of the rerun.
 
         The judges of groups of questions stay, unless the request names others.
-
-        Args:
-            old: Options of the run.
         """
         changes = self.changes
         judge: JudgeSettings = changes.pop("judge", old.judge)

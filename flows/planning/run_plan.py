@@ -68,10 +68,7 @@ class StoragePlan(TableStoreOptions):
     """The place where stages are computed, how many rows at a time, and where their tables are stored.
 
     Args:
-        rows_a_shard: Rows per shard.
         rows_a_window: Rows that stages compute at once and pass on to each other.
-        stages_at_once: Maximum number of concurrent stages.
-        runner: Engine that computes the stages.
         refresh: Stages to compute again, asking the judge, even if their tables are stored.
     """
 
@@ -104,14 +101,7 @@ class RunPlan:
     """The plan of a run.
 
     Args:
-        source: Rows that are evaluated.
-        metrics: Metrics, with the products and stages that they need.
         stages: Settings of every stage that works shard by shard.
-        models: Models that are asked, the cache of their answers, and what they cost.
-        storage: Place where the stages are computed and their tables are stored.
-        folder: Run folder.
-        outputs: Places where the results go.
-        monitoring: Options of comparison, gate, alarms, and messages.
         anchor: Rows that every run judges besides its own; None without them.
         secrets: References to the secrets that the run reads.
         record: Configuration, as run.json holds it.
@@ -157,7 +147,6 @@ class RunPlan:
         """Return the plan for other metrics of the same rows and models.
 
         Args:
-            metrics: The metrics.
             refresh: Stages to compute again.
         """
         storage = self.storage.model_copy(update={"refresh": tuple(refresh)})

@@ -54,7 +54,6 @@ def publish(folder: RunFolder, subject: RunSubject, settings: AlertSettings) -> 
     """Publish the artifacts of a finished run.
 
     Args:
-        folder: The run folder.
         subject: Subject of the run, which names the artifacts.
         settings: Settings with the URL of run folders, if they are published at one.
 
@@ -84,7 +83,6 @@ def write_artifact(kind: str, write: Callable[[], object]) -> tuple[str, ...]:
 
     Args:
         kind: Kind of the artifact, for the warning.
-        write: Function that writes it.
     """
     error = _attempt(kind, write)
     if error is None or give_up_server(error):

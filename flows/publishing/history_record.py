@@ -19,7 +19,6 @@ def record_in_history(history: str | None, folder: Path) -> tuple[str, ...]:
 
     Args:
         history: Address of the history, as in the option; None for the default.
-        folder: Run folder.
 
     Returns:
         Warnings if the run cannot be recorded or the page cannot be written: the results are in the run folder all the
@@ -36,7 +35,6 @@ def record_surely(history: str | None, folder: Path) -> tuple[str, ...]:
 
     Args:
         history: Address of the history, as in the option; None for the default.
-        folder: Run folder.
 
     Returns:
         Warnings if the page cannot be written.
@@ -58,7 +56,6 @@ def record_without_results(options: HistoryOptions, *runs: RecordedRun) -> tuple
     """Record monitored runs without run folders; if the options name a page of the history, write that again.
 
     Args:
-        options: Options of the history.
         *runs: The runs, made by `RecordedRun.without_results`.
 
     Returns:

@@ -44,7 +44,6 @@ def write_metrics_file(
 
     Args:
         options: Options of the results, with the path of the file and the address of the history.
-        name: Name of the evaluation in the history.
         subject: Subject of the run, for labels and placeholders.
         folder: The run folder; None if the run could not be finished.
 
@@ -79,12 +78,7 @@ def write_metrics_file(
 
 @contextmanager
 def failure_in_metrics_file(options: MonitoringOptions, subject: RunSubject) -> Iterator[None]:
-    """Write the metrics file of a run that could not be finished if the block fails.
-
-    Args:
-        options: Options of the run.
-        subject: Subject of the run.
-    """
+    """Write the metrics file of a run that could not be finished if the block fails."""
     try:
         yield
     except Exception as error:
@@ -97,9 +91,6 @@ def failure_in_metrics_file(options: MonitoringOptions, subject: RunSubject) -> 
 
 def describe_figures(folder: Path) -> bytes:
     """Return the figures of a finished run in the text format of Prometheus.
-
-    Args:
-        folder: The run folder.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.
@@ -116,7 +107,6 @@ def metrics_path(file: str, subject: RunSubject) -> Path:
 
     Args:
         file: Path with placeholders.
-        subject: Subject of the run.
 
     >>> str(metrics_path("/metrics/assay-{deployment}-{index}.prom", RunSubject("evaluate-handbook", "the handbook/2")))
     '/metrics/assay-evaluate-handbook-the-handbook-2.prom'
@@ -138,9 +128,6 @@ def _set_history(gauges: "_Gauges", address: str | None, name: str, succeeded: f
     """Set the figures of an evaluation in the history.
 
     Args:
-        gauges: Gauges to set.
-        address: Address of the history.
-        name: Name of the evaluation.
         succeeded: Time at which this run ended with a result; None if it did not.
     """
     history = Catalogue(address)
@@ -164,7 +151,6 @@ def _set_result(gauges: "_Gauges", manifest: Mapping[str, Any], summary: Mapping
     """Set the figures of a finished run.
 
     Args:
-        gauges: Gauges to set.
         manifest: Content of run.json.
         summary: Content of summary.json.
         finished: Time at which the run finished, in seconds since 1970.

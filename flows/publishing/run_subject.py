@@ -23,7 +23,6 @@ class RunSubject:
     Args:
         name: Name of the deployment of the run; empty for a run that was started by hand.
         index: Id of the index; empty if the run is not about one.
-        version: Version of the index.
     """
 
     name: str = ""
@@ -32,12 +31,7 @@ class RunSubject:
 
     @classmethod
     def of_run(cls, index: str = "", version: str = "") -> "RunSubject":
-        """Return the subject of the current flow run.
-
-        Args:
-            index: Id of the index.
-            version: Version of the index.
-        """
+        """Return the subject of the current flow run."""
         return cls(_deployment_name(), index, version)
 
     @property
@@ -47,9 +41,6 @@ class RunSubject:
 
     def key(self, kind: str) -> str:
         """Return the key of an artifact: all runs of a deployment and an index share it, so it shows their history.
-
-        Args:
-            kind: Kind of the artifact.
 
         >>> RunSubject("index-rebuilt-handbook", "Handbook_2", "1.42.0").key("summary")
         'summary-index-rebuilt-handbook-handbook-2'
@@ -105,8 +96,6 @@ def subject_name(name: str | None, source: str | None, index: str = "") -> str:
     """Return the name of an evaluation: as configured, or else that of its index or its source.
 
     Args:
-        name: Name in the configuration.
-        source: Data that are evaluated.
         index: Id of the index that the run is about; empty if it is about none.
 
     >>> subject_name(None, "data/answers.jsonl"), subject_name("support", "a.csv")

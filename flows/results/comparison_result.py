@@ -16,11 +16,7 @@ from tasks.runtime.atomic_files import write_output
 
 
 class ComparisonResult:
-    """A run compared with a baseline.
-
-    Args:
-        found: The comparison.
-    """
+    """A run compared with a baseline."""
 
     def __init__(self, found: RunComparison) -> None:
         self.found = found

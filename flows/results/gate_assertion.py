@@ -59,12 +59,7 @@ def assert_gate(  # noqa: PLR0913 one keyword per option of a comparison
 
 
 def describe_gate(gate: GateResult, run: Path) -> str:
-    """Return what a gate says about a run: its outcome, and a line per rule that is not passed.
-
-    Args:
-        gate: Result of the gate.
-        run: Run folder that was checked.
-    """
+    """Return what a gate says about a run: its outcome, and a line per rule that is not passed."""
     lines = [f"the gate {'is inconclusive' if gate.outcome is Outcome.INCONCLUSIVE else gate.outcome} for {run}:"]
     for check in gate.checks:
         if check.outcome is not Outcome.PASSED:

@@ -32,8 +32,6 @@ class CompareOptions:
 
     Args:
         gate: Gate to check the second run against; None for no gate.
-        matching: Matching and grouping of the rows.
-        seed: Seed of the resampling.
         top: Number of most changed rows to name per metric.
         allow_different: Apply a gate's regression rules to runs that are not like for like.
         without_baseline: Leave out the rules of a gate that need a baseline, if there is none.
@@ -53,7 +51,6 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     Args:
         a: Run folder of the baseline.
         b: Run folder to compare with it.
-        options: Options of the comparison.
 
     Raises:
         RunFolderError: A folder does not hold a finished run.
@@ -98,7 +95,6 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     With `without_baseline`, the result says that the other rules are left out.
 
     Args:
-        run: Run folder to check.
         options: Options of the comparison, with a gate.
 
     Raises:
@@ -154,9 +150,6 @@ def _apply_rules(
 
     Args:
         gate: Rules to apply; None for none.
-        pair: Run to check, with its baseline if there is one.
-        columns: Cells of every metric of the pair.
-        options: Options of the comparison.
         other_judge: Baseline, if another judge judged it.
     """
     if gate is None or options.gate is None:

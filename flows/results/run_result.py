@@ -29,9 +29,6 @@ from tasks.runs.run_tables import read_table
 class RunResult:
     """A finished run, read lazily from its folder.
 
-    Args:
-        folder: The run folder.
-
     Raises:
         RunFolderError: The folder does not hold a finished run.
     """
@@ -92,7 +89,6 @@ class RunResult:
         """Write the scores to a file.
 
         Args:
-            path: File to write.
             file_format: Format of the file: csv, jsonl or parquet; default by the suffix of the path.
             shape: Shape of the table: long, wide or ragas.
 
@@ -133,9 +129,6 @@ _COUNTS = ("scored", "undefined", "failed")
 
 def open_run(folder: str | Path) -> RunResult:
     """Return a finished run.
-
-    Args:
-        folder: The run folder.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.
