@@ -20,8 +20,6 @@ class RunTables:
     """The tables of a run. Shards are read one at a time.
 
     Args:
-        store: Row store.
-        samples: Samples of each shard.
         placed: Places of the results of each stage, shard by shard.
         usages: Cost of each stage, with that of the results that were found.
     """
@@ -75,7 +73,6 @@ class RunTables:
         """Yield the table of a stage shard by shard, with its rows in the order of the samples.
 
         Args:
-            stage: The stage.
             columns: Columns to read; None for all.
 
         Raises:
@@ -93,7 +90,6 @@ class RunTables:
         The file has the optional columns in which a shard has a value.
 
         Args:
-            stage: The stage.
             path: Local path of the file.
 
         Raises:

@@ -15,8 +15,6 @@ class _Level:
 
     Args:
         order: First halves of the keys, sorted, each once.
-        keys: The keys.
-        placed: Their locations.
     """
 
     order: NDArray[np.uint64]
@@ -43,7 +41,6 @@ class KeyIndex:
 
         Args:
             keys: The keys; of equal ones, the last counts.
-            placed: Location of each.
         """
         level = _sort(keys, placed)
         while self._levels and 2 * len(level.keys) >= len(self._levels[-1].keys):
@@ -53,11 +50,7 @@ class KeyIndex:
         self._levels.append(level)
 
     def find(self, keys: Digests) -> PlacedRows:
-        """Return the location of each key.
-
-        Args:
-            keys: The keys.
-        """
+        """Return the location of each key."""
         placed = PlacedRows.nothing(len(keys))
         halves, open_samples = _halves(keys), np.arange(len(keys))
         for level in reversed(self._levels):

@@ -53,7 +53,6 @@ class _Part:
     """The samples of a segment that no later one replaces.
 
     Args:
-        segment: The segment.
         samples: Positions of these samples in its index.
     """
 
@@ -90,10 +89,7 @@ def merge_segments(inventory: Inventory, folder: str, used: Mapping[str, datetim
     """Merge the small segments in the folder of a recipe.
 
     Args:
-        inventory: Table store.
-        folder: The folder.
         used: Mapping from the location of each segment to consider to the time of its last use.
-        dry_run: True to write nothing.
 
     Raises:
         AssayError: A merged segment cannot be written.

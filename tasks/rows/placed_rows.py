@@ -29,8 +29,7 @@ class PlacedRows:
     """The locations of the results of samples: small, and can be sent to another process.
 
     Args:
-        segments: Segments that hold them.
-        segment: Position of each sample's segment among them; -1 if its result is missing.
+        segment: Position of each sample's segment in `segments`; -1 if its result is missing.
         start: Position of the first row of each sample in its segment.
         count: Number of rows of each sample, which may be 0.
         digests: Digest of the rows of each sample; zeros if its result is missing.
@@ -54,9 +53,6 @@ class PlacedRows:
     @staticmethod
     def nothing(samples: int) -> "PlacedRows":
         """Return the locations of results that are all missing.
-
-        Args:
-            samples: Number of samples.
 
         >>> PlacedRows.nothing(2).missing.tolist()
         [True, True]

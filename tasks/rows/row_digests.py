@@ -43,7 +43,6 @@ def digest_rows(table: pa.Table, bounds: NDArray[np.int64], stage: Stage) -> Dig
     Args:
         table: Table in the schema of the stage, with or without its optional columns, sorted by sample.
         bounds: Positions between the rows of the samples: those of sample i are `bounds[i]` to `bounds[i + 1]`.
-        stage: Stage that computed the table.
 
     >>> table = pa.table({"row_id": ["a", "b"], "pair": ["p", "p"], "k": [0, 0], "cosine": [1.0, None],
     ...     "status": ["answered", "failed"], "reason": [None, "the reply was cut off"]})

@@ -91,9 +91,7 @@ class RowStore:
         """Return the locations of the results under some keys.
 
         Args:
-            stage: Stage that computed them.
-            recipe: Everything but the input tables that determines them.
-            keys: Keys of the samples.
+            recipe: Everything but the input tables that determines the results.
         """
         with self._lock:
             found = self._known(stage, recipe)
@@ -120,11 +118,9 @@ class RowStore:
         """Store the results of samples as a segment, and return their locations.
 
         Args:
-            stage: Stage that computed them.
-            recipe: Everything but the input tables that determined them; None for results that are not to be found.
+            recipe: Everything but the input tables that determined the results; None for results that are never found.
             table: Their rows, sorted by sample.
             bounds: Positions between the rows of the samples.
-            keys: Keys of the samples.
             digests: Digests of the rows of the samples.
             complete: True for each sample whose result can be found later; false for one with a failed answer.
             usage: Cost of computing all of them.
@@ -162,7 +158,6 @@ class RowStore:
         """Return rows, in the order of their samples.
 
         Args:
-            stage: Stage that computed them.
             placed: Locations of the rows; none may be missing.
             columns: Columns to read; None for all of the schema.
 
@@ -181,7 +176,6 @@ class RowStore:
         """Return the cost of results that were found: nothing but questions whose answers are cached.
 
         Args:
-            stage: Stage that computed them.
             placed: Locations of the rows. Segments without an index, such as those of run folders, cost nothing.
         """
         del stage  # a segment has rows of one stage

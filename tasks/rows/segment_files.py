@@ -54,11 +54,9 @@ class SegmentNote(BaseModel):
 
     Args:
         recipe: Everything but the input tables that determined the rows.
-        schema_version: Version of the stage's schema.
         samples: Number of samples, including those that are not in the index.
         usage: Cost of finding the results of all samples.
         size: Size of the Parquet file in bytes.
-        file_digest: Digest of the Parquet file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,7 +74,6 @@ class SegmentIndex:
     """The index of a segment.
 
     Args:
-        note: Metadata of the segment.
         keys: Keys of the samples whose results can be found.
         digests: Digests of their rows.
         start: Position of the first row of each.
@@ -95,8 +92,7 @@ def recipe_folder(root: str, stage: Stage, recipe: str | None) -> str:
 
     Args:
         root: Folder of the table store.
-        stage: Stage that computed the rows.
-        recipe: Everything but the input tables that determined them; None for rows that are never found.
+        recipe: Everything but the input tables that determined the rows; None for rows that are never found.
     """
     name = WITHOUT_RECIPE if recipe is None else hashlib.sha256(recipe.encode()).hexdigest()[:16]
     return posixpath.join(root, ROWS, str(stage), name)
@@ -131,7 +127,6 @@ def write_segment(
     """Write the files of a segment, and return its metadata.
 
     Args:
-        fs: File system.
         location: Path of the files without suffix.
         table: The rows, conformed to the schema of their stage.
         index: The index; size and digest of the file are added.
@@ -154,7 +149,6 @@ class StoredSegment:
 
     Args:
         location: Path of its files without suffix.
-        index: Its index.
         state: State of the file with the rows, as `file_state` returns it.
     """
 
@@ -167,7 +161,6 @@ def read_folder(fs: fsspec.AbstractFileSystem, folder: str) -> tuple[list[Stored
     """Return the segments with an index in a folder, the earliest first, and descriptions of damage.
 
     Args:
-        fs: File system.
         folder: Folder of a recipe; it need not exist.
     """
     fs.invalidate_cache(folder)

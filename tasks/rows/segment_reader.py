@@ -38,12 +38,7 @@ class SegmentReader:
         self._lock = Lock()
 
     def pin(self, segment: Segment, table: pa.Table) -> None:
-        """Keep the rows of a segment that has no file.
-
-        Args:
-            segment: The segment.
-            table: Its rows.
-        """
+        """Keep the rows of a segment that has no file."""
         with self._lock:
             self._pinned[segment] = table
 
@@ -57,7 +52,6 @@ class SegmentReader:
         """Return rows, in the order of their samples; whole segments in order are not copied.
 
         Args:
-            stage: Stage that computed the rows.
             placed: Locations of the rows; none may be missing.
             columns: Columns to read; None for all.
 
@@ -114,10 +108,6 @@ class SegmentReader:
 
 def number_ranges(start: NDArray[np.int64], count: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the numbers from each start on, as many as its count.
-
-    Args:
-        start: The first number of each range.
-        count: The length of each range.
 
     >>> number_ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
