@@ -19,8 +19,6 @@ def compact(plan: EnginePlan, store: RowStore, shards: Iterable[LookedUpShard]) 
     """Store the results of shards together that lie in many segments.
 
     Args:
-        plan: Stages of the run.
-        store: Row store.
         shards: The shards, all of whose results are known.
     """
     for shard in shards:

@@ -27,7 +27,6 @@ class StageResult:
     """The results of a stage for the rows of a shard.
 
     Args:
-        placed: Places of the results.
         usage: Cost of the results that were computed, or found and not known before.
         computed: Number of rows that were computed.
     """
@@ -53,10 +52,8 @@ class StageComputation:
     """The results of a stage for the rows of a shard. May be used from several threads, each with other rows.
 
     Args:
-        step: The stage.
         store: Row store, which says which rows are computed: those that it does not have.
         known: Places of the results that are known before; -1 for the others.
-        row_ids: Ids of the rows.
     """
 
     def __init__(self, step: StageStep, store: RowStore, known: PlacedRows, row_ids: pa.Array) -> None:
@@ -129,8 +126,6 @@ def read_rows(store: RowStore, stage: Stage, placed: PlacedRows) -> StageRows:
     """Return the results at some places.
 
     Args:
-        store: Row store.
-        stage: Stage of the results.
         placed: Places, none of which is missing.
     """
     return StageRows(store.read(stage, placed), bounds_from(placed.count), placed.digests)

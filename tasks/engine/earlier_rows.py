@@ -17,7 +17,6 @@ class EarlierRows:
     """Results of an earlier run, which the row store need not have any more.
 
     Args:
-        run: The earlier run.
         is_computed: Returns whether a stage is computed for a row, so that its result is not given.
         store: Row store, to which they are copied without their keys.
     """
@@ -29,10 +28,6 @@ class EarlierRows:
 
     def place(self, stage: Stage, row_ids: pa.Array) -> PlacedRows:
         """Return the places of the results of rows in a stage; -1 for those that are computed.
-
-        Args:
-            stage: The stage.
-            row_ids: Ids of the rows.
 
         Raises:
             RunFolderError: The table of the stage cannot be read.

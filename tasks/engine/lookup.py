@@ -31,7 +31,6 @@ class LookedUpShard:
     """The rows of a shard of the source, and what is known of their results.
 
     Args:
-        samples: Samples of the shard.
         digests: Digest of each row.
         placed: Places of the results, by stage; -1 for those that must be computed.
     """
@@ -54,9 +53,6 @@ def look_up(plan: EnginePlan, store: RowStore, samples: StageRef, given: GivenRo
     The result of a stage can be looked up once the results of the stages that it reads are known.
 
     Args:
-        plan: Stages of the run.
-        store: Row store.
-        samples: Samples of the shard.
         given: Results that are taken as they are.
 
     Raises:
@@ -81,7 +77,6 @@ def pack_shards(shards: Sequence[LookedUpShard], rows: int) -> "Iterator[PackedS
     """Yield the rows that lack a result, packed into shards of their own.
 
     Args:
-        shards: Shards of a source, as they were looked up.
         rows: Maximum number of rows per packed shard.
     """
     parts: list[tuple[int, NDArray[np.int64]]] = []
@@ -104,7 +99,6 @@ class PackedShard:
     """Rows of one or several shards of the source that are computed together.
 
     Args:
-        number: Number of the packed shard.
         parts: Shards of the source by number, each with the positions of its rows.
     """
 
@@ -116,20 +110,11 @@ class PackedShard:
         return sum(len(positions) for _, positions in self.parts)
 
     def lacks(self, stage: Stage, shards: Sequence[LookedUpShard]) -> bool:
-        """Return whether one of the rows lacks the result of a stage.
-
-        Args:
-            stage: The stage.
-            shards: Shards of the source.
-        """
+        """Return whether one of the rows lacks the result of a stage."""
         return any(shards[place].placed[stage].missing[positions].any() for place, positions in self.parts)
 
     def open(self, shards: Sequence[LookedUpShard]) -> ShardOfRows:
-        """Return the rows with what is known of them.
-
-        Args:
-            shards: Shards of the source, as they were looked up.
-        """
+        """Return the rows with what is known of them."""
         chosen = [(shards[place], positions) for place, positions in self.parts]
         stages = chosen[0][0].placed
         return ShardOfRows(
@@ -146,8 +131,6 @@ class PackedShard:
         """Note the places of the results of a stage for the rows.
 
         Args:
-            shards: Shards of the source, as they were looked up.
-            stage: The stage.
             placed: Places of the results, row by row.
         """
         start = 0

@@ -62,9 +62,7 @@ class Schedule:
         """Return the windows of a shard, whose judged stages count from now on.
 
         Args:
-            samples: Samples of the shard.
             known: Places of the results that are known before, by stage; -1 for the others.
-            store: Row store.
             judged: Judged stages that are going to be computed.
             rows: Number of rows per window.
         """
@@ -181,10 +179,7 @@ class ShardWindows:
     """The results of a shard, window by window as they are computed.
 
     Args:
-        schedule: Schedule of the windows.
-        samples: Samples of the shard.
         known: Places of the results that are known before, by stage; -1 for the others.
-        store: Row store.
         judged: Judged stages that are going to be computed.
         rows: Number of rows per window.
     """
@@ -221,8 +216,7 @@ class ShardWindows:
         Windows that an earlier call has computed, before it failed, are not computed again.
 
         Args:
-            step: The stage.
-            compute: Computes the rows of its table, in other threads, with the context of this one.
+            compute: Computes the rows of the stage's table, in other threads, with the context of this one.
 
         Raises:
             CancelledError: The run is cancelled.
@@ -275,13 +269,7 @@ class ShardWindows:
 
 
 class StageWork:
-    """The computation of a stage for one shard. Its methods are called with the lock of the schedule held.
-
-    Args:
-        shard: Windows of the shard.
-        step: The stage.
-        rows: Results of the stage for the rows of the shard.
-    """
+    """The computation of a stage for one shard. Its methods are called with the lock of the schedule held."""
 
     def __init__(self, shard: ShardWindows, step: StageStep, rows: StageComputation) -> None:
         self.shard = shard

@@ -35,9 +35,7 @@ class StageRows:
         """Return the results in a table, whatever the order of its rows.
 
         Args:
-            stage: The stage.
             table: Table of the stage, all of whose rows belong to the samples.
-            row_ids: Ids of the samples.
         """
         ordered = sort_rows(table, row_ids)
         bounds = bounds_of(ordered, row_ids)
@@ -45,12 +43,7 @@ class StageRows:
 
     @classmethod
     def of_samples(cls, table: pa.Table, digests: Digests) -> Self:
-        """Return samples, of which each has one row.
-
-        Args:
-            table: Table of the samples.
-            digests: Digest of each.
-        """
+        """Return samples, of which each has one row."""
         return cls(table, np.arange(table.num_rows + 1), digests)
 
     @classmethod

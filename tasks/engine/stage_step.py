@@ -21,8 +21,6 @@ class StageStep:
     """A stage of a run.
 
     Args:
-        stage: The stage.
-        settings: Its settings.
         reads: Stages of the run whose results it reads.
         recipe: Digest of all that determines the result of a row, beside what the stage reads; None for a stage whose
             results cannot be reused.
@@ -53,7 +51,6 @@ class EnginePlan:
     Args:
         steps: Stages in the order in which each comes after those that it reads.
         tables: Root of the store of tables and rows.
-        window_rows: Number of rows per window.
         shard_rows: Maximum number of rows per shard.
     """
 
@@ -67,8 +64,6 @@ def fingerprint_stage(stage: Stage, settings: Settings, models: RunModels) -> st
     """Return the digest of everything that the settings of a stage determine.
 
     Args:
-        stage: The stage.
-        settings: Settings of the stage.
         models: Models of the run, which the settings select from.
 
     Raises:
@@ -81,8 +76,6 @@ def make_recipe(stage: Stage, settings: Settings, models: RunModels, reads: Sequ
     """Return the digest of all that determines the result of a row in a stage, beside what the stage reads.
 
     Args:
-        stage: The stage.
-        settings: Settings of the stage.
         models: Models of the run, which the settings select from.
         reads: Stages of the run whose results it reads.
 

@@ -33,12 +33,6 @@ ShardResult = Mapping[Stage, StageResult]
 class RunningShard:
     """A shard whose stages have been submitted to Prefect in this process.
 
-    Args:
-        shard: The shard.
-        plan: Stages of the run.
-        store: Row store.
-        schedule: Schedule of the windows.
-
     Raises:
         AssayError: The samples cannot be read.
     """
