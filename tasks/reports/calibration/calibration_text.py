@@ -107,8 +107,7 @@ def result_lines(
     """Yield what a calibration or an audit says about the run of the labelled rows.
 
     Args:
-        metric: Key of the metric.
-        corrected: Entry of its bias-corrected mean; None if there is none.
+        corrected: Entry of the metric's bias-corrected mean; None if there is none.
         audit: Result of an audit; None if none was asked for.
         needed: Number of labels that would halve the interval of that mean.
     """

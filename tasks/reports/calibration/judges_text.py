@@ -9,11 +9,7 @@ HEADINGS = ("judge", "agreement", "95 % interval", "less the best", "95 % interv
 
 
 def comparison_rows(comparison: JudgeComparison) -> Iterator[tuple[str, ...]]:
-    """Yield a row of a table for each judge, in the order of HEADINGS.
-
-    Args:
-        comparison: The comparison.
-    """
+    """Yield a row of a table for each judge, in the order of HEADINGS."""
     for judge in comparison.judges:
         is_best = judge is comparison.judges[0]
         yield (
@@ -28,9 +24,6 @@ def comparison_rows(comparison: JudgeComparison) -> Iterator[tuple[str, ...]]:
 
 def overlap_lines(comparison: JudgeComparison) -> Iterator[str]:
     """Yield sentences on the errors that judges have in common.
-
-    Args:
-        comparison: The comparison.
 
     >>> from metric_core.calibration.judge_comparison import ErrorOverlap
     >>> list(overlap_lines(JudgeComparison(9, 0.02, (), (ErrorOverlap("a", "b", 2, 1, 3),), 2)))
@@ -49,7 +42,6 @@ def recommendation(comparison: JudgeComparison, recommended: str | None, by: str
     """Return the sentence that recommends a judge, or says why none can be recommended.
 
     Args:
-        comparison: The comparison.
         recommended: Name of the judge; None if it cannot be told.
         by: Unit of the costs that decided, `money` or `tokens`.
         known: Name of each judge -> whether its cost is known.

@@ -18,7 +18,6 @@ def diagnosis_changes_view(comparison: RunComparison, on_page: Collection[str]) 
     """Return the changes of the diagnoses for the page; None if a run has no diagnoses.
 
     Args:
-        comparison: Comparison of two runs.
         on_page: Names of the rows that the page shows.
     """
     found = comparison.diagnosis

@@ -25,7 +25,6 @@ def metric_views(metrics: Sequence[MetricComparison], spans: Mapping[str, float]
     compare them.
 
     Args:
-        metrics: Comparisons of the metrics.
         spans: Mapping from metric to the width of its range, for metrics that have one.
     """
     reach = {id(metric): _reach(metric.difference) for metric in metrics if metric.difference}

@@ -15,7 +15,6 @@ def gate_junit_xml(gate: GateResult, name: str) -> str:
     If the gate failed only because inconclusive rules count as failed, these rules are failures.
 
     Args:
-        gate: Result of the gate.
         name: Run that was checked.
     """
     outcomes = {check.outcome for check in gate.checks}

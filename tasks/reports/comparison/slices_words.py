@@ -44,7 +44,6 @@ def slice_views(slices: Sequence[SliceComparison], spans: Mapping[str, float]) -
     """Return the slices for the page: a table per column and metric, the worst first.
 
     Args:
-        slices: Comparisons of the slices.
         spans: Mapping from metric to the width of its range, for metrics that have one.
     """
     tables: dict[tuple[str, str, str | None], list[SliceComparison]] = {}

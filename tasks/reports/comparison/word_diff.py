@@ -17,7 +17,6 @@ class Piece(NamedTuple):
     """A part of a text.
 
     Args:
-        text: The part.
         is_changed: True if the other text lacks it.
     """
 

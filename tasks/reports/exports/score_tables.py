@@ -91,7 +91,6 @@ def write_export(table: pa.Table, target: Path | IO[bytes], file_format: Format)
 
     Args:
         table: Table to write. In CSV, lists become JSON.
-        target: File, or stream of bytes.
 
     Raises:
         RunFolderError: The file cannot be written.

@@ -310,7 +310,6 @@ def send_scores_of_run(endpoint: str, folder: Path) -> tuple[str, ...]:
 
     Args:
         endpoint: Base URL of the OTLP endpoint.
-        folder: The run folder.
 
     Returns:
         A warning if it failed: the results are in the run folder all the same, and `assay export` sends them again.

@@ -28,8 +28,6 @@ def write_history_page(
     """Write the page of an evaluation, and return its absolute path.
 
     Args:
-        catalogue: The history.
-        name: Name of the evaluation.
         page: File to write; its folder is created.
         last: Number of the latest runs to show; None for all.
         link: URL of run folders with {folder} or {name} in it; None for relative paths to reports on this machine.
@@ -56,12 +54,10 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
     """Return the page of an evaluation.
 
     Args:
-        name: Name of the evaluation.
         runs: Runs, oldest first.
         incidents: Incidents, oldest first.
         links: Function that returns the address of a page in a run's folder, or None.
         compare: Address of comparisons of two runs on a server, with {a} and {b} in it; None for a page in a file.
-        availability: Availability over several numbers of days.
 
     Raises:
         ConfigError: There are no runs.

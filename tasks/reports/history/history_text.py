@@ -110,7 +110,6 @@ def table_of_metrics(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> tup
 
     Args:
         runs: Runs, oldest first.
-        metrics: Keys of the metrics to show.
     """
     means = [{metric.metric: metric for metric in run.metrics if not metric.slice_column} for run in runs]
     directions = {metric.metric: metric.direction for run in runs for metric in run.metrics}
@@ -208,10 +207,8 @@ def history_to_dict(
     """Return the history of an evaluation as JSON.
 
     Args:
-        name: Name of the evaluation.
         runs: Runs, oldest first.
         incidents: Incidents, oldest first.
-        availability: Availability over several numbers of days.
     """
     changed = {later.run_id: find_version_changes(earlier, later) for earlier, later in pairwise(_versioned(runs))}
     return {

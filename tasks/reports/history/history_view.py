@@ -35,9 +35,6 @@ def find_pages(page: Path) -> Links:
     """Return a function that finds pages of runs on this machine, as paths relative to the page of the history.
 
     A folder that a later run has written again is not the run's any more, so it has no link.
-
-    Args:
-        page: File of the page.
     """
     start = page.expanduser().absolute().parent
 
@@ -54,12 +51,7 @@ def find_pages(page: Path) -> Links:
 
 
 def holds_run(folder: Path, run_id: str) -> bool:
-    """Return whether a folder still holds a run: a later one may have written it again.
-
-    Args:
-        folder: Run folder.
-        run_id: Id of the run.
-    """
+    """Return whether a folder still holds a run: a later one may have written it again."""
     try:
         manifest = json.loads(regular(folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -88,7 +80,6 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
     """Return the content of the page's script: one list per figure, with an item per run.
 
     Args:
-        name: Name of the evaluation.
         runs: Runs, oldest first.
         incidents: Incidents, oldest first.
         links: Function that returns the address of a page in a run's folder.

@@ -14,8 +14,7 @@ def citations_view(sample: Row, claims: Sequence[Row], verdicts: Mapping[str, Se
     """Return what each claim of a row cites, by claim id.
 
     Args:
-        sample: The row.
-        claims: Its claims and sentences.
+        claims: Claims and sentences of the row.
         verdicts: Claim id -> verdicts on the claim by premises.
     """
     contexts, ids = sample["retrieved_contexts"] or (), sample["retrieved_context_ids"]

@@ -24,12 +24,7 @@ _SIDES = (
 
 
 def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[str, Any]]:
-    """Return the claims of each side that has claims, or a reason for having none.
-
-    Args:
-        tables: Tables of the row.
-        passages: Passages of the row, cut at their sentences.
-    """
+    """Return the claims of each side that has claims, or a reason for having none."""
     explanations = explanations_by_verdict(tables.rows(Stage.EXPLANATIONS))
     verdicts: dict[str, list[Row]] = {}
     for row in tables.rows(Stage.VERDICTS):

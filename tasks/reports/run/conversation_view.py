@@ -16,11 +16,7 @@ _NAMES = {
 
 
 def conversation_view(tables: RowTables) -> dict[str, Any]:
-    """Return what a row has of its conversation; nothing for a row that belongs to none.
-
-    Args:
-        tables: Tables of the row.
-    """
+    """Return what a row has of its conversation; nothing for a row that belongs to none."""
     sample = tables.sample
     view: dict[str, Any] = {}
     if sample.get(c.CONVERSATION):

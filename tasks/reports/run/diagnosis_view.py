@@ -89,10 +89,6 @@ def _counts(summary: Mapping[str, Any]) -> Counter[str] | None:
 def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict[str, Any]]:
     """Return the diagnosis of some rows by row id; empty for a run without any.
 
-    Args:
-        folder: Run folder.
-        row_ids: Ids of the rows.
-
     Raises:
         RunFolderError: The table of diagnoses is damaged.
     """

@@ -33,7 +33,6 @@ def row_view(
     """Return a row for the page.
 
     Args:
-        tables: Tables of the row.
         yardsticks: Metrics, in the order of the page.
         match: Parameter `match` of context entity recall, which says how entities are compared.
         rankings: Metrics whose graded rankings are shown.

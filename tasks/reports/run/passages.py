@@ -53,7 +53,6 @@ def segment(passage: str, sentences: Sequence[str] | None = None) -> Segments:
     """Cut a passage at its sentences.
 
     Args:
-        passage: Text to cut.
         sentences: Sentences in order, as the stages cut them, compared without white space; None cuts the passage at
             punctuation and line ends.
 
@@ -84,7 +83,6 @@ class SentenceIndex:
     """An index of the sentences of all passages of a row, to find the one closest to a claim.
 
     Args:
-        passages: Passages, cut at their sentences.
         claims: Claims to look for; other words of the passages are not kept.
     """
 

@@ -72,7 +72,6 @@ class _Chosen:
     Args:
         order: Ids of all rows of the run, worst first.
         most: Maximum number of rows to embed.
-        slices: Slices of the rows.
     """
 
     order: Sequence[str]

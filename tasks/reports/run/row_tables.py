@@ -50,7 +50,6 @@ def read_row_tables(folder: Path, row_ids: Sequence[str]) -> Iterator[RowTables]
     """Yield the tables of samples of a run, in the order of their ids.
 
     Args:
-        folder: Run folder.
         row_ids: Ids of the samples, each once.
 
     Raises:

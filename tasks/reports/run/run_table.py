@@ -18,9 +18,6 @@ LONGEST_CELL = 200
 class RunTable:
     """A table of a run, displayed as HTML in notebooks.
 
-    Args:
-        table: Content of the table.
-
     >>> table = RunTable(pa.table({"metric": ["faithfulness"], "value": [0.5]}))
     >>> len(table), table.columns, table.to_pylist()
     (1, ['metric', 'value'], [{'metric': 'faithfulness', 'value': 0.5}])

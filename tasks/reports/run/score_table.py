@@ -39,8 +39,6 @@ class Yardstick:
     """The scale of a metric's values from worst to best.
 
     Args:
-        key: Key of the metric.
-        direction: Direction of better values.
         bounds: Least and greatest value; None if the metric has no range.
     """
 

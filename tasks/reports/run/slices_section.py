@@ -24,7 +24,6 @@ def slice_sections(summary: Mapping[str, Any], yardsticks: Sequence[Yardstick]) 
 
     Args:
         summary: Content of summary.json.
-        yardsticks: Metrics of the run.
     """
     metrics = {metric["metric"]: metric for metric in summary["metrics"]}
     shown = [stick for stick in yardsticks if metrics[stick.key]["scored"] or metrics[stick.key]["failed"]]

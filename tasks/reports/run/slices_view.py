@@ -26,14 +26,9 @@ class SliceLine:
     """A metric over the rows of a slice.
 
     Args:
-        slice: The slice.
-        metric: Key of the metric.
-        direction: Direction of improvement.
         scale: Scale of the values; None if the metric has one scale.
-        rows: Number of rows of the slice.
         counts: Number of cells scored, undefined and failed.
         distribution: Distribution of the values, as in summary.json; None without any.
-        is_small: True if the slice has few rows.
         is_worse: True if it is worse than the other rows by more than chance; None if that was not tested.
     """
 
@@ -72,7 +67,6 @@ def read_lines(summary: Mapping[str, Any], column: str) -> list[SliceLine]:
 
     Args:
         summary: Content of summary.json.
-        column: Column that divides the rows.
     """
     return [
         line

@@ -25,7 +25,6 @@ class StoredRows:
     """Rows of a stage's table in the order of their samples, as Arrow holds them: a tenth of the size of Python values.
 
     Args:
-        table: The rows.
         ends: Number of rows up to and including each sample.
         lacking: Columns that the table lacks, because an earlier version wrote it.
     """
@@ -40,8 +39,6 @@ class StoredRows:
 
         Args:
             path: Parquet file of the table; without it, no sample has rows.
-            stage: Stage of the table.
-            row_ids: Ids of the samples.
 
         Raises:
             RunFolderError: The table cannot be read.
