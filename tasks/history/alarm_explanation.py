@@ -20,7 +20,6 @@ class NightEvidence:
     """Evidence of a run about a metric.
 
     Args:
-        started: Start of the run.
         rows: Number of rows that are scored in it and in the baseline.
         change: Mean change of these rows, in units of the metric; None without rows.
         evidence: Evidence that the metric is worse, from this run and those before it.
@@ -64,9 +63,6 @@ def explain_alarms(
 
     Args:
         history: Recorded runs of the evaluation, oldest first.
-        baseline: Accepted run.
-        run: Monitored run.
-        matching: Columns by which rows are matched, grouped and divided into slices.
         settings: Settings of the alarms; None means the defaults.
 
     Raises:

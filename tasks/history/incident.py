@@ -14,7 +14,6 @@ class IncidentFinding:
         key: Name of the problem among those of an evaluation, such as `alarm:faithfulness`: an incident is open once at
             a time.
         kind: Kind of the problem, such as `gate`, `alarm` or `missed`.
-        sentence: The problem in words.
         found: Time at which it was found; None means now.
         run_id: Id of the run that found it; empty if no run did.
         details: Further content, as JSON.

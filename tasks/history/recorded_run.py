@@ -94,7 +94,6 @@ class RecordedRun:
         status: `completed`, `failed`, `stopped` because its budget was spent, or `missed`.
         reason: Reason why it did not finish; empty if the run finished. A completed run has one if the monitored run
             that evaluated it failed afterwards, so that nothing was compared.
-        source: Data that were evaluated.
         deployment: Name of the deployment; empty for a run that was started by hand.
         bad_rows: Number of rows that were left out because they are bad.
         versions: Versions of what takes part, as text, by SYSTEM, INDEX and so on; unknown ones are absent. PROMPTS
@@ -144,11 +143,8 @@ class RecordedRun:
 
         Args:
             run_id: Id of its flow run, or `missed_run_id` if the server has none.
-            name: Name of the evaluation.
             created: Time at which it started, or was due if it did not start.
             status: `failed`, or `missed` if it did not start although it was due.
-            reason: Reason why it has no results.
-            trigger: Cause of the run.
             due: Time at which it was due; None means `created`.
         """
         return cls(run_id, name, created, "", status, reason, trigger=trigger, due=due or created)
@@ -179,7 +175,6 @@ def missed_run_id(name: str, due: datetime) -> str:
 
     Args:
         name: Name of the evaluation; a long one is replaced by its digest.
-        due: Time at which the run was due.
 
     >>> missed_run_id("support", datetime(2026, 11, 18, 6, tzinfo=UTC))
     'missed-support-20261118T060000Z'

@@ -88,7 +88,6 @@ def find_alarms(
     Args:
         history: Recorded runs of the evaluation, oldest first.
         run: Run that has just finished; its own entry in the history, if there is one, is passed over.
-        matching: Columns by which rows are matched, grouped and divided into slices.
         settings: Settings of the alarms; None means the defaults.
 
     Raises:
