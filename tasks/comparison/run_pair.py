@@ -123,7 +123,6 @@ class RunPair:
     Args:
         a: Rows of the baseline.
         b: Rows of the run that is compared with it.
-        is_grouped: True if rows belong to groups.
         slices: Slices of the rows of both runs, by column; a row of both is in the slice of the second.
     """
 
