@@ -139,7 +139,6 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         refused: Why scores are not corrected with this calibration although the rows would determine an error; empty if
             they are.
         audits: Audits of the calibration on later runs, in order.
-        seed: Seed of the resampling.
         warnings: Sentences that a reader should know.
         versions: Mapping from package to the version that was used.
     """
