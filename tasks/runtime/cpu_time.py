@@ -44,10 +44,6 @@ def measure_cpu() -> Iterator[CpuTime]:
 
 
 def add_cpu(seconds: float) -> None:
-    """Tell the measurements of the calling thread of CPU time that another thread or process spent for it.
-
-    Args:
-        seconds: CPU time in seconds.
-    """
+    """Tell the measurements of the calling thread of CPU time that another thread or process spent for it."""
     for spent in _running.measured:
         spent.seconds += seconds

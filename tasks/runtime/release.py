@@ -43,9 +43,6 @@ def version_of_source(root: Path = _ROOT) -> str:
 
     A checkout with uncommitted changes is called `dirty`. A commit with the tag of the release, such as `v0.1.0`, is
     the release.
-
-    Args:
-        root: Folder of the source.
     """
     if (found := _version_of_checkout(root)) is not None:
         return found

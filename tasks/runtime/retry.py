@@ -56,7 +56,6 @@ def retry(work: Callable[[], T], pause_after: PauseAfter, sleep: Callable[[float
 
     Args:
         pause_after: Decides after each error whether to go on, and how long to wait.
-        sleep: Function that waits a number of seconds.
 
     Raises:
         Exception: The error of the last attempt.

@@ -13,7 +13,6 @@ def map_threads(function: Callable[[A], B], arguments: Iterable[A], at_once: int
 
     Args:
         function: Function that mostly waits, or runs in Arrow or NumPy outside the interpreter's lock.
-        arguments: An argument per call.
         at_once: Maximum number of calls at the same time.
 
     Raises:
