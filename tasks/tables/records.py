@@ -53,7 +53,6 @@ def add_missing_columns(table: pa.Table, stage: Stage, wanted: Sequence[str] | N
     """Return a stage's table with the columns that its version lacks or that it is stored without, which are null.
 
     Args:
-        stage: Stage that computed it.
         wanted: Columns to return; None for all.
     """
     schema = SCHEMAS[stage].arrow
@@ -101,11 +100,7 @@ def _sample(row: Mapping[str, Any]) -> Sample:
 
 
 class _LazyJson(Mapping[str, Any]):
-    """The object of a JSON text, parsed when it is first read: few stages read the columns of plugins.
-
-    Args:
-        text: JSON text of an object.
-    """
+    """The object of a JSON text, parsed when it is first read: few stages read the columns of plugins."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -26,11 +26,7 @@ class StageRef(BaseModel):
     """A reference to a stage's table: passed between tasks, stored in Prefect's results and in manifests.
 
     Args:
-        stage: Stage that computed the table.
         path: Path or fsspec URL of the Parquet file.
-        digest: Digest of the table's content.
-        schema_version: Version of the stage's schema.
-        usage: Cost of computing the table.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,7 +54,6 @@ class TableStore:
 
         Args:
             table: Table with the columns of `schema`, in any order.
-            usage: Cost of computing the table.
 
         Raises:
             ValueError: A column of the schema is missing, or has a null where the schema allows none.
