@@ -57,6 +57,7 @@ class SegmentNote(BaseModel):
         schema_version: Version of the stage's schema.
         samples: Number of samples, including those that are not in the index.
         usage: Cost of finding the results of all samples.
+        compacted: Whether its rows were stored before, in several segments.
         size: Size of the Parquet file in bytes.
         file_digest: Digest of the Parquet file.
     """
@@ -67,6 +68,7 @@ class SegmentNote(BaseModel):
     schema_version: int
     samples: int
     usage: StageUsage
+    compacted: bool = False
     size: int = 0
     file_digest: str = ""
 
