@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from metric_core.stages import Stage
 from tasks.engine.computation import read_rows
 from tasks.engine.lookup import LookedUpShard
@@ -18,6 +16,9 @@ MAX_SEGMENTS = 8
 def compact(plan: EnginePlan, store: RowStore, shards: Iterable[LookedUpShard]) -> None:
     """Store the results of shards together that lie in many segments.
 
+    Those of a source that comes in another order every time are stored together once: if that has left them in many
+    segments again, it would do so every time.
+
     Args:
         shards: The shards, all of whose results are known.
     """
@@ -25,11 +26,13 @@ def compact(plan: EnginePlan, store: RowStore, shards: Iterable[LookedUpShard]) 
         digests = {Stage.SAMPLES: shard.digests, **{stage: placed.digests for stage, placed in shard.placed.items()}}
         for stage, step in plan.steps.items():
             placed = shard.placed[stage]
-            if step.recipe is None or len(np.unique(placed.segment)) <= MAX_SEGMENTS:
+            if step.recipe is None or len(placed.segments) <= MAX_SEGMENTS:
+                continue
+            if store.count_compacted(placed) > MAX_SEGMENTS:
                 continue
             rows = read_rows(store, stage, placed)
             keys = row_keys(step.recipe, [digests[earlier] for earlier in step.reads])
             complete, usage = ~rows.find_failed(stage), store.usage_of(stage, placed)
             shard.placed[stage] = store.append(
-                stage, step.recipe, rows.table, rows.bounds, keys, rows.digests, complete, usage
+                stage, step.recipe, rows.table, rows.bounds, keys, rows.digests, complete, usage, compacted=True
             )

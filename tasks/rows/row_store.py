@@ -114,6 +114,8 @@ class RowStore:
         digests: Digests,
         complete: NDArray[np.bool_],
         usage: StageUsage,
+        *,
+        compacted: bool = False,
     ) -> PlacedRows:
         """Store the results of samples as a segment, and return their locations.
 
@@ -124,6 +126,7 @@ class RowStore:
             digests: Digests of the rows of the samples.
             complete: True for each sample whose result can be found later; false for one with a failed answer.
             usage: Cost of computing all of them.
+            compacted: Whether they were stored before, in several segments.
 
         Raises:
             AssayError: The segment cannot be written.
@@ -136,6 +139,7 @@ class RowStore:
             schema_version=int(conformed.schema.metadata[b"assay.version"]),
             samples=len(keys),
             usage=cached_usage(usage),
+            compacted=compacted,
         )
         location = posixpath.join(recipe_folder(self._root, stage, recipe), new_stem())
         if self._read_only:
@@ -185,6 +189,15 @@ class RowStore:
             if samples and (note := self._notes.get(segment.path) or self._read_note(segment.path)) is not None:
                 usage += share_of(note.usage, samples / note.samples)
         return usage
+
+    def count_compacted(self, placed: PlacedRows) -> int:
+        """Return the number of segments of results that were stored before, in several segments.
+
+        Args:
+            placed: Locations of the rows.
+        """
+        notes = (self._notes.get(segment.path) or self._read_note(segment.path) for segment in placed.segments)
+        return sum(note is not None and note.compacted for note in notes)
 
     def _read_note(self, path: str) -> SegmentNote | None:
         """Return the metadata of a segment that another process has written; None if it has no index."""

@@ -59,3 +59,20 @@ def test_costs_of_found_results_stay_the_same(tmp_path: Path, elsewhere: bool) -
     usage = later.tables.store.usage_of(Stage.CLAIMS, placed)
     assert (usage.questions, usage.stored) == (len(rows), len(rows))
     assert run.tables.usage(Stage.CLAIMS).questions == 1
+
+
+def test_a_source_in_another_order_every_time_is_stored_together_once(tmp_path: Path) -> None:
+    plan, ids = make_plan(str(tmp_path), shard_rows=10), [f"r{number}" for number in range(100)]
+
+    def run(stride: int) -> tuple[SmallRun, int]:
+        """Run over the rows in steps of a stride, so that a shard has rows of all earlier shards."""
+        order = [ids[(place * stride + place * stride // 100) % 100] for place in range(100)]
+        assert sorted(order) == sorted(ids)
+        found = run_small(plan, {row_id: f"word {row_id}" for row_id in order})
+        return found, len(files(tmp_path))
+
+    assert [run(stride)[1] for stride in (1, 10)] == [20, 40]
+    scattered, count = run(1)
+    assert count == 40
+    assert scattered.segments(Stage.CLAIMS) == [10] * 10
+    assert scattered.asked == {Stage.CLAIMS: [], Stage.VERDICTS: []}
