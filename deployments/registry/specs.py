@@ -326,9 +326,9 @@ def _yaml_entry(deployed: DeploymentSpec, pool: str, job_variables: Mapping[str,
 
 
 def _make_absolute(facts: OptionFacts, value: Any) -> Any:
-    if not facts.path or not isinstance(value, str) or value in facts.words:
+    if not (facts.is_path or facts.holds == "command") or not isinstance(value, str) or value in facts.words:
         return value
     kind, path = split_kind(value)
     is_elsewhere = "://" in value or value.startswith("hub:") or is_reference(value)
-    is_elsewhere |= facts.path == "command" and os.sep not in value
+    is_elsewhere |= facts.holds == "command" and os.sep not in value
     return value if is_elsewhere else f"{kind}{Path(path).expanduser().absolute()}"

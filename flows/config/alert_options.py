@@ -37,110 +37,69 @@ Reference: TypeAlias = Annotated[str, AfterValidator(check_reference)]
 ServiceUrl: TypeAlias = Annotated[str, AfterValidator(_check_url)]
 
 
-class EmailSettings(OptionGroup):
+class EmailSettings(OptionGroup, affects_scores=False):
     """Mailbox that alerts are sent to."""
 
     server: Annotated[
         Reference,
         Option(
             "Reference to the URL of an SMTP server, env:NAME or block:NAME: smtp://USER:PASSWORD@HOST or smtps://.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
             examples=["env:ASSAY_SMTP"],
         ),
     ]
     to: Annotated[
         tuple[Address, ...],
-        Option(
-            "Addresses of the recipients.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            min_length=1,
-            examples=[["team@example.com"]],
-        ),
+        Option("Addresses of the recipients.", holds="text", min_length=1, examples=[["team@example.com"]]),
     ]
-    sender: Annotated[
-        Address,
-        Option(
-            "Address of the sender.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            examples=["assay@example.com"],
-        ),
-    ]
+    sender: Annotated[Address, Option("Address of the sender.", holds="text", examples=["assay@example.com"])]
 
 
-class PagerDutySettings(OptionGroup):
+class PagerDutySettings(OptionGroup, affects_scores=False):
     """Service of PagerDuty that has an alert for each open incident."""
 
     routing_key: Annotated[
         Reference,
         Option(
             "Reference to the integration key of an Events API v2 integration, env:NAME or block:NAME.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
             examples=["env:PAGERDUTY_KEY"],
         ),
     ]
     url: Annotated[
         ServiceUrl,
-        Option(
-            "URL that takes events; in the EU https://events.eu.pagerduty.com/v2/enqueue.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-        ),
+        Option("URL that takes events; in the EU https://events.eu.pagerduty.com/v2/enqueue.", holds="secret"),
     ] = "https://events.pagerduty.com/v2/enqueue"
 
 
-class OpsgenieSettings(OptionGroup):
+class OpsgenieSettings(OptionGroup, affects_scores=False):
     """Opsgenie, or Jira Service Management, with an alert for each open incident."""
 
     key: Annotated[
         Reference,
         Option(
             "Reference to the key of an API integration, env:NAME or block:NAME.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
             examples=["env:OPSGENIE_KEY"],
         ),
     ]
     url: Annotated[
-        ServiceUrl,
-        Option(
-            "URL of the Alert API; in the EU https://api.eu.opsgenie.com/v2/alerts.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-        ),
+        ServiceUrl, Option("URL of the Alert API; in the EU https://api.eu.opsgenie.com/v2/alerts.", holds="secret")
     ] = "https://api.opsgenie.com/v2/alerts"
 
 
-class AlertmanagerSettings(OptionGroup):
+class AlertmanagerSettings(OptionGroup, affects_scores=False):
     """Alertmanager of Prometheus, or a service with its API, with an alert for each open incident."""
 
     url: Annotated[
         ServiceUrl,
-        Option(
-            "URL of Alertmanager, without /api/v2/alerts.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-            examples=["http://alertmanager:9093"],
-        ),
+        Option("URL of Alertmanager, without /api/v2/alerts.", holds="secret", examples=["http://alertmanager:9093"]),
     ]
     authorization: Annotated[
         Reference | None,
         Option(
             'Reference to the value of the header Authorization, such as "Bearer TOKEN". Default: no such header.',
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
             examples=["env:ALERTMANAGER_AUTHORIZATION"],
         ),
     ] = None
@@ -149,9 +108,6 @@ class AlertmanagerSettings(OptionGroup):
         Option(
             "Days after which Alertmanager takes an incident as over if no run says that it is still open. It must be "
             "longer than the time between two runs.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             gt=0,
             examples=[7],
         ),
@@ -163,141 +119,80 @@ class AlertmanagerSettings(OptionGroup):
         return f"{self.url}/api/v2/alerts"
 
 
-class RecipientOptions(OptionGroup):
+class RecipientOptions(OptionGroup, affects_scores=False):
     """Recipients of alerts."""
 
     webhook: Annotated[
         Reference | None,
         Option(
             "Reference to the URL that alerts are posted to as JSON: env:NAME, or block:NAME for a Secret block.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
         ),
     ] = None
     file: Annotated[
         str | None,
         Option(
             "File of alerts, one JSON object per line. Default: ASSAY_HOME/alerts.jsonl if no other target is set.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="path",
         ),
     ] = None
     block: Annotated[
         str | None,
-        Option(
-            "Notification block of the Prefect server, as type/name.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            examples=["slack-webhook/rag"],
-        ),
+        Option("Notification block of the Prefect server, as type/name.", holds="text", examples=["slack-webhook/rag"]),
     ] = None
     email: Annotated[
         EmailSettings | None,
         Option(
             "Mailbox that alerts are sent to: its SMTP server, recipients and sender.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
             examples=[{"server": "env:ASSAY_SMTP", "to": ["team@example.com"], "sender": "assay@example.com"}],
         ),
     ] = None
     pagerduty: Annotated[
         PagerDutySettings | None,
-        Option(
-            "PagerDuty: the integration key of a service.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-            examples=[{"routing_key": "env:PAGERDUTY_KEY"}],
-        ),
+        Option("PagerDuty: the integration key of a service.", examples=[{"routing_key": "env:PAGERDUTY_KEY"}]),
     ] = None
     opsgenie: Annotated[
         OpsgenieSettings | None,
-        Option(
-            "Opsgenie: the key of an API integration.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-            examples=[{"key": "env:OPSGENIE_KEY"}],
-        ),
+        Option("Opsgenie: the key of an API integration.", examples=[{"key": "env:OPSGENIE_KEY"}]),
     ] = None
     alertmanager: Annotated[
-        AlertmanagerSettings | None,
-        Option(
-            "Alertmanager: its URL.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-            examples=[{"url": "http://alertmanager:9093"}],
-        ),
+        AlertmanagerSettings | None, Option("Alertmanager: its URL.", examples=[{"url": "http://alertmanager:9093"}])
     ] = None
 
 
-class EscalationSettings(RecipientOptions):
+class EscalationSettings(RecipientOptions, affects_scores=False):
     """Recipients of incidents that the other recipients were not told of, or that nobody takes care of."""
 
     after: Annotated[
         Interval,
         Option(
             "Time after which an incident is escalated that is still open and that nobody has acknowledged.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=["24h"],
         ),
     ] = "24h"
 
 
-class MaintenanceWindow(OptionGroup):
+class MaintenanceWindow(OptionGroup, affects_scores=False):
     """A period that comes back, in which no messages are sent."""
 
     cron: Annotated[
-        str,
-        Option(
-            "Cron expression for the times at which the period begins.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            examples=["0 2 * * 0"],
-        ),
+        str, Option("Cron expression for the times at which the period begins.", holds="text", examples=["0 2 * * 0"])
     ]
-    hours: Annotated[
-        float,
-        Option(
-            "Length of the period in hours.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            gt=0,
-            le=168,
-            examples=[4],
-        ),
-    ]
+    hours: Annotated[float, Option("Length of the period in hours.", gt=0, le=168, examples=[4])]
     timezone: Annotated[
         str,
-        Option(
-            "Time zone of the cron expression.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            examples=["Europe/Berlin"],
-        ),
+        Option("Time zone of the cron expression.", holds="text", examples=["Europe/Berlin"]),
     ] = "UTC"
 
 
-class AlertSettings(RecipientOptions):
+class AlertSettings(RecipientOptions, affects_scores=False):
     """Recipients of alerts about runs that were not accepted, that got worse, or that could not be finished."""
 
     escalation: Annotated[
         EscalationSettings | None,
         Option(
             "Further recipients, of incidents that were not delivered or not acknowledged in time.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
             examples=[{"webhook": "env:ASSAY_ON_CALL", "after": "24h"}],
         ),
     ] = None
@@ -305,9 +200,6 @@ class AlertSettings(RecipientOptions):
         tuple[MaintenanceWindow, ...],
         Option(
             "Periods in which no messages are sent; what is still open at the end is told after it.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             examples=[[{"cron": "0 2 * * 0", "hours": 4}]],
         ),
     ] = ()
@@ -315,9 +207,7 @@ class AlertSettings(RecipientOptions):
         Annotated[str, AfterValidator(refuse_secrets)] | None,
         Option(
             "URL of a run folder for links in alerts, with {folder} or {name} in it.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
             examples=["https://reports.example/{name}"],
         ),
     ] = None

@@ -10,16 +10,14 @@ from tasks.options.text_forms import table_from_text
 from tasks.runtime.credentials import refuse_secrets
 
 
-class AnchorSettings(OptionGroup):
+class AnchorSettings(OptionGroup, affects_scores=False):
     """The rows of the anchor, and the labels that people gave them."""
 
     source: Annotated[
         Annotated[str, AfterValidator(refuse_secrets)],
         Option(
             "The anchor: data with responses that never change, as a file, folder or URL like the source of a run.",
-            path=True,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="address",
             examples=["anchor.jsonl"],
         ),
     ]
@@ -27,9 +25,7 @@ class AnchorSettings(OptionGroup):
         Annotated[dict[str, str], BeforeValidator(table_from_text(split_pairs))],
         Option(
             "Column of the anchor = column of a sample, where the names differ.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=[{"prompt": "user_input"}],
         ),
     ] = Field(default_factory=dict)
@@ -37,9 +33,7 @@ class AnchorSettings(OptionGroup):
         str | None,
         Option(
             "Column with the ids of the rows. Default: row_id or id, else a digest of the content.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=["ticket"],
         ),
     ] = None
@@ -48,30 +42,17 @@ class AnchorSettings(OptionGroup):
         Option(
             "Metric = column of the anchor with the labels of people for it. Every run then says how far its judge "
             "agrees with them.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=[{"faithfulness": "faithful"}],
         ),
     ] = Field(default_factory=dict)
     positive: Annotated[
-        str | None,
-        Option(
-            "Label that means yes. Default: 1, yes or true.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            examples=["supported"],
-        ),
+        str | None, Option("Label that means yes. Default: 1, yes or true.", holds="text", examples=["supported"])
     ] = None
     span: Annotated[
         tuple[float, float] | None,
         Option(
-            "Lowest and highest grade, where labels are grades. Default: the range of the metric.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            examples=[[1, 5]],
+            "Lowest and highest grade, where labels are grades. Default: the range of the metric.", examples=[[1, 5]]
         ),
     ] = None
     drift: Annotated[
@@ -79,9 +60,6 @@ class AnchorSettings(OptionGroup):
         Option(
             "Share of verdicts that would be others if a judge changed under its name: each run asks about as many "
             "anchor rows again as tell this within seven runs, in 80 of 100 cases. 0 asks nothing again.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0,
             le=1,
             examples=[0.1],
@@ -89,7 +67,7 @@ class AnchorSettings(OptionGroup):
     ] = 0.1
 
 
-class AnchorOptions(OptionGroup):
+class AnchorOptions(OptionGroup, affects_scores=False):
     """The option for rows that every run judges."""
 
     anchor: Annotated[
@@ -97,9 +75,6 @@ class AnchorOptions(OptionGroup):
         Option(
             "Rows that never change, which every run judges too: if their scores change, the judge did. Their answers "
             "are cached; a few are asked for again in each run.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
             examples=[{"source": "anchor.jsonl"}],
         ),
     ] = None

@@ -35,26 +35,20 @@ def _check_heartbeat(address: str) -> str:
     return refuse_secrets(address)
 
 
-class DeploySettings(EventSettings):
+class DeploySettings(EventSettings, affects_scores=False):
     """Options of `assay serve` and `assay deploy`."""
 
     cron: Annotated[
         str | None,
         Option(
-            "Cron expression for the monitored evaluations. Default: no schedule.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            examples=["0 6 * * *"],
+            "Cron expression for the monitored evaluations. Default: no schedule.", holds="text", examples=["0 6 * * *"]
         ),
     ] = None
     interval: Annotated[
         Interval | None,
         Option(
             "Interval between monitored evaluations, instead of cron: 30m, 4h, 1d, or 1h30m; at least a minute.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=["4h"],
         ),
     ] = None
@@ -62,19 +56,14 @@ class DeploySettings(EventSettings):
         Literal["first", "passed"],
         Option(
             "Runs about no index that become the baseline: the first, which stays it until you accept another with "
-            "`assay accept`, or each that passed. A baseline that moves hides a slow decline.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            "`assay accept`, or each that passed. A baseline that moves hides a slow decline."
         ),
     ] = "first"
     match: Annotated[
         str | None,
         Option(
             "Column by which rows of a run and of its baseline are matched. Default: their ids.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=["user_input"],
         ),
     ] = None
@@ -82,9 +71,6 @@ class DeploySettings(EventSettings):
         float,
         Option(
             "Minutes after which the Prefect server reports a scheduled run that has not started or was not resumed.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0.2,
             le=1440,
         ),
@@ -93,9 +79,6 @@ class DeploySettings(EventSettings):
         float,
         Option(
             "Days after which responses and contexts that have not changed are reported; 0 never reports them.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0,
             allow_inf_nan=False,
         ),
@@ -104,30 +87,20 @@ class DeploySettings(EventSettings):
         str | None,
         Option(
             "Cron expression for the removal of tables and answers that have not been used recently.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=["0 3 * * 0"],
         ),
     ] = None
     keep_last_runs: Annotated[
         int | None,
         Option(
-            "When pruning, number of the latest run folders to keep per deployment. Default: all.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=1,
-            examples=[50],
+            "When pruning, number of the latest run folders to keep per deployment. Default: all.", ge=1, examples=[50]
         ),
     ] = None
     keep_runs_days: Annotated[
         float | None,
         Option(
             "When pruning, keep run folders that are younger than this many days. Default: all.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0,
             allow_inf_nan=False,
             examples=[90],
@@ -137,9 +110,6 @@ class DeploySettings(EventSettings):
         int | None,
         Option(
             "When pruning, number of the latest runs to keep in the history per evaluation. Default: all.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=1,
             examples=[1000],
         ),
@@ -148,31 +118,17 @@ class DeploySettings(EventSettings):
         float | None,
         Option(
             "When pruning, keep runs in the history that are younger than this many days. Default: all.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0,
             allow_inf_nan=False,
             examples=[730],
         ),
     ] = None
-    timezone: Annotated[
-        str,
-        Option(
-            "Time zone of the schedules.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            examples=["Europe/Berlin"],
-        ),
-    ] = "UTC"
+    timezone: Annotated[str, Option("Time zone of the schedules.", holds="text", examples=["Europe/Berlin"])] = "UTC"
     gate: Annotated[
         GateChoice,
         Option(
             "Rules that a run must pass, or people are told: a gate file, or its content.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="path",
             examples=[{"absolute": ["faithfulness.mean >= 0.8"], "coverage": {"paired_at_least": 0.9}}],
         ),
     ] = None
@@ -180,9 +136,7 @@ class DeploySettings(EventSettings):
         Annotated[str, AfterValidator(refuse_secrets)] | None,
         Option(
             "Folder or fsspec URL of accepted baselines. Default: ASSAY_HOME/baselines.",
-            path=True,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="address",
             examples=["s3://bucket/baselines"],
         ),
     ] = None
@@ -190,21 +144,13 @@ class DeploySettings(EventSettings):
         Annotated[str, AfterValidator(_check_heartbeat)] | None,
         Option(
             "URL that is called after each good run: env:NAME, block:NAME, or http(s) without a secret.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
             examples=["env:ASSAY_HEARTBEAT"],
         ),
     ] = None
     alerts: Annotated[
         AlertSettings,
-        Option(
-            "Recipients of alerts.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-            examples=[{"webhook": "env:ASSAY_WEBHOOK"}],
-        ),
+        Option("Recipients of alerts.", examples=[{"webhook": "env:ASSAY_WEBHOOK"}]),
     ] = AlertSettings()
 
     @model_validator(mode="after")
@@ -214,15 +160,10 @@ class DeploySettings(EventSettings):
         return self
 
 
-class DeployOptions(OptionGroup):
+class DeployOptions(OptionGroup, affects_scores=False):
     """The option for runs that are not started by hand."""
 
     deploy: Annotated[
         DeploySettings,
-        Option(
-            "Schedules, gate, baselines and alerts of runs that are not started by hand.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-        ),
+        Option("Schedules, gate, baselines and alerts of runs that are not started by hand.", holds="text"),
     ] = DeploySettings()

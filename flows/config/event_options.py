@@ -11,16 +11,14 @@ _LONGEST_WAIT = 600.0
 _LEAST_DEBOUNCES = 4
 
 
-class EventSettings(OptionGroup):
+class EventSettings(OptionGroup, affects_scores=False):
     """Options that say which events start a run, what they may announce, and how long a run waits for further ones."""
 
     index: Annotated[
         str,
         Option(
             "Indexes whose events start an evaluation; * stands for any characters.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             pattern=r"^[A-Za-z0-9*][A-Za-z0-9._*-]*$",
         ),
     ] = "*"
@@ -29,9 +27,7 @@ class EventSettings(OptionGroup):
         Option(
             "Folder, or beginning of URLs, in which the data sets that events announce must lie. Default: the folder "
             "of `source`.",
-            path=True,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="address",
             examples=["s3://bucket/handbook"],
         ),
     ] = None
@@ -39,9 +35,6 @@ class EventSettings(OptionGroup):
         float,
         Option(
             "Seconds that an event of an index waits for a later one; a burst of events is evaluated once.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             renamed_from="quiet_seconds",
             ge=0,
             le=3600,
@@ -52,9 +45,6 @@ class EventSettings(OptionGroup):
         Option(
             "Maximum number of seconds that an event waits, even if others keep coming. Default: 600, or four "
             "times debounce_seconds where that is longer.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             le=86400,
             examples=[900],
         ),

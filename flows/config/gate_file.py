@@ -75,7 +75,7 @@ def _as_texts(value: Any) -> Any:
     return [str(item) for item in (value if isinstance(value, list | tuple) else [value])]
 
 
-class SliceRuleOptions(OptionGroup):
+class SliceRuleOptions(OptionGroup, affects_scores=False):
     """The option that limits a rule to slices of the rows."""
 
     slices: Annotated[
@@ -83,9 +83,7 @@ class SliceRuleOptions(OptionGroup):
         Option(
             "Slices that the rule is about, each by itself: a column, for every slice of it; a list of columns; or a "
             "table of columns with the values of the slices. Default: all rows together.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=["customer", {"topic": ["travel"]}],
         ),
     ] = Field(default_factory=dict)
@@ -107,27 +105,17 @@ class SliceRuleOptions(OptionGroup):
 Metrics = Annotated[
     tuple[str, ...] | None,
     BeforeValidator(_selected),
-    Option("Metrics, or all.", path=False, may_hold_secret=False, affects_scores=False),
+    Option("Metrics, or all.", holds="text"),
 ]
 
 
-class AbsoluteSettings(SliceRuleOptions):
+class AbsoluteSettings(SliceRuleOptions, affects_scores=False):
     """A threshold for a metric of the run."""
 
-    metric: Annotated[
-        str, Option("Key or name of the metric.", path=False, may_hold_secret=False, affects_scores=False)
-    ]
-    statistic: Annotated[
-        Statistic, Option("Statistic of its values.", path=False, may_hold_secret=False, affects_scores=False)
-    ] = Statistic.MEAN
-    at_least: Annotated[
-        float | None,
-        Option("Lowest accepted value.", path=False, may_hold_secret=False, affects_scores=False, allow_inf_nan=False),
-    ] = None
-    at_most: Annotated[
-        float | None,
-        Option("Highest accepted value.", path=False, may_hold_secret=False, affects_scores=False, allow_inf_nan=False),
-    ] = None
+    metric: Annotated[str, Option("Key or name of the metric.", holds="text")]
+    statistic: Annotated[Statistic, Option("Statistic of its values.")] = Statistic.MEAN
+    at_least: Annotated[float | None, Option("Lowest accepted value.", allow_inf_nan=False)] = None
+    at_most: Annotated[float | None, Option("Highest accepted value.", allow_inf_nan=False)] = None
 
     @model_validator(mode="after")
     def _has_one_threshold(self) -> Self:
@@ -145,16 +133,13 @@ class AbsoluteSettings(SliceRuleOptions):
         return [AbsoluteRule(self.metric, self.statistic, threshold, slices) for slices in self.selections()]
 
 
-class RegressionSettings(SliceRuleOptions):
+class RegressionSettings(SliceRuleOptions, affects_scores=False):
     """A limit on how much worse than the baseline metrics may be; by default for all that no other rule names."""
 
     max_drop: Annotated[
         float,
         Option(
             "Maximum amount by which the mean may get worse, in the units of the metric, whichever direction is worse.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0,
             allow_inf_nan=False,
         ),
@@ -166,39 +151,18 @@ class RegressionSettings(SliceRuleOptions):
         return [RegressionRule(self.metrics, self.max_drop, slices) for slices in self.selections()]
 
 
-class CoverageSettings(SliceRuleOptions):
+class CoverageSettings(SliceRuleOptions, affects_scores=False):
     """Limits on the shares of rows that are scored."""
 
-    scored_at_least: Annotated[
-        float | None,
-        Option(
-            "Lowest accepted share of rows with a value.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=0,
-            le=1,
-        ),
-    ] = None
+    scored_at_least: Annotated[float | None, Option("Lowest accepted share of rows with a value.", ge=0, le=1)] = None
     failed_at_most: Annotated[
-        float | None,
-        Option(
-            "Highest accepted share of rows for which the judge returned nothing usable.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=0,
-            le=1,
-        ),
+        float | None, Option("Highest accepted share of rows for which the judge returned nothing usable.", ge=0, le=1)
     ] = None
     paired_at_least: Annotated[
         float | None,
         Option(
             "Lowest accepted share of the rows scored in the baseline that are scored in both runs. People are told of "
             "a monitored run with a smaller share of the baseline's rows, or values of a column, also without it: 0.9.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0,
             le=1,
         ),
@@ -220,7 +184,7 @@ class CoverageSettings(SliceRuleOptions):
         ]
 
 
-class JudgeRuleSettings(OptionGroup):
+class JudgeRuleSettings(OptionGroup, affects_scores=False):
     """A minimum agreement of the judge with people.
 
     It applies by default to all metrics with absolute or regression rules. Metrics without a judge need no agreement.
@@ -231,19 +195,11 @@ class JudgeRuleSettings(OptionGroup):
         Option(
             "Lowest accepted lower end of the 95 % interval of Cohen's kappa at the best threshold, as `assay "
             "calibrate` reports it, or of Spearman's correlation where people gave grades.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             gt=0,
             le=1,
         ),
     ]
-    min_rows: Annotated[
-        int,
-        Option(
-            "Lowest accepted number of labeled rows.", path=False, may_hold_secret=False, affects_scores=False, ge=4
-        ),
-    ] = 100
+    min_rows: Annotated[int, Option("Lowest accepted number of labeled rows.", ge=4)] = 100
     metrics: Metrics = None
 
     def rule(self) -> JudgeRule:
@@ -251,70 +207,41 @@ class JudgeRuleSettings(OptionGroup):
         return JudgeRule(self.metrics, Threshold(self.min_agreement), self.min_rows)
 
 
-class GateSettings(OptionGroup):
+class GateSettings(OptionGroup, affects_scores=False):
     """The rules of a gate."""
 
     absolute: Annotated[
         tuple[Annotated[AbsoluteSettings, BeforeValidator(_long_form)], ...],
-        Option("Thresholds for the scores of the run.", path=False, may_hold_secret=False, affects_scores=False),
+        Option("Thresholds for the scores of the run."),
     ] = ()
     regression: Annotated[
         Annotated[tuple[RegressionSettings, ...], BeforeValidator(_as_list)],
-        Option(
-            "How much worse than the baseline metrics may be.", path=False, may_hold_secret=False, affects_scores=False
-        ),
+        Option("How much worse than the baseline metrics may be."),
     ] = ()
     coverage: Annotated[
-        Annotated[tuple[CoverageSettings, ...], BeforeValidator(_as_list)],
-        Option("How many rows must be scored.", path=False, may_hold_secret=False, affects_scores=False),
+        Annotated[tuple[CoverageSettings, ...], BeforeValidator(_as_list)], Option("How many rows must be scored.")
     ] = ()
     judge: Annotated[
-        JudgeRuleSettings | None,
-        Option(
-            "How far the judge must agree with people for the other rules to count.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-        ),
+        JudgeRuleSettings | None, Option("How far the judge must agree with people for the other rules to count.")
     ] = None
-    min_rows: Annotated[
-        int,
-        Option(
-            "Minimum number of rows for a decision on a rule about a mean.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=2,
-        ),
-    ] = 30
+    min_rows: Annotated[int, Option("Minimum number of rows for a decision on a rule about a mean.", ge=2)] = 30
     level: Annotated[
         float,
         Option(
-            "Confidence level of the intervals, and probability that the gate does not fail by chance.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            gt=0.5,
-            lt=1,
+            "Confidence level of the intervals, and probability that the gate does not fail by chance.", gt=0.5, lt=1
         ),
     ] = 0.95
     small_slices: Annotated[
         Literal["inconclusive", "skip"],
         Option(
             "What rules say of slices with fewer rows than min_rows, or of fewer than five groups: they are "
-            "inconclusive, or leave such slices out and list them.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            "inconclusive, or leave such slices out and list them."
         ),
     ] = "inconclusive"
     inconclusive: Annotated[
         Literal["inconclusive", "passed", "failed"],
         Option(
-            "Outcome of a gate that cannot decide. It never passes because of scores of a judge that is not trusted.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            "Outcome of a gate that cannot decide. It never passes because of scores of a judge that is not trusted."
         ),
     ] = "inconclusive"
 

@@ -58,7 +58,7 @@ def history_page_path(page: str, name: str) -> Path:
     return Path(page.replace("{name}", text)).expanduser().absolute()
 
 
-class HistoryOptions(OptionGroup):
+class HistoryOptions(OptionGroup, affects_scores=False):
     """Options that say where, and under which name, runs are recorded."""
 
     name: Annotated[
@@ -66,9 +66,7 @@ class HistoryOptions(OptionGroup):
         Option(
             "Name of the evaluation, by which the history and accepted baselines are kept: runs that are meant to be "
             "compared over time share it. Default: the name of the deployment, or else of the source.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             cli=Flag(long="--name", metavar="NAME", help="Name of the evaluation in the history."),
             examples=["handbook-nightly"],
         ),
@@ -78,9 +76,7 @@ class HistoryOptions(OptionGroup):
         Option(
             "Version of the RAG system that gave the responses, such as a release or commit. The history marks where "
             "it changes.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             by_run=True,
             cli=Flag(
                 long="--system-version", metavar="TEXT", help="Version of the evaluated RAG system, for the history."
@@ -93,9 +89,7 @@ class HistoryOptions(OptionGroup):
         Option(
             "Database in which finished runs are recorded: a SQLite file, a postgresql:// URL without a password, or "
             "a reference to a URL, env:NAME or block:NAME. Default: a file in ASSAY_HOME.",
-            path=True,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="address",
             cli=Flag(
                 long="--history", metavar="FILE|URL", help="Database of finished runs. Default: a file in ASSAY_HOME."
             ),
@@ -107,9 +101,7 @@ class HistoryOptions(OptionGroup):
         Option(
             "File of the page of the history, which every run writes again when it ends. {name} in it is replaced by "
             "the name of the evaluation. Links to reports are relative: publish runs/history.html with runs/.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="path",
             cli=Flag(
                 long="--history-page", metavar="FILE", help="Page of the history to write again when the run ends."
             ),

@@ -140,7 +140,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _resolve_path(file: Path, facts: OptionFacts, value: Any) -> Any:
     """Resolve a path against the folder of the file that names it; return any other value unchanged."""
-    if facts.path is not True or not isinstance(value, str) or value in (*facts.words, *facts.renamed_values):
+    if not facts.is_path or not isinstance(value, str) or value in (*facts.words, *facts.renamed_values):
         return value
     kind, path = split_kind(value)
     is_elsewhere = "://" in value or path.startswith(("hub:", "~")) or is_reference(value)

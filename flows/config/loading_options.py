@@ -5,7 +5,7 @@ from typing import Annotated
 from tasks.options.option import Option, OptionGroup
 
 
-class LoadingOptions(OptionGroup):
+class LoadingOptions(OptionGroup, affects_scores=False):
     """The option that bounds configuration, gate and job files."""
 
     max_config_bytes: Annotated[
@@ -13,9 +13,6 @@ class LoadingOptions(OptionGroup):
         Option(
             "Maximum number of bytes of a configuration, gate or job file, with the aliases of YAML written out. Set "
             "the environment variable: it is read before the file.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=1024,
         ),
     ] = 1024**2

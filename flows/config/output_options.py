@@ -43,16 +43,14 @@ def check_metrics_file(path: str) -> str:
     return path
 
 
-class TableStoreOptions(OptionGroup):
+class TableStoreOptions(OptionGroup, affects_scores=False):
     """The option that says where stage tables are stored."""
 
     tables: Annotated[
         Annotated[str, AfterValidator(refuse_secrets)] | None,
         Option(
             "Folder or fsspec URL of the stage tables. Default: ASSAY_HOME/tables.",
-            path=True,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="address",
             examples=["s3://bucket/assay"],
         ),
     ] = None
@@ -63,16 +61,14 @@ class TableStoreOptions(OptionGroup):
         return self.tables or str(assay_home() / "tables")
 
 
-class OutputOptions(SlicingOptions, GroupingOptions):
+class OutputOptions(SlicingOptions, GroupingOptions, affects_scores=False):
     """Options for the run folder and its statistics, and for the use of earlier runs."""
 
     out: Annotated[
         str | None,
         Option(
             "Run folder. Default: runs/<time>-<source>.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="path",
             cli=Flag(long="--out", short="-o"),
             examples=["runs/nightly"],
         ),
@@ -81,9 +77,7 @@ class OutputOptions(SlicingOptions, GroupingOptions):
         str | None,
         Option(
             "Run folder of an earlier run: report which rows and means have changed since.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="path",
             cli="--baseline",
             examples=["runs/monday"],
         ),
@@ -93,9 +87,6 @@ class OutputOptions(SlicingOptions, GroupingOptions):
         Option(
             "Fail the run (exit code 8) if this share of a metric's cells failed; cells with nothing to measure do not "
             "count. Default: 1.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             by_run=True,
             cli=Flag(long="--fail-on-failed", metavar="SHARE"),
             gt=0,
@@ -109,9 +100,7 @@ class OutputOptions(SlicingOptions, GroupingOptions):
         Option(
             "File for the figures of the latest finished run, in the text format of Prometheus. {deployment} and "
             "{index} in its name are replaced by the names of the deployment and the index, or by none.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="path",
             cli=Flag(long="--metrics-file", metavar="FILE"),
             examples=["/var/lib/node_exporter/assay-{deployment}-{index}.prom"],
         ),
@@ -121,9 +110,7 @@ class OutputOptions(SlicingOptions, GroupingOptions):
         Option(
             "OTLP endpoint that gets the scores of every finished run, as events gen_ai.evaluation.result. Headers "
             "with keys are read from OTEL_EXPORTER_OTLP_HEADERS.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
             cli=Flag(
                 long="--otlp",
                 metavar="URL",
@@ -136,9 +123,6 @@ class OutputOptions(SlicingOptions, GroupingOptions):
         Literal["text", "json"],
         Option(
             "Format of logs, warnings and errors on stderr: text, or a JSON object per line.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             cli=Flag(long="--log-format", metavar="text|json"),
         ),
     ] = "text"
@@ -146,9 +130,6 @@ class OutputOptions(SlicingOptions, GroupingOptions):
         Annotated[tuple[Stage, ...], BeforeValidator(list_from_text(split_commas))],
         Option(
             "Stages to recompute, asking the judge again, even if their tables are stored.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             by_run=True,
             cli=Flag(long="--refresh", metavar="STAGE,...", repeats=True, default=""),
             examples=[["verdicts"]],

@@ -8,26 +8,18 @@ from tasks.options.judge_options import JudgeOptions
 from tasks.options.option import Option, OptionGroup
 
 
-class RunnerOptions(OptionGroup):
+class RunnerOptions(OptionGroup, affects_scores=False):
     """Options of the engine that computes the stages."""
 
     engine: Annotated[
-        Literal["threads", "dask", "ray"],
-        Option(
-            "Threads in the process of the run, or processes of Dask or Ray.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-        ),
+        Literal["threads", "dask", "ray"], Option("Threads in the process of the run, or processes of Dask or Ray.")
     ] = "threads"
     address: Annotated[
         str | None,
         Option(
             "For dask and ray: address of a running cluster. Default: a cluster on this machine that ends with "
             "the run.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             examples=["tcp://scheduler.example:8786", "ray://head.example:10001"],
         ),
     ] = None
@@ -73,27 +65,17 @@ server, enough for the four windows of each of three stages that wait for no oth
 whose prompts a server reads while it writes the texts."""
 
 
-class ExecutionOptions(JudgeOptions):
+class ExecutionOptions(JudgeOptions, affects_scores=False):
     """Options that say where and how the stages are computed."""
 
     shard_rows: Annotated[
         int | None,
-        Option(
-            "Rows per shard. Default: 1000; 200 with a judge server and dask or ray.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=1,
-            examples=[100],
-        ),
+        Option("Rows per shard. Default: 1000; 200 with a judge server and dask or ray.", ge=1, examples=[100]),
     ] = None
     workers: Annotated[
         int | None,
         Option(
             "Number of stages that compute at the same time. Default: 12 threads with a judge server, else 4.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=1,
             examples=[4],
         ),
@@ -102,9 +84,6 @@ class ExecutionOptions(JudgeOptions):
         Annotated[RunnerOptions, BeforeValidator(parse_runner)],
         Option(
             "Where stages are computed: threads, dask or ray, or the address of a cluster.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             examples=["dask", "ray://head.example:10001"],
         ),
     ] = RunnerOptions()

@@ -8,7 +8,7 @@ from tasks.options.option import Flag, Option, OptionGroup
 from tasks.runtime.database_address import normalize_address
 
 
-class CacheOptions(OptionGroup):
+class CacheOptions(OptionGroup, affects_scores=False):
     """The option that says where the answers of models are cached."""
 
     cache: Annotated[
@@ -16,9 +16,7 @@ class CacheOptions(OptionGroup):
         Option(
             "Cache of answers, vectors and entities: a SQLite file or a postgresql:// URL. Default: a file in "
             "ASSAY_HOME.",
-            path=True,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="address",
             renamed_from="answers",
             cli=Flag(long="--cache", metavar="FILE|URL"),
             examples=["postgresql://assay@db.example/answers"],

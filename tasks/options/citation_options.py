@@ -15,7 +15,7 @@ def _check_pattern(pattern: str | None) -> str | None:
     return pattern
 
 
-class CitationOptions(OptionGroup):
+class CitationOptions(OptionGroup, affects_scores=True):
     """The option that says how the responses cite."""
 
     citation_pattern: Annotated[
@@ -24,9 +24,7 @@ class CitationOptions(OptionGroup):
         Option(
             "Regular expression (RE2) of citation markers that are not recognized by themselves, with a group around "
             "the label. Markers are no part of the claims that are judged.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(
                 long="--citation-pattern",
                 metavar="REGEX",

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from tasks.options.option import Flag, Option, OptionGroup
 
 
-class ConversationOptions(OptionGroup):
+class ConversationOptions(OptionGroup, affects_scores=True):
     """The option that says what a row is in data that are conversations."""
 
     conversations: Annotated[
@@ -14,9 +14,6 @@ class ConversationOptions(OptionGroup):
             "Rows of data that are conversations: one per answer of the assistant (turns), or one per conversation "
             "(whole). Default: whole if the metrics are named and each of them can judge a conversation as one text, "
             "else turns.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             cli=Flag(
                 long="--conversations",
                 metavar="turns|whole",
@@ -27,7 +24,7 @@ class ConversationOptions(OptionGroup):
     ] = None
 
 
-class FollowUpOptions(OptionGroup):
+class FollowUpOptions(OptionGroup, affects_scores=True):
     """The option that says which question is judged where a question follows others."""
 
     follow_ups: Annotated[
@@ -35,9 +32,6 @@ class FollowUpOptions(OptionGroup):
         Option(
             "Questions that follow others in a conversation: made self-contained by the judge for the metrics that "
             "read the question (rewrite), or judged as they are (keep).",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             by_run=True,
             cli=Flag(
                 long="--follow-ups",

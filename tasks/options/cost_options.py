@@ -15,78 +15,37 @@ _UNITS = {"": 1, "k": 1_000, "m": _MILLION, "b": 1_000 * _MILLION}
 _FORMS = "an amount of money such as 2.50, in the currency of the prices, or of tokens such as '20M tokens'"
 
 
-class Prices(OptionGroup):
+class Prices(OptionGroup, affects_scores=False):
     """Prices of what a judge server computes."""
 
     prompt: Annotated[
-        float | None,
-        Option(
-            "Price of a million prompt tokens.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=0,
-            allow_inf_nan=False,
-            examples=[0.15],
-        ),
+        float | None, Option("Price of a million prompt tokens.", ge=0, allow_inf_nan=False, examples=[0.15])
     ] = None
     cached_prompt: Annotated[
         float | None,
         Option(
             "Price of a million prompt tokens that the server finds in its prefix cache. Default: that of prompt "
             "tokens. Tokens of which the server does not say that they were cached count as prompt tokens.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0,
             allow_inf_nan=False,
             examples=[0.075],
         ),
     ] = None
     output: Annotated[
-        float | None,
-        Option(
-            "Price of a million generated tokens.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=0,
-            allow_inf_nan=False,
-            examples=[0.6],
-        ),
+        float | None, Option("Price of a million generated tokens.", ge=0, allow_inf_nan=False, examples=[0.6])
     ] = None
     gpu_hour: Annotated[
         float | None,
         Option(
             "Price of an hour of one GPU. It counts from the first request of a run to its last reply.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=0,
             allow_inf_nan=False,
             examples=[3.5],
         ),
     ] = None
-    gpus: Annotated[
-        int,
-        Option(
-            "Number of GPUs that the hour is paid for.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=1,
-        ),
-    ] = 1
+    gpus: Annotated[int, Option("Number of GPUs that the hour is paid for.", ge=1)] = 1
     currency: Annotated[
-        str,
-        Option(
-            "Currency of the prices, for display.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            min_length=1,
-            max_length=8,
-        ),
+        str, Option("Currency of the prices, for display.", holds="text", min_length=1, max_length=8)
     ] = "USD"
 
     @property
@@ -95,31 +54,15 @@ class Prices(OptionGroup):
         return any(price is not None for price in (self.prompt, self.cached_prompt, self.output, self.gpu_hour))
 
 
-class Budget(OptionGroup):
+class Budget(OptionGroup, affects_scores=False):
     """The most that a run may cost."""
 
     tokens: Annotated[
-        int | None,
-        Option(
-            "Largest number of tokens, sent and generated.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=1,
-            examples=[20_000_000],
-        ),
+        int | None, Option("Largest number of tokens, sent and generated.", ge=1, examples=[20_000_000])
     ] = None
     money: Annotated[
         float | None,
-        Option(
-            "Largest amount of money, in the currency of the prices.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            gt=0,
-            allow_inf_nan=False,
-            examples=[2.5],
-        ),
+        Option("Largest amount of money, in the currency of the prices.", gt=0, allow_inf_nan=False, examples=[2.5]),
     ] = None
 
 
@@ -145,17 +88,14 @@ def parse_budget(value: Any) -> Any:
     raise ValueError(f"a budget is {_FORMS}")
 
 
-class CostOptions(OptionGroup):
+class CostOptions(OptionGroup, affects_scores=False):
     """Options that say what a run costs, and what it may cost."""
 
     prices: Annotated[
         Prices,
         Option(
             "Prices of the judge, with which plans, summaries and the history show money. server.prices of a judge "
-            "replaces them for that judge.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            "replaces them for that judge."
         ),
     ] = Prices()
     budget: Annotated[
@@ -163,9 +103,6 @@ class CostOptions(OptionGroup):
         Option(
             "The most that the judge may cost in a run: money, which needs prices, or tokens. A run that reaches it "
             "stops; its answers are cached, and the same command continues from there.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             cli=Flag(
                 long="--budget",
                 metavar="MONEY|TOKENS",

@@ -11,7 +11,7 @@ from tasks.options.option import Flag, ModelOptions, Option, OptionGroup
 from tasks.plugins.load_object import Group
 
 
-class EmbedderSettings(ModelOptions):
+class EmbedderSettings(ModelOptions, affects_scores=True):
     """An embedder: its backend, and the options of that backend."""
 
     backend: Annotated[
@@ -19,53 +19,28 @@ class EmbedderSettings(ModelOptions):
         Option(
             "minilm (packaged, no download), huggingface (needs the extra transformers), server (a model behind an "
             "OpenAI-compatible /v1/embeddings) or a plugin: module:attribute or an entry point.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
+            holds="secret",
         ),
     ] = "minilm"
     server: Annotated[
         ServerEmbedderOptions | None,
-        Option(
-            "For server: its address and model.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
-            examples=[{"urls": ["http://localhost:8001/v1"]}],
-        ),
+        Option("For server: its address and model.", examples=[{"urls": ["http://localhost:8001/v1"]}]),
     ] = None
     model: Annotated[
         str | None,
-        Option(
-            "For huggingface: the model's name or folder.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            examples=["intfloat/e5-base-v2"],
-        ),
+        Option("For huggingface: the model's name or folder.", holds="text", examples=["intfloat/e5-base-v2"]),
     ] = None
-    revision: Annotated[
-        str,
-        Option("For huggingface: the model's revision.", path=False, may_hold_secret=False, affects_scores=True),
-    ] = "main"
+    revision: Annotated[str, Option("For huggingface: the model's revision.", holds="text")] = "main"
     cross_encoder: Annotated[
         str | None,
         Option(
             "Name or folder of the cross-encoder for metrics with encoder = 'cross'.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             examples=["cross-encoder/stsb-roberta-base"],
         ),
     ] = None
     options: Annotated[
-        PluginOptions,
-        Option(
-            "For a plugin: its arguments, with secrets as env:NAME or block:NAME.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
-        ),
+        PluginOptions, Option("For a plugin: its arguments, with secrets as env:NAME or block:NAME.", holds="secret")
     ] = Field(default_factory=dict)
 
     @property
@@ -74,7 +49,7 @@ class EmbedderSettings(ModelOptions):
         return self.backend not in BUILT_IN[Group.EMBEDDERS]
 
 
-class EmbedderOptions(OptionGroup):
+class EmbedderOptions(OptionGroup, affects_scores=True):
     """The option that says which model embeds texts."""
 
     embedder: Annotated[
@@ -82,9 +57,7 @@ class EmbedderOptions(OptionGroup):
         BeforeValidator(parse_model),
         Option(
             "The embedder, which turns texts into vectors.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(
                 long="--embedder",
                 metavar="minilm|URL",

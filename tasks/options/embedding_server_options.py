@@ -6,7 +6,7 @@ from tasks.options.option import Option
 from tasks.options.server_options import ServerOptions
 
 
-class ServerEmbedderOptions(ServerOptions):
+class ServerEmbedderOptions(ServerOptions, affects_scores=True):
     """Options of an embedding server: its address and its model."""
 
     context_window: Annotated[
@@ -14,34 +14,19 @@ class ServerEmbedderOptions(ServerOptions):
         Option(
             "Number of tokens that the model reads at once, if the server does not report it. Longer texts are covered "
             "by windows. Default: 512 if it is not reported.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             ge=16,
             examples=[8192],
         ),
     ] = None
-    batch: Annotated[
-        int, Option("Number of texts per request.", path=False, may_hold_secret=False, affects_scores=False, ge=1)
-    ] = 64
+    batch: Annotated[int, Option("Number of texts per request.", affects_scores=False, ge=1)] = 64
     concurrency: Annotated[
-        int,
-        Option(
-            "Maximum number of requests in flight per replica.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=1,
-            le=4096,
-        ),
+        int, Option("Maximum number of requests in flight per replica.", affects_scores=False, ge=1, le=4096)
     ] = 16
     max_reply_bytes: Annotated[
         int,
         Option(
             "Maximum number of bytes of a reply with the vectors of a batch, after decompression; a larger one ends "
             "the run.",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             ge=1024,
         ),

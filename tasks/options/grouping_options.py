@@ -5,7 +5,7 @@ from typing import Annotated
 from tasks.options.option import Flag, Option, OptionGroup
 
 
-class GroupingOptions(OptionGroup):
+class GroupingOptions(OptionGroup, affects_scores=False):
     """The option that says which rows belong together."""
 
     by: Annotated[
@@ -14,9 +14,7 @@ class GroupingOptions(OptionGroup):
             "Cluster column: rows that share a value are resampled together. Intervals, comparisons and gates of "
             "the run draw groups as a whole; rows without a value stand alone. Default: session_id if rows share a "
             "session; row_id groups none.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             by_run=True,
             cli=Flag(
                 long="--by",

@@ -19,7 +19,7 @@ from tasks.plugins.load_object import Group
 J = TypeVar("J", bound="SingleJudgeSettings")
 
 
-class SingleJudgeSettings(ModelOptions):
+class SingleJudgeSettings(ModelOptions, affects_scores=True):
     """A judge alone: its backend, and the options of that backend."""
 
     backend: Annotated[
@@ -28,19 +28,13 @@ class SingleJudgeSettings(ModelOptions):
             "builtin (a small linear model without a server), server (a model behind an OpenAI-compatible server), "
             "verifier (a small model that only verifies, in this process), scripted (answers from a file, for tests) "
             "or a plugin: module:attribute or an entry point.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
+            holds="secret",
         ),
     ] = "builtin"
     server: Annotated[
         ServerJudgeOptions | None,
         Option(
-            "For server: its address, and how requests are made.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
-            examples=[{"urls": ["http://localhost:8000/v1"]}],
+            "For server: its address, and how requests are made.", examples=[{"urls": ["http://localhost:8000/v1"]}]
         ),
     ] = None
     profile: Annotated[
@@ -48,10 +42,8 @@ class SingleJudgeSettings(ModelOptions):
         Option(
             "For server and verifier: the profile of a model that only verifies, which says how it is asked: the name "
             "of a packaged one, or a file that ends with .toml.",
-            path=True,
+            holds="path",
             words=profile_names(),
-            may_hold_secret=False,
-            affects_scores=True,
             examples=["minicheck-7b"],
         ),
     ] = None
@@ -60,8 +52,6 @@ class SingleJudgeSettings(ModelOptions):
         Option(
             "With a profile: end the run if the model answers questions wrongly whose answers are beyond doubt. False "
             "only warns.",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
         ),
     ] = True
@@ -69,9 +59,6 @@ class SingleJudgeSettings(ModelOptions):
         VerifierOptions | None,
         Option(
             "For verifier: its model, and the library that runs it.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             examples=[{"model": "models/factcg", "runtime": "onnx"}],
         ),
     ] = None
@@ -79,28 +66,16 @@ class SingleJudgeSettings(ModelOptions):
         LaunchSettings | None,
         Option(
             "For server: launch one for the run and stop it afterwards; server.urls is not needed then.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
             examples=[{"python": ".venv-vllm/bin/python", "model": "Qwen/Qwen3-8B"}],
         ),
     ] = None
     script: Annotated[
-        str | None,
-        Option(
-            "For scripted: the JSON file with the answers.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=True,
-            examples=["answers.json"],
-        ),
+        str | None, Option("For scripted: the JSON file with the answers.", holds="path", examples=["answers.json"])
     ] = None
     max_concurrent_stages: Annotated[
         int | None,
         Option(
             "Maximum number of stages, across all runs on a Prefect server, that ask it at the same time.",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             renamed_from="slots",
             ge=1,
@@ -108,13 +83,7 @@ class SingleJudgeSettings(ModelOptions):
         ),
     ] = None
     options: Annotated[
-        PluginOptions,
-        Option(
-            "For a plugin: its arguments, with secrets as env:NAME or block:NAME.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
-        ),
+        PluginOptions, Option("For a plugin: its arguments, with secrets as env:NAME or block:NAME.", holds="secret")
     ] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -181,16 +150,13 @@ Panel: TypeAlias = Annotated[
 ]
 
 
-class GroupJudgeSettings(SingleJudgeSettings):
+class GroupJudgeSettings(SingleJudgeSettings, affects_scores=True):
     """The judge of a group of questions; with a panel, its lead."""
 
     panel: Annotated[
         Panel,
         Option(
             "Further judges of the same questions: the majority decides a label, this judge decides a tie.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
             examples=[["http://gpu2:8000/v1", "builtin"]],
         ),
     ] = ()
@@ -199,7 +165,7 @@ class GroupJudgeSettings(SingleJudgeSettings):
 GroupJudge: TypeAlias = Annotated[GroupJudgeSettings | None, BeforeValidator(_parse_single)]
 
 
-class JudgeSettings(SingleJudgeSettings):
+class JudgeSettings(SingleJudgeSettings, affects_scores=True):
     """The judge of a run, and the judges that answer groups of questions in its place."""
 
     verdicts: Annotated[
@@ -207,9 +173,6 @@ class JudgeSettings(SingleJudgeSettings):
         Option(
             "Another judge for verdicts, such as a model that only verifies. It inherits nothing from [judge], which "
             "gets the questions that it cannot answer.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
             cli=Flag(long="--judge-verdicts", metavar="builtin|URL", help="Another judge for verdicts on passages."),
             examples=["http://gpu2:8000/v1"],
         ),
@@ -219,9 +182,6 @@ class JudgeSettings(SingleJudgeSettings):
         Option(
             "Another judge for claims, regenerated questions and explanations. Where no judge writes, each sentence "
             "is a claim.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
             cli=Flag(long="--judge-writing", metavar="builtin|URL", help="Another judge for claims and other texts."),
             examples=["builtin"],
         ),
@@ -230,9 +190,6 @@ class JudgeSettings(SingleJudgeSettings):
         GroupJudge,
         Option(
             "Another judge for ratings, criteria, refusals and the questions of plugins.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
             cli=Flag(long="--judge-ratings", metavar="builtin|URL", help="Another judge for ratings and criteria."),
             examples=["http://gpu3:8000/v1"],
         ),
@@ -249,7 +206,7 @@ class JudgeSettings(SingleJudgeSettings):
         return {group: judge for group, judge in named.items() if judge is not None}
 
 
-class JudgeOptions(OptionGroup):
+class JudgeOptions(OptionGroup, affects_scores=True):
     """Options that say who answers the judge questions."""
 
     judge: Annotated[
@@ -257,9 +214,7 @@ class JudgeOptions(OptionGroup):
         BeforeValidator(parse_judge),
         Option(
             "The judge.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(
                 long="--judge",
                 metavar="builtin|URL",
@@ -272,9 +227,6 @@ class JudgeOptions(OptionGroup):
         Panel,
         Option(
             "Further judges: the majority of judge and panel decides a label, the judge decides a tie.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
             examples=[["http://gpu2:8000/v1", "builtin"]],
         ),
     ] = ()

@@ -51,37 +51,22 @@ _FREE, _PEAK = 128, 4
 """Number of requests in flight from which on nobody wanted to limit them, and the multiple to which it then rises."""
 
 
-class ServerJudgeOptions(ServerOptions):
+class ServerJudgeOptions(ServerOptions, affects_scores=True):
     """Options of a judge server: its address, its model, and what requests contain."""
 
-    language: Annotated[
-        str,
-        Option(
-            "Language of the packaged prompts.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
-    ] = "en"
+    language: Annotated[str, Option("Language of the packaged prompts.", holds="text")] = "en"
     prompts: Annotated[
         str | None,
         Option(
             "Folder with user-defined prompts, as `assay prompts export` writes it. Default: the packaged ones.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="path",
             examples=["prompts"],
         ),
     ] = None
     context_window: Annotated[
         int | None,
         Option(
-            "Context window of the model in tokens, where the server does not report it.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            renamed_from="window",
-            ge=256,
+            "Context window of the model in tokens, where the server does not report it.", renamed_from="window", ge=256
         ),
     ] = None
     conversations_per_request: Annotated[
@@ -89,8 +74,6 @@ class ServerJudgeOptions(ServerOptions):
         Option(
             "Maximum number of conversations in one request to a server that takes several, as vLLM does; 1 sends each "
             "alone. Texts are asked for in requests of a quarter as many.",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             ge=1,
             le=256,
@@ -102,8 +85,6 @@ class ServerJudgeOptions(ServerOptions):
             "Number of conversations in flight per replica to which `concurrency` rises while a server that takes "
             "several in one request answers them within half a second. Default: four times `concurrency` from 128 on, "
             "else `concurrency`.",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             ge=1,
             le=16384,
@@ -111,82 +92,34 @@ class ServerJudgeOptions(ServerOptions):
     ] = None
     max_output_tokens: Annotated[
         int,
-        Option(
-            "Maximum number of tokens of a JSON reply, and of reasoning.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            ge=16,
-        ),
+        Option("Maximum number of tokens of a JSON reply, and of reasoning.", ge=16),
     ] = 2048
     max_tokens_per_byte: Annotated[
         float,
         Option(
             "Maximum number of tokens of claims and regenerated questions per byte of the text that they are about. A "
             "reply that is cut off and does not repeat itself is asked for once more with max_output_tokens.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             gt=0,
             le=64,
         ),
     ] = 1.0
-    temperature: Annotated[
-        float,
-        Option(
-            "Temperature of answers that are asked for once.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            ge=0,
-            le=2,
-        ),
-    ] = 0.0
+    temperature: Annotated[float, Option("Temperature of answers that are asked for once.", ge=0, le=2)] = 0.0
     questions_temperature: Annotated[
-        float,
-        Option(
-            "Temperature of regenerated questions, which are meant to differ.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            ge=0,
-            le=2,
-        ),
+        float, Option("Temperature of regenerated questions, which are meant to differ.", ge=0, le=2)
     ] = 0.7
     votes_temperature: Annotated[
-        float,
-        Option(
-            "Temperature of answers that are asked for several times.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            ge=0,
-            le=2,
-        ),
+        float, Option("Temperature of answers that are asked for several times.", ge=0, le=2)
     ] = 0.7
-    seed: Annotated[
-        int,
-        Option(
-            "Seed of sampling, at temperatures above 0.", path=False, may_hold_secret=False, affects_scores=True, ge=0
-        ),
-    ] = 0
+    seed: Annotated[int, Option("Seed of sampling, at temperatures above 0.", ge=0)] = 0
     thinking: Annotated[
-        bool,
-        Option(
-            "Let a reasoning model think before it answers: far slower, and without probabilities.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
+        bool, Option("Let a reasoning model think before it answers: far slower, and without probabilities.")
     ] = False
     extra_body: Annotated[
         Annotated[dict[str, Any], AfterValidator(_check_extra_body)],
         Option(
             "Further fields of every chat request, as the server documents them: the provider that a gateway takes, "
             "arguments of the chat template, sampling parameters that have no option here.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
+            holds="secret",
             examples=[{"top_k": 20}],
         ),
     ] = Field(default_factory=dict)
@@ -202,8 +135,6 @@ class ServerJudgeOptions(ServerOptions):
         Prices | None,
         Option(
             "Prices of this judge alone. Default: [prices].",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             examples=[{"prompt": 0.15, "output": 0.6}],
         ),

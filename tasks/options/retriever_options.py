@@ -33,7 +33,7 @@ def describe_address(name: str) -> str:
     return name
 
 
-class RetrieverOptions(OptionGroup):
+class RetrieverOptions(OptionGroup, affects_scores=True):
     """Options of the index that contexts are fetched from, and of the generator that answers with them."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -42,9 +42,7 @@ class RetrieverOptions(OptionGroup):
         Annotated[str, AfterValidator(describe_address)],
         Option(
             "An http(s) URL that takes a query and returns passages, or module:attribute of a retriever.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
+            holds="secret",
             min_length=1,
         ),
     ]
@@ -53,70 +51,30 @@ class RetrieverOptions(OptionGroup):
         Option(
             "Generator of the responses from the passages: an http(s) URL or module:attribute. Default: the "
             "responses of the data.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
+            holds="secret",
         ),
     ] = None
     options: Annotated[
         Annotated[dict[str, Any], AfterValidator(check_secret_references)],
-        Option(
-            "For a user-defined retriever: its arguments, with secrets as env:NAME or block:NAME.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
-        ),
+        Option("For a user-defined retriever: its arguments, with secrets as env:NAME or block:NAME.", holds="secret"),
     ] = Field(default_factory=dict)
-    top_k: Annotated[
-        int,
-        Option(
-            "Number of passages per query; a longer reply is cut.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            ge=1,
-            le=1000,
-        ),
-    ] = 5
+    top_k: Annotated[int, Option("Number of passages per query; a longer reply is cut.", ge=1, le=1000)] = 5
     api_key: Annotated[
         Annotated[str, AfterValidator(check_reference)] | None,
-        Option(
-            "Reference to the key of the endpoints: env:NAME or block:NAME.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-        ),
+        Option("Reference to the key of the endpoints: env:NAME or block:NAME.", holds="secret", affects_scores=False),
     ] = None
-    concurrency: Annotated[
-        int,
-        Option(
-            "Maximum number of queries in flight.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=1,
-            le=256,
-        ),
-    ] = 8
-    timeout: Annotated[
-        float, Option("Seconds that a query may take.", path=False, may_hold_secret=False, affects_scores=False, gt=0)
-    ] = 30.0
+    concurrency: Annotated[int, Option("Maximum number of queries in flight.", affects_scores=False, ge=1, le=256)] = 8
+    timeout: Annotated[float, Option("Seconds that a query may take.", affects_scores=False, gt=0)] = 30.0
     max_retries: Annotated[
         int,
         Option(
-            "Number of retries after the status 429 or 5xx, a lost connection or a timeout.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=0,
+            "Number of retries after the status 429 or 5xx, a lost connection or a timeout.", affects_scores=False, ge=0
         ),
     ] = 4
     max_reply_bytes: Annotated[
         int,
         Option(
             "Maximum number of bytes of a reply, after decompression; a larger one is not read, and its row fails.",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             ge=1024,
         ),
@@ -138,16 +96,13 @@ def parse_retriever(value: Any) -> Any:
     return {"index": value}
 
 
-class RetrieverChoice(OptionGroup):
+class RetrieverChoice(OptionGroup, affects_scores=True):
     """The option that says which index the contexts are fetched from."""
 
     retriever: Annotated[
         Annotated[RetrieverOptions, BeforeValidator(parse_retriever)] | None,
         Option(
             "Index from which the contexts of the user questions are fetched: an http(s) URL or module:attribute.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=True,
             examples=["http://localhost:9000/search"],
         ),
     ] = None

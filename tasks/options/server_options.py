@@ -36,91 +36,50 @@ def _normalize_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(normalize_url, urls))
 
 
-class ServerOptions(OptionGroup):
+class ServerOptions(OptionGroup, affects_scores=False):
     """Options of a model server: its address, how the client retries, and its model."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
     urls: Annotated[
         Annotated[tuple[str, ...], AfterValidator(_normalize_urls)],
-        Option(
-            "A /v1 URL, or one per replica of the same model.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-            min_length=1,
-        ),
+        Option("A /v1 URL, or one per replica of the same model.", holds="secret", min_length=1),
     ]
     api_key: Annotated[
         Annotated[str, AfterValidator(check_reference)] | None,
         Option(
             "Reference to the key of the server: env:NAME, or block:NAME for a Secret block of the Prefect server.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
+            holds="secret",
         ),
     ] = None
     api_key_env: Annotated[
-        str | None,
-        Option(
-            "Name of the environment variable that holds the key.",
-            path=False,
-            may_hold_secret=True,
-            affects_scores=False,
-        ),
+        str | None, Option("Name of the environment variable that holds the key.", holds="secret")
     ] = None
     concurrency: Annotated[
         int,
         Option(
             "Maximum number of requests in flight per replica; of conversations, where a request holds several.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             ge=1,
             le=4096,
         ),
     ] = 128
-    timeout: Annotated[
-        float, Option("Seconds that a request may take.", path=False, may_hold_secret=False, affects_scores=False, gt=0)
-    ] = 180.0
+    timeout: Annotated[float, Option("Seconds that a request may take.", gt=0)] = 180.0
     max_retries: Annotated[
-        int,
-        Option(
-            "Number of retries after the status 429 or 5xx, a lost connection or a timeout.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=0,
-        ),
+        int, Option("Number of retries after the status 429 or 5xx, a lost connection or a timeout.", ge=0)
     ] = 8
     unavailable_timeout: Annotated[
-        float,
-        Option(
-            "Seconds to wait for a server that is down, before the run ends.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            renamed_from="patience",
-            ge=0,
-        ),
+        float, Option("Seconds to wait for a server that is down, before the run ends.", renamed_from="patience", ge=0)
     ] = 120.0
 
     max_reply_bytes: Annotated[
         int,
-        Option(
-            "Maximum number of bytes of a reply, after decompression; a larger one fails its question.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
-            ge=1024,
-        ),
+        Option("Maximum number of bytes of a reply, after decompression; a larger one fails its question.", ge=1024),
     ] = 16 * 1024**2
     model: Annotated[
         str | None,
         Option(
             "Name of the model at the server. Default: the only one it has.",
-            path=False,
-            may_hold_secret=False,
+            holds="text",
             affects_scores=True,
             by_run=True,
         ),
@@ -128,10 +87,7 @@ class ServerOptions(OptionGroup):
     revision: Annotated[
         str | None,
         Option(
-            "Revision of the model, for the record: a server does not report it.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            "Revision of the model, for the record: a server does not report it.", holds="text", affects_scores=True
         ),
     ] = None
 

@@ -22,7 +22,7 @@ def drop_repeated(columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
 
 
-class SlicingOptions(OptionGroup):
+class SlicingOptions(OptionGroup, affects_scores=False):
     """Options that say into which slices the rows of a run are divided."""
 
     slices: Annotated[
@@ -30,9 +30,7 @@ class SlicingOptions(OptionGroup):
         Option(
             "Columns whose values divide the rows into slices: the summary, comparisons and the report show each slice "
             "by itself. Rows without a value are a slice of their own.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
+            holds="text",
             by_run=True,
             cli=Flag(
                 long="--slice",
@@ -48,9 +46,6 @@ class SlicingOptions(OptionGroup):
         int,
         Option(
             "Maximum number of slices of a column; the rows of its rarest values beyond it are one slice.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=False,
             by_run=True,
             cli="--max-slices",
             ge=2,

@@ -44,16 +44,14 @@ def split_pairs(text: str) -> list[tuple[str, str]]:
     return [(name.strip(), target.strip()) for name, _, target in pairs]
 
 
-class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
+class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions, affects_scores=True):
     """Options that say how the rows of the data are read."""
 
     column_map: Annotated[
         Annotated[dict[str, str], BeforeValidator(table_from_text(split_pairs))],
         Option(
             "Column of the data = column of a sample, where the names differ; a path leads into nested columns.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(
                 long="--column-map",
                 metavar="DATA=SAMPLE,...",
@@ -68,9 +66,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
         Option(
             "Column with the ids of the rows. Default: row_id or id, else a digest of the content; an empty "
             "name takes the digest in any case.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(
                 long="--id-column",
                 help="Column with the ids of the rows. Default: row_id or id, else made from the content.",
@@ -82,9 +78,6 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
         int | None,
         Option(
             "Read only this many rows from the start, including bad ones.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             by_run=True,
             cli="--limit",
             ge=1,
@@ -95,9 +88,6 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
         Literal["fail", "skip"],
         Option(
             "Stop at bad rows (fail), or leave them out and count them (skip). Of traces, they are always left out.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             by_run=True,
             cli=Flag(long="--on-bad-row", metavar="fail|skip"),
         ),
@@ -107,9 +97,6 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
         Option(
             "A blank text counts as a missing value, with which only the metrics that need it are undefined (missing), "
             "or is evaluated (keep), or makes its row bad, as a missing value then does, if a metric needs it (bad).",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             by_run=True,
             cli=Flag(
                 long="--empty-text",
@@ -123,15 +110,8 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
         Annotated[tuple[str, ...], BeforeValidator(list_from_text(split_commas))],
         Option(
             "Texts that stand for a missing value in CSV and TSV files.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            cli=Flag(
-                long="--missing-texts",
-                metavar="TEXT,...",
-                default=",".join(_MISSING_TEXTS),
-                repeats=True,
-            ),
+            holds="text",
+            cli=Flag(long="--missing-texts", metavar="TEXT,...", default=",".join(_MISSING_TEXTS), repeats=True),
             examples=[["nan", "-"]],
         ),
     ] = _MISSING_TEXTS
@@ -141,9 +121,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
         Option(
             "Function that redacts a text, as module:function or by its entry point: applied to all texts of a row "
             "before anything is stored or sent, also to passages from an index.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             cli=Flag(
                 long="--redact",
                 metavar="MODULE:FUNCTION",
@@ -154,22 +132,12 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
     ] = None
 
     max_row_bytes: Annotated[
-        int,
-        Option(
-            "Maximum number of bytes of a row; a larger one is a bad row.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            cli="--max-row-bytes",
-            ge=1024,
-        ),
+        int, Option("Maximum number of bytes of a row; a larger one is a bad row.", cli="--max-row-bytes", ge=1024)
     ] = 16 * 1024**2
     max_expansion: Annotated[
         int,
         Option(
             "Maximum number of times its size that a compressed, Parquet or Arrow file may expand to, beyond 64 MiB.",
-            path=False,
-            may_hold_secret=False,
             affects_scores=False,
             cli="--max-expansion",
             ge=1,
@@ -177,7 +145,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions):
     ] = 200
 
 
-class SourceAddress(OptionGroup):
+class SourceAddress(OptionGroup, affects_scores=True):
     """The option that says which data are evaluated."""
 
     source: Annotated[
@@ -186,9 +154,7 @@ class SourceAddress(OptionGroup):
             "The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a folder of files, a pattern (logs/*.jsonl), "
             "a datasets folder, an fsspec URL or hub:owner/name; or traces:PATH, traces of OpenTelemetry, Langfuse, "
             "LangSmith or Phoenix.",
-            path=True,
-            may_hold_secret=True,
-            affects_scores=True,
+            holds="address",
             cli=Flag(
                 long="",
                 metavar="SOURCE|CONFIG",

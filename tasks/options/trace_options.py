@@ -83,16 +83,14 @@ def _as_number(text: str) -> int | float | None:
     return float("nan")
 
 
-class TraceSettings(OptionGroup):
+class TraceSettings(OptionGroup, affects_scores=True):
     """Options that select traces, in the order in which they are applied."""
 
     since: Annotated[
         Annotated[str, AfterValidator(_check_since)] | None,
         Option(
             "Only traces that began since then: a date, a date and time, or a duration back from now (24h, 7d).",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             by_run=True,
             cli=Flag(long="--since", metavar="TIME|24h", help="Of traces: only those that began since then."),
             examples=["24h"],
@@ -102,9 +100,7 @@ class TraceSettings(OptionGroup):
         Annotated[dict[str, Any], BeforeValidator(table_from_text(split_conditions))],
         Option(
             "Only traces with these values of attributes; of a list of values, any.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
+            holds="text",
             by_run=True,
             cli=Flag(
                 long="--where",
@@ -119,9 +115,6 @@ class TraceSettings(OptionGroup):
         Literal["off", "question", "content"],
         Option(
             "Leave out traces that repeat an earlier question, or an earlier question with its answer and passages.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             by_run=True,
             cli=Flag(
                 long="--deduplicate",
@@ -135,9 +128,6 @@ class TraceSettings(OptionGroup):
         Option(
             "Only so many traces (200), or a share of them (0.1, 10%; 1.0 is all, 1 is one), chosen by their ids: new "
             "traces hardly change it.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
             by_run=True,
             cli=Flag(
                 long="--sample",
@@ -147,29 +137,13 @@ class TraceSettings(OptionGroup):
             examples=[200],
         ),
     ] = None
-    seed: Annotated[
-        int,
-        Option(
-            "Another number chooses another sample.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            by_run=True,
-            ge=0,
-        ),
-    ] = 0
+    seed: Annotated[int, Option("Another number chooses another sample.", by_run=True, ge=0)] = 0
 
 
-class TraceOptions(OptionGroup):
+class TraceOptions(OptionGroup, affects_scores=True):
     """The option that says which traces are read."""
 
     traces: Annotated[
         TraceSettings | None,
-        Option(
-            "Which traces of a source `traces:PATH` are read.",
-            path=False,
-            may_hold_secret=False,
-            affects_scores=True,
-            examples=[{"since": "24h", "sample": 200}],
-        ),
+        Option("Which traces of a source `traces:PATH` are read.", examples=[{"since": "24h", "sample": 200}]),
     ] = None

@@ -1,24 +1,25 @@
 """Every option declares its facts, and what depends on a fact follows from the declaration."""
 
-import ast
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError, create_model
 
 from deployments.registry.specs import as_parameter
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
+from metric_core.stages import Stage
 from tasks.engine.registry import STAGES
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.option import (
     Declaration,
+    Holds,
     Option,
     OptionGroup,
     declarations,
@@ -28,15 +29,12 @@ from tasks.options.option import (
     scoring_options,
 )
 from tasks.options.settings import Settings
-from tests.structure.house import modules, text_of
 
 OPTIONS = tuple(declarations(RunConfig))
 IDS = [".".join(option.place) for option in OPTIONS]
-FACTS = {"path", "may_hold_secret", "affects_scores"}
 SECRET = "hunter2-planted"
 PLANTED = f"me:{SECRET}@host"
 SECRETS = [each for each in OPTIONS if each.facts.may_hold_secret]
-GROUP_FILES = [path for path in modules("tasks", "flows") if "Option(" in text_of(path)]
 NEEDED: dict[tuple[str, ...], dict[str, Any]] = {
     ("anchor",): {"source": "a.jsonl"},
     ("retriever",): {"index": "m:a"},
@@ -64,17 +62,45 @@ def test_there_are_options_in_tables_and_lists() -> None:
     }
 
 
-@pytest.mark.parametrize("path", GROUP_FILES, ids=str)
-def test_no_declaration_leaves_a_fact_unsaid(path: Path) -> None:
-    calls = [node for node in ast.walk(ast.parse(text_of(path))) if isinstance(node, ast.Call)]
-    declared = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Option"]
-    unsaid = {call.lineno: FACTS - {word.arg for word in call.keywords} for call in declared}
-    assert {line: missing for line, missing in unsaid.items() if missing} == {}
+def test_an_option_whose_type_holds_text_says_what_it_is() -> None:
+    for annotation in (str | None, tuple[str, ...], dict[str, int], Annotated[SecretStr, "note"], int | Any, Path):
+        fields: dict[str, Any] = {"name": (Annotated[annotation, Option("Name.")], ...)}
+        with pytest.raises(TypeError, match=r"_Group.name may hold text: say what it is"):
+            create_model("_Group", __base__=OptionGroup, __cls_kwargs__={"affects_scores": False}, **fields)
 
 
-def test_a_fact_has_no_default() -> None:
-    with pytest.raises(TypeError, match="may_hold_secret"):
-        Option("How many.", path=False, affects_scores=True)  # type: ignore[call-arg]
+def test_other_facts_follow_from_type_and_group() -> None:
+    class _Inner(OptionGroup, affects_scores=False):
+        key: Annotated[str, Option("Key.", holds="secret")]
+
+    class _Group(OptionGroup, affects_scores=True):
+        size: Annotated[int | None, Option("Size.")] = None
+        side: Annotated[tuple[Literal["left"] | Stage, ...], Option("Side.", affects_scores=False)] = ()
+        inner: Annotated[tuple[_Inner, ...], Option("Inner.")] = ()
+        other: Annotated[_Inner | None, Option("Other.", holds="text")] = None
+
+    found = {name: facts_of(field) for name, field in _Group.model_fields.items()}
+    assert {name: (facts.holds, facts.affects_scores) for name, facts in found.items() if facts} == {
+        "size": ("text", True),
+        "side": ("text", False),
+        "inner": ("secret", True),
+        "other": ("text", True),
+    }
+
+
+def test_an_option_or_its_group_says_whether_it_affects_scores() -> None:
+    with pytest.raises(TypeError, match=r"_Group.size does not say whether it affects scores"):
+
+        class _Group(OptionGroup):
+            size: Annotated[int, Option("Size.")] = 3
+
+
+@pytest.mark.parametrize("holds", ["path", "command", "address", "secret"])
+def test_a_run_sets_neither_a_path_nor_a_secret(holds: Holds) -> None:
+    with pytest.raises(TypeError, match=r"a run of a deployment cannot set a path or a secret: _Group.name"):
+
+        class _Group(OptionGroup, affects_scores=False):
+            name: Annotated[str, Option("Name.", holds=holds, by_run=True)]
 
 
 def test_a_group_with_a_field_that_is_not_declared_is_refused() -> None:
@@ -121,7 +147,7 @@ def test_value_of_any_other_option_is_in_the_message() -> None:
         load_config(None, {"limit": "many"})
 
 
-PATHS = [each for each in OPTIONS if each.facts.path is True and each.place != ("deploy", "gate")]
+PATHS = [each for each in OPTIONS if each.facts.is_path and each.place != ("deploy", "gate")]
 
 
 @pytest.mark.parametrize("option", PATHS, ids=lambda each: each.place)
@@ -205,8 +231,8 @@ def test_settings_of_stages_inherit_their_options() -> None:
 
 
 def test_a_value_that_does_not_fit_names_its_option() -> None:
-    class _Group(OptionGroup):
-        size: Annotated[int, Option("Size.", path=False, may_hold_secret=False, affects_scores=False, ge=1)] = 3
+    class _Group(OptionGroup, affects_scores=False):
+        size: Annotated[int, Option("Size.", ge=1)] = 3
 
     with pytest.raises(ValidationError, match="size"):
         _Group(size=0)

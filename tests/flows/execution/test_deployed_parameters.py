@@ -71,7 +71,7 @@ def test_every_option_that_is_not_declared_free_is_refused_with_its_name() -> No
 
 def test_nothing_that_is_a_path_or_a_secret_is_declared_free() -> None:
     free = {".".join(option.place) for option in OPTIONS if option.facts.by_run}
-    assert not [each.place for each in OPTIONS if each.facts.by_run and (each.facts.path or each.facts.may_hold_secret)]
+    assert not [each.place for each in OPTIONS if each.facts.by_run and each.facts.holds != "text"]
     text = DOCUMENTED.read_text(encoding="utf-8")
     groups = ("verdicts", "writing", "ratings", "panel")
     listed = {name for name in free if not any(part in groups for part in name.split("."))}
