@@ -1,6 +1,5 @@
 """Read files that hold options: TOML, YAML and JSON of a bounded size, in which each key is given once."""
 
-import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -8,16 +7,14 @@ from typing import Any, Literal, TypeAlias
 
 import yaml
 
-from flows.config.loading_options import LoadingOptions
 from metric_core.errors import ConfigError
 from metric_core.parsing.regular_files import regular
 from metric_core.parsing.strict_json import parse_json
-from tasks.options.option import variable_name
 
 Form: TypeAlias = Literal["TOML", "YAML", "JSON"]
 
-LIMIT_VARIABLE = variable_name(("max_config_bytes",))
-"""Environment variable of the largest size of a file."""
+MAX_BYTES = 1024**2
+"""Largest size of a file, with the aliases of YAML written out."""
 
 
 def read_options(path: Path, what: str, form: Form) -> Any:
@@ -30,15 +27,14 @@ def read_options(path: Path, what: str, form: Form) -> Any:
 
     Raises:
         FileNotFoundError: The file does not exist.
-        ConfigError: The file cannot be read, is larger than `max_config_bytes`, or gives a key twice.
+        ConfigError: The file cannot be read, is larger than 1 MiB, or gives a key twice.
     """
-    limit = _limit()
     try:
         with regular(path).open("rb") as file:
-            content = file.read(limit + 1)
-        if len(content) > limit:
-            raise ConfigError(f"{what} {path} has more than {limit:,} bytes; {_ADVICE}")
-        return _PARSERS[form](content.decode("utf-8"), limit)
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ConfigError(f"{what} {path} has more than {MAX_BYTES:,} bytes")
+        return _PARSERS[form](content.decode("utf-8"))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, yaml.YAMLError) as error:
@@ -47,43 +43,23 @@ def read_options(path: Path, what: str, form: Form) -> Any:
         raise ConfigError(f"{what} {path} cannot be read: it is nested too deeply") from error
 
 
-_ADVICE = f"if it is meant to be so large, set {LIMIT_VARIABLE} to a larger number"
-
-
-def _limit() -> int:
-    text = os.environ.get(LIMIT_VARIABLE, "")
-    # A value that is no number is refused with all other options.
-    return int(text) if text.isdecimal() else int(LoadingOptions.model_fields["max_config_bytes"].default)
-
-
-def _parse_toml(text: str, limit: int) -> Any:
-    del limit  # TOML has no aliases
-    return tomllib.loads(text)
-
-
-def _parse_json(text: str, limit: int) -> Any:
-    del limit  # nor has JSON
-    return parse_json(text)
-
-
-def _parse_yaml(text: str, limit: int) -> Any:
+def _parse_yaml(text: str) -> Any:
     loader = yaml.SafeLoader(text)
     try:
         root = loader.get_single_node()
         if root is None:
             return None
-        _check_node(root, limit, {})
+        _check_node(root, {})
         return loader.construct_document(root)
     finally:
         loader.dispose()
 
 
-def _check_node(node: yaml.Node, limit: int, sizes: dict[int, int | None]) -> int:
+def _check_node(node: yaml.Node, sizes: dict[int, int | None]) -> int:
     """Return the size of a node with its aliases written out; refuse keys given twice.
 
     Args:
         node: Node to check.
-        limit: Maximum size.
         sizes: Sizes of the nodes checked so far, by identity; None for those that contain the node.
     """
     if id(node) in sizes:
@@ -97,11 +73,11 @@ def _check_node(node: yaml.Node, limit: int, sizes: dict[int, int | None]) -> in
         size += len(node.value)
     elif isinstance(node, yaml.MappingNode):
         _refuse_repeated_keys(node)
-        size += sum(_check_node(key, limit, sizes) + _check_node(value, limit, sizes) for key, value in node.value)
+        size += sum(_check_node(key, sizes) + _check_node(value, sizes) for key, value in node.value)
     elif isinstance(node, yaml.SequenceNode):
-        size += sum(_check_node(item, limit, sizes) for item in node.value)
-    if size > limit:
-        raise ValueError(f"line {_line(node)}: its aliases, written out, have more than {limit:,} bytes; {_ADVICE}")
+        size += sum(_check_node(item, sizes) for item in node.value)
+    if size > MAX_BYTES:
+        raise ValueError(f"line {_line(node)}: its aliases, written out, have more than {MAX_BYTES:,} bytes")
     sizes[id(node)] = size
     return size
 
@@ -122,4 +98,4 @@ def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-_PARSERS: dict[Form, Callable[[str, int], Any]] = {"TOML": _parse_toml, "YAML": _parse_yaml, "JSON": _parse_json}
+_PARSERS: dict[Form, Callable[[str], Any]] = {"TOML": tomllib.loads, "YAML": _parse_yaml, "JSON": parse_json}

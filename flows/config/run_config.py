@@ -1,7 +1,6 @@
 """Compose the configuration of a run, which flows receive as their parameter, from its option groups."""
 
 from flows.config.anchor_options import AnchorOptions
-from flows.config.loading_options import LoadingOptions
 from flows.config.output_options import TableStoreOptions
 from flows.config.result_options import MonitoringOptions, ResultOptions
 from flows.config.runner_options import ExecutionOptions
@@ -11,7 +10,6 @@ from tasks.options.run_model_options import RunModelOptions
 
 # pydantic takes the fields of the last base first: read the groups from the bottom up.
 class RunConfig(
-    LoadingOptions,
     MonitoringOptions,
     ExecutionOptions,
     AnchorOptions,

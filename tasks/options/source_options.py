@@ -131,19 +131,6 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions, affects_sco
         ),
     ] = None
 
-    max_row_bytes: Annotated[
-        int, Option("Maximum number of bytes of a row; a larger one is a bad row.", cli="--max-row-bytes", ge=1024)
-    ] = 16 * 1024**2
-    max_expansion: Annotated[
-        int,
-        Option(
-            "Maximum number of times its size that a compressed, Parquet or Arrow file may expand to, beyond 64 MiB.",
-            affects_scores=False,
-            cli="--max-expansion",
-            ge=1,
-        ),
-    ] = 200
-
 
 class SourceAddress(OptionGroup, affects_scores=True):
     """The option that says which data are evaluated."""

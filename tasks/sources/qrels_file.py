@@ -13,7 +13,7 @@ from tasks.sources.readers.bad_rows import BadRow, UnfitError
 from tasks.sources.readers.delimited import DelimitedSource
 from tasks.sources.readers.formats import OPENERS, find_opener
 from tasks.sources.readers.protocol import RowSource, Unreadable
-from tasks.sources.readers.read_limits import ROW_HINT, ReadLimits, bounded_lines
+from tasks.sources.readers.read_limits import bounded_lines, row_problem
 from tasks.sources.readers.source_files import DataFile, refuse_other_content, refuse_utf16
 
 QUERY_ID_COLUMNS = ("query_id", "query-id", "qid")
@@ -51,7 +51,6 @@ class QrelsFile:
         address: str,
         query_id_column: str | None = None,
         redact: Callable[[str], str] | None = None,
-        limits: ReadLimits | None = None,
     ) -> None:
         file = open_file(address)
         self.name = file.name
@@ -59,7 +58,7 @@ class QrelsFile:
         self._met: set[str] = set()
         self._rows_without = 0
         self._queries_of_rows: dict[str, None] = {}
-        self._queries = read_qrels(file, limits or ReadLimits())
+        self._queries = read_qrels(file)
         if redact is not None:
             self._queries = _redact_ids(self._queries, redact, self.name)
 
@@ -132,7 +131,7 @@ class QrelsFile:
         return [f"{rows} no judgments in {self.name}"]
 
 
-def read_qrels(file: DataFile, limits: ReadLimits) -> dict[str, dict[str, float]]:
+def read_qrels(file: DataFile) -> dict[str, dict[str, float]]:
     """Return the grades by query and passage.
 
     Args:
@@ -142,7 +141,7 @@ def read_qrels(file: DataFile, limits: ReadLimits) -> dict[str, dict[str, float]
         SourceError: A line or row has another form, or there is none; the message names it.
     """
     is_table = file.extension in OPENERS and file.extension != ".tsv"
-    rows = _table_rows(find_opener(file)(file), limits) if is_table else _text_rows(file, limits)
+    rows = _table_rows(find_opener(file)(file)) if is_table else _text_rows(file)
     queries: dict[str, dict[str, float]] = {}
     for place, query_id, passage_id, given in rows:
         try:
@@ -157,15 +156,15 @@ def read_qrels(file: DataFile, limits: ReadLimits) -> dict[str, dict[str, float]
     return queries
 
 
-def _text_rows(file: DataFile, limits: ReadLimits) -> Iterator[_Judgment]:
+def _text_rows(file: DataFile) -> Iterator[_Judgment]:
     """Yield the judgments of a file without a format in its name: TREC qrels, or a table below a header with tabs."""
-    with file.open(limits) as stream:
+    with file.open() as stream:
         first = stream.peek(4)[:4]  # type: ignore[attr-defined]
         refuse_utf16(first, file.name)
         refuse_other_content(first, file.name)
-        for number, line in enumerate(_decode(stream, file.name, limits), start=1):
+        for number, line in enumerate(_decode(stream, file.name), start=1):
             if number == 1 and _find_columns(line.rstrip("\r\n").split("\t")) is not None:
-                yield from _table_rows(DelimitedSource(file), limits)
+                yield from _table_rows(DelimitedSource(file))
                 return
             fields = line.split()
             if fields and len(fields) != _TREC_FIELDS:
@@ -174,9 +173,8 @@ def _text_rows(file: DataFile, limits: ReadLimits) -> Iterator[_Judgment]:
                 yield f"line {number}", fields[0], fields[2], fields[3]
 
 
-def _table_rows(source: RowSource, limits: ReadLimits) -> Iterator[_Judgment]:
+def _table_rows(source: RowSource) -> Iterator[_Judgment]:
     """Yield the judgments in the rows of a table."""
-    source.limits = limits
     with closing(source.rows(_ROWS_AT_ONCE)) as rows:
         for row in rows:
             place = BadRow(row.number, None, "", source.unit, row.detail).place
@@ -213,10 +211,10 @@ def _redact_ids(
         raise SourceError(f"{name}: {unfit.problem}") from None
 
 
-def _decode(stream: BinaryIO, name: str, limits: ReadLimits) -> Iterator[str]:
-    for number, line in enumerate(bounded_lines(stream, limits.row_bytes), start=1):
+def _decode(stream: BinaryIO, name: str) -> Iterator[str]:
+    for number, line in enumerate(bounded_lines(stream), start=1):
         if line is None:
-            raise SourceError(f"{name}, line {number}: {limits.row_problem}; {ROW_HINT}")
+            raise SourceError(f"{name}, line {number}: {row_problem()}")
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:

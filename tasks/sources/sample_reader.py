@@ -87,7 +87,7 @@ class SampleReader:
         redact = None if self._redaction is None else self._redaction.text
         self._qrels = None
         if options.qrels is not None:
-            self._qrels = QrelsFile(options.qrels, options.query_id_column, redact, source.limits)
+            self._qrels = QrelsFile(options.qrels, options.query_id_column, redact)
         self._needed_by = required_by(required)
         self._first_names = self._first_columns()
         self._id_column: str | None = None

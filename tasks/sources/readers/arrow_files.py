@@ -42,14 +42,14 @@ class ArrowFileSource(RowSource):
         with self._file.open() as handle:
             self._refuse_expansion(handle)
             with _open(handle) as (_, batches):
-                rows = iter_rows(map(_valid, batches), batch_rows, self.limits, self._file.expansion(self.limits))
+                rows = iter_rows(map(_valid, batches), batch_rows, self._file.expansion())
                 for number, content in enumerate(rows, start=1):
                     yield RawRow(number, content)
 
     def _refuse_expansion(self, handle: BinaryIO) -> None:
         """Refuse a file whose compressed batches expand too much, before they are decompressed."""
         handle.seek(_FIRST_MESSAGE if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC else 0)
-        expansion = self._file.expansion(self.limits)
+        expansion = self._file.expansion()
         for size in decompressed_sizes(handle):
             expansion.add(size)
         handle.seek(0)

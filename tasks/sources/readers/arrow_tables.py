@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
+from tasks.sources.readers import read_limits
 from tasks.sources.readers.protocol import Unreadable
-from tasks.sources.readers.read_limits import BATCH_BYTES, ROW_HINT, Expansion, ReadLimits
+from tasks.sources.readers.read_limits import BATCH_BYTES, Expansion, row_problem
 from tasks.sources.readers.value_sizes import row_sizes
 
 _SIZED_ROWS = 1 << 16
@@ -18,7 +19,7 @@ _SIZED_ROWS = 1 << 16
 
 
 def iter_rows(
-    batches: Iterable[pa.RecordBatch], batch_rows: int, limits: ReadLimits, expansion: Expansion
+    batches: Iterable[pa.RecordBatch], batch_rows: int, expansion: Expansion
 ) -> Iterator[dict[str, Any] | Unreadable]:
     """Yield the rows of batches of any size; convert a bounded number and size of them at a time to Python values.
 
@@ -34,13 +35,13 @@ def iter_rows(
         start = 0
         while start < batch.num_rows:
             fitting = int(np.searchsorted(ends, ends[start] + BATCH_BYTES, side="right")) - 1
-            if ends[start + 1] - ends[start] > limits.row_bytes:
-                expansion.add(limits.row_bytes)
-                yield Unreadable(limits.row_problem, ROW_HINT)
+            if ends[start + 1] - ends[start] > read_limits.MAX_ROW_BYTES:
+                expansion.add(read_limits.MAX_ROW_BYTES)
+                yield Unreadable(row_problem())
                 start += 1
                 continue
             stop = min(max(fitting, start + 1), start + batch_rows)
-            too_large = np.flatnonzero(np.diff(ends[start : stop + 1]) > limits.row_bytes)
+            too_large = np.flatnonzero(np.diff(ends[start : stop + 1]) > read_limits.MAX_ROW_BYTES)
             stop = start + int(too_large[0]) if len(too_large) else stop
             expansion.add(int(ends[stop] - ends[start]))
             yield from _as_rows(batch.slice(start, stop - start))

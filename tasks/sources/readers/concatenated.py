@@ -61,25 +61,20 @@ class ConcatenatedSource(RowSource):
             yield from super().column_sets(limit)
             return
         for file in self._files:
-            yield from self._open(file).column_sets(limit)
+            yield from self._opener(file).column_sets(limit)
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
         """Yield the rows of each file."""
         number = 0
         self._last_rows = []
         for file in self._files:
-            source = self._open(file)
+            source = self._opener(file)
             name = self._short(file)
             with closing(source.rows(batch_rows)) as rows:
                 for number, row in enumerate(rows, start=number + 1):  # noqa: B020 - continues the numbers of the last file
                     yield RawRow(number, row.content, f"{name}, {row.detail or source.where(row.number)}")
             self._last_rows.append(number)
             self._hints = tuple(dict.fromkeys((*self._hints, *source.hints)))
-
-    def _open(self, file: DataFile) -> RowSource:
-        source = self._opener(file)
-        source.limits = self.limits
-        return source
 
     def _short(self, file: DataFile) -> str:
         return file.name.removeprefix(self._root)

@@ -6,9 +6,10 @@ from typing import BinaryIO
 
 from metric_core.errors import SourceError
 from tasks.runtime.wording import quote_names
+from tasks.sources.readers import read_limits
 from tasks.sources.readers.bad_rows import UTF8_HINT
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
-from tasks.sources.readers.read_limits import ROW_HINT, ReadLimits, bounded_lines
+from tasks.sources.readers.read_limits import bounded_lines, row_problem
 from tasks.sources.readers.source_files import DataFile, refuse_other_content, refuse_utf16
 
 _LONGEST_CELL = 2**31 - 1
@@ -27,8 +28,8 @@ class DelimitedSource(RowSource):
 
     def column_sets(self, limit: int | None) -> Generator[Iterable[str], None, None]:  # noqa: ARG002 - has a header
         """Yield the names in the header."""
-        with self._file.open(self.limits) as handle:
-            lines = _Lines(handle, self.name, self.limits)
+        with self._file.open() as handle:
+            lines = _Lines(handle, self.name)
             header = self._header(lines)
         if header:
             yield header
@@ -37,8 +38,8 @@ class DelimitedSource(RowSource):
         """Yield the records after the header, without blank lines."""
         # The csv module has one limit for the whole process; the contexts of a row easily exceed its default.
         csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-        with self._file.open(self.limits) as handle:
-            lines = _Lines(handle, self.name, self.limits)
+        with self._file.open() as handle:
+            lines = _Lines(handle, self.name)
             header = self._header(lines)
             for number, (first, last, cells) in enumerate(self._records(lines), start=1):
                 place = f"line {first}" if first == last else f"lines {first} to {last}"
@@ -91,10 +92,9 @@ class DelimitedSource(RowSource):
 class _Lines:
     """The lines of a file as text; `problem` describes a line that is not UTF-8."""
 
-    def __init__(self, file: BinaryIO, name: str, limits: ReadLimits) -> None:
-        self._lines = bounded_lines(file, limits.row_bytes)
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._lines = bounded_lines(file)
         self._name = name
-        self._limits = limits
         self.record_bytes = 0
         self.delimiter = ","
         self.number = 0
@@ -109,12 +109,11 @@ class _Lines:
         if line == b"":
             self.ended = True
             raise StopIteration
-        self.record_bytes += self._limits.row_bytes + 1 if line is None else len(line)
-        if line is None or self.record_bytes > self._limits.row_bytes:
+        self.record_bytes += read_limits.MAX_ROW_BYTES + 1 if line is None else len(line)
+        if line is None or self.record_bytes > read_limits.MAX_ROW_BYTES:
             # Behind a part of a record, quotes no longer tell where the next one begins.
             raise SourceError(
-                f"{self._name} cannot be read from line {self.number + 1} on: {self._limits.row_problem}, or a quote "
-                f"never ends; {ROW_HINT}"
+                f"{self._name} cannot be read from line {self.number + 1} on: {row_problem()}, or a quote never ends"
             )
         if not self.number:
             refuse_utf16(line, self._name)

@@ -38,8 +38,8 @@ class DatasetSource(RowSource):
         with translate_read_errors(self.name):
             tables = self._dataset.with_format("arrow").iter(batch_size=batch_rows)
             batches = (batch for table in tables for batch in table.to_batches())
-            expansion = Expansion(self.limits, self._size, self.name)
-            for number, content in enumerate(iter_rows(batches, batch_rows, self.limits, expansion), start=1):
+            expansion = Expansion(self._size, self.name)
+            for number, content in enumerate(iter_rows(batches, batch_rows, expansion), start=1):
                 yield RawRow(number, content)
 
     @property

@@ -10,14 +10,12 @@ from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_ke
 from tasks.runtime.wording import describe_value, quote_names
 from tasks.sources.readers.json_lines import JsonLinesSource, duplicate_key_problem, object_or_problem
 from tasks.sources.readers.protocol import RawRow, RowSource
-from tasks.sources.readers.read_limits import ReadLimits, bounded_lines
+from tasks.sources.readers.read_limits import bounded_lines
 from tasks.sources.readers.source_files import DataFile, refuse_other_content
 
 _ROW_KEYS = ("data", "rows")
 _LONGEST_FIRST_LINE = 64 * 1024**2
 """Size of a first line that is taken for a whole document."""
-_ANY_SIZE = ReadLimits(expansion=10**9)
-"""Lines are bounded, and the rows are read with the limits of the source."""
 
 
 def open_json(file: DataFile) -> RowSource:
@@ -25,7 +23,7 @@ def open_json(file: DataFile) -> RowSource:
 
     Several programs, `datasets` among them, write JSON Lines to files with this extension.
     """
-    with file.open(_ANY_SIZE) as opened:
+    with file.open() as opened:
         lines = bounded_lines(opened, _LONGEST_FIRST_LINE)
         first = (next((line for line in lines if line is None or not line.isspace()), b"") or b"").lstrip()
         if first.startswith(b"{") and _is_json(first) and any(line is None or not line.isspace() for line in lines):
@@ -58,7 +56,7 @@ class JsonDocumentSource(RowSource):
     @cached_property
     def _items(self) -> list[Any]:
         wanted = 'wanted a list of rows, or an object with such a list under "data" or "rows"'
-        with self._file.open(self.limits) as handle:
+        with self._file.open() as handle:
             content = handle.read()
         refuse_other_content(content, self.name)
         if not content.strip():

@@ -8,7 +8,7 @@ from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_ke
 from tasks.runtime.wording import describe_value
 from tasks.sources.readers.bad_rows import UTF8_HINT
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
-from tasks.sources.readers.read_limits import ROW_HINT, bounded_lines
+from tasks.sources.readers.read_limits import bounded_lines, row_problem
 from tasks.sources.readers.source_files import DataFile, refuse_other_content, refuse_utf16
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -31,10 +31,10 @@ class JsonLinesSource(RowSource):
 
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:  # noqa: ARG002 - lines come one by one
         """Yield the rows of the lines that are not blank."""
-        with self._file.open(self.limits) as file:
-            for number, line in enumerate(bounded_lines(file, self.limits.row_bytes), start=1):
+        with self._file.open() as file:
+            for number, line in enumerate(bounded_lines(file), start=1):
                 if line is None:
-                    yield RawRow(number, Unreadable(self.limits.row_problem, ROW_HINT))
+                    yield RawRow(number, Unreadable(row_problem()))
                     continue
                 if number == 1:
                     refuse_utf16(line, self.name)

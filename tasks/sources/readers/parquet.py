@@ -44,7 +44,7 @@ class ParquetSource(RowSource):
                 [metadata.row_group(number).column(index) for index in range(len(columns))]
                 for number in range(metadata.num_row_groups)
             ]
-            stored = self._file.expansion(self.limits)
+            stored = self._file.expansion()
             for chunk, column in ((group[index], column) for group in groups for index, column in enumerate(columns)):
                 stored.add(max(chunk.total_uncompressed_size, chunk.num_values * _width(column)))
             deltas = {chunk.path_in_schema for group in groups for chunk in group if _DELTA in chunk.encodings}
@@ -56,7 +56,7 @@ class ParquetSource(RowSource):
                     for number, group in enumerate(groups)
                     for batch in parquet.iter_batches(_rows_at_once(group, batch_rows), row_groups=[number])
                 )
-                rows = iter_rows(batches, batch_rows, self.limits, self._file.expansion(self.limits))
+                rows = iter_rows(batches, batch_rows, self._file.expansion())
                 for number, content in enumerate(rows, start=1):
                     yield RawRow(number, content)
 

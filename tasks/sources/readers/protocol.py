@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tasks.options.source_options import SourceOptions
-from tasks.sources.readers.read_limits import ReadLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +54,12 @@ class RowSource(ABC):
     """Whether a mapping has every key of the whole table, as structs of Arrow do, with null for those of other rows."""
     skips_bad_rows = False
     """Whether bad rows are always left out and counted, because they are usual in the source."""
-    limits = ReadLimits()
-    """Bounds on what is read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def configure(self, options: SourceOptions) -> None:
+    def configure(self, options: SourceOptions) -> None:  # noqa: B027 only few sources need them
         """Take the options of reading."""
-        self.limits = ReadLimits(options.max_row_bytes, options.max_expansion)
 
     @property
     def warnings(self) -> tuple[str, ...]:

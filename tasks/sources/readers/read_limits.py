@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from metric_core.errors import SourceError
@@ -13,39 +12,29 @@ BATCH_BYTES = 64 * 1024**2
 """Approximate size of the texts that are held as Python values at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
-    """Bounds on what is read.
+MAX_EXPANSION = 200
+"""Number of times its size that a larger file may expand to."""
+MAX_ROW_BYTES = 16 * 1024**2
+"""Size of the largest row that is read."""
+
+
+def row_problem() -> str:
+    """Return the problem of a row that is too large."""
+    return f"the row has more than {MAX_ROW_BYTES:,} bytes"
+
+
+def _refuse_expansion(expanded: int, size: int | None, name: str) -> None:
+    """Refuse a file that expands too much.
 
     Args:
-        row_bytes: Maximum size of a row in the source.
-        expansion: Maximum ratio of the size of a decompressed file to that of the file.
+        expanded: Size of the decompressed file as far as it is known.
+        size: Size of the file; None if it is not known.
     """
-
-    row_bytes: int = 16 * 1024**2
-    expansion: int = 200
-
-    @property
-    def row_problem(self) -> str:
-        """The problem of a row that is too large."""
-        return f"the row has more than {self.row_bytes:,} bytes"
-
-    def refuse_expansion(self, expanded: int, size: int | None, name: str) -> None:
-        """Refuse a file that expands too much.
-
-        Args:
-            expanded: Size of the decompressed file as far as it is known.
-            size: Size of the file; None if it is not known.
-            name: Name of the file in messages.
-
-        Raises:
-            SourceError: It expands too much; the message names the option.
-        """
-        if size is not None and expanded > max(LEAST_EXPANDED_BYTES, self.expansion * size):
-            raise SourceError(
-                f"{name} has {size:,} bytes and expands to over {expanded:,}, more than {self.expansion} times as "
-                "many; if that is right, set max_expansion (--max-expansion) to a larger number"
-            )
+    if size is not None and expanded > max(LEAST_EXPANDED_BYTES, MAX_EXPANSION * size):
+        raise SourceError(
+            f"{name} has {size:,} bytes and expands to over {expanded:,}, more than {MAX_EXPANSION} times as many; if "
+            "that is right, store it with less compression"
+        )
 
 
 class Expansion:
@@ -56,8 +45,7 @@ class Expansion:
         name: Name of the file in messages.
     """
 
-    def __init__(self, limits: ReadLimits, size: int | None, name: str) -> None:
-        self._limits = limits
+    def __init__(self, size: int | None, name: str) -> None:
         self._size = size
         self._name = name
         self._count = 0
@@ -69,10 +57,7 @@ class Expansion:
             SourceError: The file expands too much.
         """
         self._count += count
-        self._limits.refuse_expansion(self._count, self._size, self._name)
-
-
-ROW_HINT = "--max-row-bytes N accepts larger rows"
+        _refuse_expansion(self._count, self._size, self._name)
 
 
 class BoundedStream(io.RawIOBase):
@@ -98,8 +83,13 @@ class BoundedStream(io.RawIOBase):
         return len(content)
 
 
-def bounded_lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
-    """Yield the lines of a file; None for a line of more bytes, which is skipped."""
+def bounded_lines(file: BinaryIO, most: int | None = None) -> Iterator[bytes | None]:
+    """Yield the lines of a file; None for a line of more bytes, which is skipped.
+
+    Args:
+        most: Size of the longest line; None for that of a row.
+    """
+    most = MAX_ROW_BYTES if most is None else most
     while line := file.readline(most + 1):
         if len(line) <= most or (len(line) == most + 1 and line.endswith(b"\n")):
             yield line

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from metric_core.errors import SourceError
 from metric_core.parsing.regular_files import regular
-from tasks.sources.readers.read_limits import BoundedStream, Expansion, ReadLimits
+from tasks.sources.readers.read_limits import BoundedStream, Expansion
 from tasks.tables.table_files import is_local
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
@@ -66,16 +66,13 @@ class DataFile:
         """Whether the file is a regular one, or a link to one: others may have no end."""
         return not is_local(self.filesystem) or Path(self.path).is_file()
 
-    def expansion(self, limits: ReadLimits) -> Expansion:
+    def expansion(self) -> Expansion:
         """Return a count of the bytes that the file expands to."""
-        return Expansion(limits, self.size, self.name)
+        return Expansion(self.size, self.name)
 
     @contextmanager
-    def open(self, limits: ReadLimits | None = None) -> Iterator[BinaryIO]:
+    def open(self) -> Iterator[BinaryIO]:
         """Open the file for reading its decompressed bytes.
-
-        Args:
-            limits: Bounds on what is read; None for the default.
 
         Raises:
             SourceError: The file cannot be opened, read or decompressed, or expands too much.
@@ -89,7 +86,7 @@ class DataFile:
             else:
                 stream = stack.enter_context(self.filesystem.open(self.path, "rb", compression=self.compression))
             if self.compression is not None:
-                stream = BoundedStream(stream, self.expansion(limits or ReadLimits()))
+                stream = BoundedStream(stream, self.expansion())
             yield cast("BinaryIO", stack.enter_context(io.BufferedReader(stream, _BUFFER_BYTES)))
 
 

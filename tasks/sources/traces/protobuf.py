@@ -10,7 +10,7 @@ import pyarrow as pa
 from metric_core.errors import MissingDependencyError
 from tasks.sources.readers.bad_rows import UnfitError
 from tasks.sources.readers.protocol import Unreadable
-from tasks.sources.readers.read_limits import BoundedStream, Expansion, ReadLimits
+from tasks.sources.readers.read_limits import BoundedStream, Expansion
 
 ZSTD_MARK = b"\x28\xb5\x2f\xfd"
 """First bytes of compressed content."""
@@ -20,7 +20,7 @@ _CUT_OFF = b"\xff"
 """Bytes that are no message, in the place of one that is cut off."""
 
 
-def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[dict[str, Any] | Unreadable]:
+def decode_messages(content: bytes, name: str) -> Iterator[dict[str, Any] | Unreadable]:
     """Yield the messages in a file, in the form of the protocol's JSON; an unreadable one has its reason.
 
     A file is one ExportTraceServiceRequest, several one after the other, or several that each follow their size: four
@@ -37,7 +37,7 @@ def decode_messages(content: bytes, limits: ReadLimits, name: str) -> Iterator[d
 
     def decode(message: bytes) -> Any:
         try:
-            plain = _decompress(message, limits, name)
+            plain = _decompress(message, name)
             return json.loads(plain) if plain.startswith(b"{") else packages.to_dict(packages.parse(plain))
         except (packages.decode_error, ValueError, pa.ArrowException):
             return None
@@ -131,8 +131,8 @@ def _split_by_varint(content: bytes) -> list[bytes]:
     return messages
 
 
-def _decompress(message: bytes, limits: ReadLimits, name: str) -> bytes:
+def _decompress(message: bytes, name: str) -> bytes:
     if not message.startswith(ZSTD_MARK):
         return message
     with pa.CompressedInputStream(pa.BufferReader(message), "zstd") as stream:
-        return io.BufferedReader(BoundedStream(stream, Expansion(limits, len(message), name))).read()
+        return io.BufferedReader(BoundedStream(stream, Expansion(len(message), name))).read()

@@ -68,7 +68,6 @@ class TraceSource(RowSource):
 
     def configure(self, options: SourceOptions) -> None:
         """Take the options of reading, and which traces to select."""
-        super().configure(options)
         self._settings = options.traces or TraceSettings()
 
     @property
@@ -116,7 +115,7 @@ class TraceSource(RowSource):
         if _has_compressed_messages(file):
             yield from self._protobuf(replace(file, is_compressed=False))
             return
-        with file.open(self.limits) as opened:
+        with file.open() as opened:
             first = opened.read(_FIRST_BYTES)
         if not first.strip():
             return
@@ -129,13 +128,12 @@ class TraceSource(RowSource):
         yield from self._table(source) if isinstance(source, JsonLinesSource) else self._document(file)
 
     def _table(self, source: RowSource) -> Iterator[tuple[Any, str]]:
-        source.limits = self.limits
         with closing(source.rows(_BATCH_ROWS)) as rows:
             for row in rows:
                 yield row.content, row.detail or source.where(row.number)
 
     def _document(self, file: DataFile) -> Iterator[tuple[Any, str]]:
-        with file.open(self.limits) as opened:
+        with file.open() as opened:
             content = opened.read()
         try:
             document = json.loads(content)
@@ -147,10 +145,10 @@ class TraceSource(RowSource):
             yield record, f"record {number}" if len(records) > 1 else ""
 
     def _protobuf(self, file: DataFile) -> Iterator[tuple[Any, str]]:
-        with file.open(self.limits) as opened:
+        with file.open() as opened:
             content = opened.read()
         try:
-            for number, message in enumerate(decode_messages(content, self.limits, file.name), start=1):
+            for number, message in enumerate(decode_messages(content, file.name), start=1):
                 yield message, f"message {number}"
         except UnfitError as unfit:
             yield Unreadable(unfit.problem), ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deployments.eval_hub.job_spec import JobSpec
-from flows.config.config_files import LIMIT_VARIABLE
+from flows.config import config_files
 from flows.config.gate_file import load_gate
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
@@ -85,20 +85,6 @@ def test_a_file_that_is_nested_deeply_is_refused(tmp_path: Path, suffix: str) ->
 
 @pytest.mark.parametrize("suffix", LOADERS)
 def test_the_size_of_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
-    monkeypatch.setenv(LIMIT_VARIABLE, "2000")
-    told = refusal(tmp_path / f"a{suffix}", "# " + "x" * 2000)
-    assert "has more than 2,000 bytes" in told
-    assert LIMIT_VARIABLE in told
-
-
-def test_the_limit_is_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text(f"limit: 3 # {'x' * 2**20}")
-    with pytest.raises(ConfigError, match="has more than 1,048,576 bytes"):
-        load_config(path)
-    monkeypatch.setenv(LIMIT_VARIABLE, str(2**21))
-    config = load_config(path)
-    assert (config.limit, config.max_config_bytes) == (3, 2**21)
-    monkeypatch.setenv(LIMIT_VARIABLE, "many")
-    with pytest.raises(ConfigError, match="max_config_bytes: Input should be a valid integer"):
-        load_config(None)
+    assert "has more than 1,048,576 bytes" in refusal(tmp_path / f"a{suffix}", "# " + "x" * 2**20)
+    monkeypatch.setattr(config_files, "MAX_BYTES", 2000)
+    assert "has more than 2,000 bytes" in refusal(tmp_path / f"a{suffix}", "# " + "x" * 2000)

@@ -9,10 +9,10 @@ from tasks.options.option import facts_of
 
 AS_IN_THE_RUN = frozenset({
     "source", "qrels", "query_id_column", "conversations", "traces", "column_map", "id_column", "limit", "empty_text",
-    "missing_texts", "redact", "max_row_bytes", "max_expansion", "follow_ups", "verdict", "calibration", "explain",
+    "missing_texts", "redact", "follow_ups", "verdict", "calibration", "explain",
     "citation_pattern", "retriever", "panel", "embedder", "language", "prices", "by", "slices", "max_slices",
     "metrics_file", "otlp", "log_format", "name", "system_version", "history", "history_page", "anchor", "shard_rows",
-    "workers", "runner", "deploy", "max_config_bytes",
+    "workers", "runner", "deploy",
 })  # fmt: skip
 """Options that a rerun takes from the run."""
 

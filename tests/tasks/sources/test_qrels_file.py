@@ -11,6 +11,7 @@ import pytest
 
 from metric_core.errors import BadRowsError, SourceError
 from metric_core.schemas import SAMPLES
+from tasks.sources.readers import read_limits
 from tasks.tables.records import read_samples_table
 from tests.tasks.sources.helpers import column, read, write_lines
 
@@ -143,7 +144,7 @@ def test_a_file_of_qrels_is_joined_by_a_column_of_query_ids(name: str, options: 
     ("text", "problem"),
     [
         ("", "has no judgments, wanted lines with 'QUERY 0 PASSAGE GRADE'"),
-        ("q1 0 a 2\n" + "x" * 5000, "line 2: the row has more than 4,096 bytes; --max-row-bytes N accepts larger rows"),
+        ("q1 0 a 2\n" + "x" * 5000, "line 2: the row has more than 4,096 bytes"),
         ("q1 a 2", "line 1: 3 fields, wanted lines with 'QUERY 0 PASSAGE GRADE'"),
         ("q1 0 a 2\nq1 0 b high", "line 2: the grade is the text 'high', wanted a finite number"),
         ("q1 0 a nan", "line 1: the grade is the text 'nan', wanted a finite number"),
@@ -155,10 +156,13 @@ def test_a_file_of_qrels_is_joined_by_a_column_of_query_ids(name: str, options: 
         ),
     ],
 )
-def test_a_file_of_another_form_says_what_is_wanted(text: str, problem: str, tmp_path: Path) -> None:
+def test_a_file_of_another_form_says_what_is_wanted(
+    text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_limits, "MAX_ROW_BYTES", 4096)
     (tmp_path / "qrels.txt").write_text(text)
     with pytest.raises(SourceError, match=problem):
-        read(write_lines(tmp_path / "log.jsonl", ROWS), {}, qrels=str(tmp_path / "qrels.txt"), max_row_bytes=4096)
+        read(write_lines(tmp_path / "log.jsonl", ROWS), {}, qrels=str(tmp_path / "qrels.txt"))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from tasks.reports.exports.qrels_table import QRELS, read_qrels_of_run, write_qr
 from tasks.reports.exports.score_tables import Format, write_export
 from tasks.sources.location import open_file
 from tasks.sources.qrels_file import read_qrels
-from tasks.sources.readers.read_limits import ReadLimits
 from tests.tasks.reports import folders
 
 SAMPLES: list[dict[str, Any]] = [
@@ -90,7 +89,7 @@ def test_exported_judgments_are_read_again(file_format: Format, judgments: dict[
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"qrels.{file_format}"
         write_export(table_of(judgments), path, file_format)
-        assert read_qrels(open_file(str(path)), ReadLimits()) == judgments
+        assert read_qrels(open_file(str(path))) == judgments
 
 
 @a_property
@@ -99,7 +98,7 @@ def test_trec_qrels_are_read_again_here_and_elsewhere(judgments: dict[str, dict[
     with TemporaryDirectory() as folder:
         path = Path(folder) / "qrels.txt"
         write_qrels(table_of(judgments), path)
-        assert read_qrels(open_file(str(path)), ReadLimits()) == judgments
+        assert read_qrels(open_file(str(path))) == judgments
         with path.open(encoding="utf-8", newline="\n") as file:
             assert pytrec_eval.parse_qrel(file) == judgments
 
@@ -111,8 +110,8 @@ def test_the_table_of_beir_is_read(tmp_path: Path) -> None:
     rows = [{"query-id": "q1", "corpus-id": "a b", "score": 2}, {"query-id": "q1", "corpus-id": "c", "score": 0}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "test.parquet")
     for name in ("test.tsv", "test.parquet"):
-        assert read_qrels(open_file(str(tmp_path / name)), ReadLimits()) == wanted
-    assert read_qrels(open_file(str(tmp_path / "trec.tsv")), ReadLimits()) == {"q1": {"ab": 2.0, "c": 0.0}}
+        assert read_qrels(open_file(str(tmp_path / name))) == wanted
+    assert read_qrels(open_file(str(tmp_path / "trec.tsv"))) == {"q1": {"ab": 2.0, "c": 0.0}}
 
 
 @pytest.mark.parametrize(

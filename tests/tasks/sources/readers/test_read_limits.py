@@ -29,6 +29,11 @@ def _lower_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_limits, "LEAST_EXPANDED_BYTES", BOMB // 2)
 
 
+@pytest.fixture
+def _small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_limits, "MAX_ROW_BYTES", 2000)
+
+
 def write_gzip(path: Path, start: bytes, size: int, end: bytes) -> Path:
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(start)
@@ -39,38 +44,43 @@ def write_gzip(path: Path, start: bytes, size: int, end: bytes) -> Path:
 
 
 @pytest.mark.parametrize("name", ["log.jsonl.gz", "log.json.gz", "log.csv.gz"])
-def test_a_file_that_expands_too_much_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_file_that_expands_too_much_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_limits, "MAX_EXPANSION", 2)
     starts = {"log.csv.gz": b"response\n"}
     path = write_gzip(tmp_path / name, starts.get(name, b'{"response": "a"}\n'), BOMB, b"\n")
     assert path.stat().st_size * 20 < BOMB
-    with pytest.raises(SourceError, match=r"more than 2 times as many; .*--max-expansion|the row has"):
-        read(path, {}, max_expansion=2)
+    with pytest.raises(SourceError, match=r"more than 2 times as many; .*less compression|the row has"):
+        read(path, {})
 
 
-def test_a_small_compressed_file_may_expand(tmp_path: Path) -> None:
+def test_a_small_compressed_file_may_expand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_limits, "MAX_EXPANSION", 1)
     path = write_gzip(tmp_path / "log.jsonl.gz", b'{"response": "', MEGABYTE, b'"}\n')
-    assert read(path, {}, max_expansion=1)[1].num_rows == 1
+    assert read(path, {})[1].num_rows == 1
 
 
+@pytest.mark.usefixtures("_small_rows")
 def test_a_line_that_is_too_large_is_a_bad_row(tmp_path: Path) -> None:
     texts = ("a", "b" * 3000, "c", "x" * 5000, "d" * 1000)
     rows = [{"response": text} if text[0] != "x" else text for text in texts]
     path = write_lines(tmp_path / "log.jsonl", rows)
-    reader, table = read(path, {}, on_bad_row="skip", max_row_bytes=2000)
+    reader, table = read(path, {}, on_bad_row="skip")
     assert column(table, "response") == ["a", "c", "d" * 1000]
     assert [(bad.place, bad.problem) for bad in reader.bad_rows] == [
         ("line 2", "the row has more than 2,000 bytes"),
         ("line 4", "the row has more than 2,000 bytes"),
     ]
-    with pytest.raises(BadRowsError, match="--max-row-bytes N accepts larger rows"):
-        read(path, {}, max_row_bytes=2000)
+    with pytest.raises(BadRowsError, match=r"line 2: the row has more than 2,000 bytes"):
+        read(path, {})
 
 
 @pytest.mark.parametrize("cell", ["b" * 3000, '"' + "b\n" * 1500 + '"', '"' + "b\n" * 1500])
-def test_a_record_that_is_too_large_ends_a_csv_file(cell: str, tmp_path: Path) -> None:
+def test_a_record_that_is_too_large_ends_a_csv_file(cell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "log.csv").write_text(f"response\na\n{cell}\nc\n")
-    with pytest.raises(SourceError, match=r"from line \d+ on: the row has more than 2,000 bytes, or a quote"):
-        read(tmp_path / "log.csv", {}, on_bad_row="skip", max_row_bytes=2000)
+    with monkeypatch.context() as patch:
+        patch.setattr(read_limits, "MAX_ROW_BYTES", 2000)
+        with pytest.raises(SourceError, match=r"from line \d+ on: the row has more than 2,000 bytes, or a quote"):
+            read(tmp_path / "log.csv", {}, on_bad_row="skip")
     if not cell.endswith("b\n"):
         assert read(tmp_path / "log.csv", {})[1].num_rows == 3
 
@@ -83,33 +93,36 @@ def test_an_index_of_one_byte_selects_from_many_texts() -> None:
 def test_a_text_that_many_rows_share_is_held_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (arrow_tables, sample_reader):
         monkeypatch.setattr(module, "BATCH_BYTES", MEGABYTE)
+    monkeypatch.setattr(read_limits, "MAX_EXPANSION", 10**6)
     texts = pa.array(["x" * (MEGABYTE // 16), "y"])
     shared = pa.DictionaryArray.from_arrays(pa.array([0] * 150 + [1]), texts)
     passages = pa.ListArray.from_arrays(pa.array(range(152), pa.int32()), shared)
     pq.write_table(pa.table({"response": shared, "retrieved_contexts": passages}), tmp_path / "log.parquet")
     assert (tmp_path / "log.parquet").stat().st_size < MEGABYTE // 2
     arrow, seen = pa.total_allocated_bytes(), 0
-    for table in read_samples(tmp_path / "log.parquet", SourceOptions(max_expansion=10**6), {}):
+    for table in read_samples(tmp_path / "log.parquet", SourceOptions(), {}):
         seen += table.num_rows
         assert table.nbytes <= 2 * MEGABYTE
         assert pa.total_allocated_bytes() - arrow < 8 * MEGABYTE
     assert seen == 151
 
 
+@pytest.mark.usefixtures("_small_rows")
 def test_a_row_of_parquet_that_is_too_large_is_a_bad_row(tmp_path: Path) -> None:
     rows = [{"response": text, "retrieved_contexts": ["c", text]} for text in ("a", "b" * 3000, "c", "d" * 2500)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
-    reader, table = read(tmp_path / "log.parquet", {}, on_bad_row="skip", max_row_bytes=2000)
+    reader, table = read(tmp_path / "log.parquet", {}, on_bad_row="skip")
     assert column(table, "response") == ["a", "c"]
     assert [bad.number for bad in reader.bad_rows] == [2, 4]
 
 
-def test_a_parquet_file_whose_pages_expand_too_much_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_file_whose_pages_expand_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["x" * (BOMB // 8 + number) for number in range(8)]
     pq.write_table(pa.table({"response": texts}), tmp_path / "log.parquet", compression="zstd", use_dictionary=False)
     with pytest.raises(SourceError, match=r"log.parquet has [\d,]+ bytes and expands to over"):
         read(tmp_path / "log.parquet", {})
-    reader, _ = read(tmp_path / "log.parquet", {}, max_expansion=10**6)
+    monkeypatch.setattr(read_limits, "MAX_EXPANSION", 10**6)
+    reader, _ = read(tmp_path / "log.parquet", {})
     assert reader.rows_read == 8
 
 
@@ -186,7 +199,7 @@ def read_with_little_memory(paths: Iterable[Path]) -> list[str]:
     return done.stdout.splitlines()
 
 
-REFUSED = r"bytes and expands to over [\d,]+, more than 200 times as many; .*--max-expansion"
+REFUSED = r"bytes and expands to over [\d,]+, more than 200 times as many; .*less compression"
 
 
 def test_parquet_files_that_stand_for_more_than_they_have_are_refused(tmp_path: Path) -> None:
@@ -231,8 +244,10 @@ def test_a_data_set_folder_that_stands_for_more_than_it_has_is_refused(
     shared = datasets.Dataset.from_dict({"response": ["x" * 1000]}).select([0] * 5000)
     shared.save_to_disk(str(tmp_path / "saved"))
     monkeypatch.setattr(read_limits, "LEAST_EXPANDED_BYTES", 1000)
-    with pytest.raises(SourceError, match="--max-expansion"):
-        read(tmp_path / "saved", {}, max_expansion=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(read_limits, "MAX_EXPANSION", 1)
+        with pytest.raises(SourceError, match="more than 1 times as many"):
+            read(tmp_path / "saved", {})
     assert read(tmp_path / "saved", {})[1].num_rows == 5000
 
 
