@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks.targets import at_least, at_most
 from metric_core.prompts.judge_questions import ChoiceQuestion, ask_verdict
 from metric_core.prompts.prompt_set import load_prompts
+from tasks.models.judges.openai import grouping
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.judges.openai.request_body import chat_messages
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -83,7 +84,8 @@ def measure_server(asked: list[ChoiceQuestion], warm_up: list[ChoiceQuestion], m
         }
     )
     with tempfile.TemporaryDirectory() as home, launch_for_scope(settings, Path(home)) as running:
-        client = OpenAIJudge(ServerJudgeOptions(urls=(running.url,), timeout=600, conversations_per_request=most))
+        grouping.LABELS_PER_REQUEST = most
+        client = OpenAIJudge(ServerJudgeOptions(urls=(running.url,), timeout=600))
         client.choose(warm_up)
         start = time.monotonic()
         answers = client.choose(asked)

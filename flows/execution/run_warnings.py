@@ -114,7 +114,7 @@ def warn_about_servers(usage: StageUsage, foreign: Sequence[str] = ()) -> Iterat
         yield (
             f"{describe_cut_off(cut.replies, cut.fewest, cut.most)}: the judge wrote much more than the text that it "
             "read asks for, and these answers failed. Use a better model; if the replies are right, raise "
-            "max_output_tokens and max_tokens_per_byte of the judge server"
+            "max_output_tokens of the judge server"
         )
 
 

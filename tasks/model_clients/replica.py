@@ -140,7 +140,7 @@ class Replica:
             raise LostReplyError(str(error) or type(error).__name__, timed_out=False) from error
 
     async def _read(self, response: ClientResponse) -> bytes:
-        body = BoundedBody(response.headers.get("Content-Encoding"), self._max_reply_bytes, "max_reply_bytes")
+        body = BoundedBody(response.headers.get("Content-Encoding"), self._max_reply_bytes)
         async for piece in response.content.iter_any():
             body.add(piece)
         return body.content()

@@ -26,7 +26,6 @@ from metric_core.records import AnswerStatus
 from tasks.cache.cached_judge import CachedJudge
 from tasks.metering.accounts import Account, account_of
 from tasks.metering.prefix_forecast import PrefixForecast
-from tasks.models.judges.openai.request_mode import sends_all_votes_at_once
 from tasks.models.judges.openai.server_features import ServerFeatures
 from tasks.models.judges.protocol import (
     ChoiceAnswer,
@@ -245,7 +244,7 @@ class CountingJudge:
         if isinstance(question, GenerateQuestion):
             return 1
         features = self._judge.features if self._judge else None
-        if isinstance(features, ServerFeatures) and self._server and sends_all_votes_at_once(features, self._server):
+        if isinstance(features, ServerFeatures) and self._server and features.several:
             return 1
         return question.votes
 

@@ -73,9 +73,7 @@ def run_verifier(settings: SingleJudgeSettings, splitter: "SentenceSplitter") ->
     profile, chosen = load_profile(settings.profile), settings.verifier or VerifierOptions()
     name = chosen.model or profile.model
     model = load_verifier(settings.profile, name, chosen.revision, chosen.runtime)
-    return open_local_verifier(
-        profile, name, model, splitter, batch_tokens=chosen.batch_tokens, check_canaries=settings.canaries
-    )
+    return open_local_verifier(profile, name, model, splitter, check_canaries=settings.canaries)
 
 
 @lru_cache(maxsize=2)

@@ -1,6 +1,6 @@
 """Declare the options of an embedding server, without loading its client."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from tasks.options.option import Option
 from tasks.options.server_options import ServerOptions
@@ -8,6 +8,9 @@ from tasks.options.server_options import ServerOptions
 
 class ServerEmbedderOptions(ServerOptions, affects_scores=True):
     """Options of an embedding server: its address and its model."""
+
+    max_reply_bytes: ClassVar[int] = 64 * 1024**2
+    """Size of the largest reply with the vectors of a batch that is read, after decompression."""
 
     context_window: Annotated[
         int | None,
@@ -22,12 +25,3 @@ class ServerEmbedderOptions(ServerOptions, affects_scores=True):
     concurrency: Annotated[
         int, Option("Maximum number of requests in flight per replica.", affects_scores=False, ge=1, le=4096)
     ] = 16
-    max_reply_bytes: Annotated[
-        int,
-        Option(
-            "Maximum number of bytes of a reply with the vectors of a batch, after decompression; a larger one ends "
-            "the run.",
-            affects_scores=False,
-            ge=1024,
-        ),
-    ] = 64 * 1024**2

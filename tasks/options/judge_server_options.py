@@ -13,7 +13,7 @@ from tasks.plugins.instantiate import is_secret_name
 _FIELDS_OF_REQUESTS = {
     "model": "model",
     "messages": "prompts",
-    "temperature": "temperature, questions_temperature and votes_temperature",
+    "temperature": "temperature",
     "seed": "seed",
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
@@ -47,7 +47,7 @@ def _secret_names(value: Any) -> list[str]:
     return [name for each in value for name in _secret_names(each)] if isinstance(value, list | tuple) else []
 
 
-_FREE, _PEAK = 128, 4
+RISES_FROM, _PEAK = 128, 4
 """Number of requests in flight from which on nobody wanted to limit them, and the multiple to which it then rises."""
 
 
@@ -69,47 +69,11 @@ class ServerJudgeOptions(ServerOptions, affects_scores=True):
             "Context window of the model in tokens, where the server does not report it.", renamed_from="window", ge=256
         ),
     ] = None
-    conversations_per_request: Annotated[
-        int,
-        Option(
-            "Maximum number of conversations in one request to a server that takes several, as vLLM does; 1 sends each "
-            "alone. Texts are asked for in requests of a quarter as many.",
-            affects_scores=False,
-            ge=1,
-            le=256,
-        ),
-    ] = 16
-    peak_concurrency: Annotated[
-        int | None,
-        Option(
-            "Number of conversations in flight per replica to which `concurrency` rises while a server that takes "
-            "several in one request answers them within half a second. Default: four times `concurrency` from 128 on, "
-            "else `concurrency`.",
-            affects_scores=False,
-            ge=1,
-            le=16384,
-        ),
-    ] = None
     max_output_tokens: Annotated[
         int,
         Option("Maximum number of tokens of a JSON reply, and of reasoning.", ge=16),
     ] = 2048
-    max_tokens_per_byte: Annotated[
-        float,
-        Option(
-            "Maximum number of tokens of claims and regenerated questions per byte of the text that they are about. A "
-            "reply that is cut off and does not repeat itself is asked for once more with max_output_tokens.",
-            gt=0,
-            le=64,
-        ),
-    ] = 1.0
     temperature: Annotated[float, Option("Temperature of answers that are asked for once.", ge=0, le=2)] = 0.0
-    questions_temperature: Annotated[
-        float, Option("Temperature of regenerated questions, which are meant to differ.", ge=0, le=2)
-    ] = 0.7
-    votes_temperature: Annotated[
-        float, Option("Temperature of answers that are asked for several times.", ge=0, le=2)
-    ] = 0.7
     seed: Annotated[int, Option("Seed of sampling, at temperatures above 0.", ge=0)] = 0
     thinking: Annotated[
         bool, Option("Let a reasoning model think before it answers: far slower, and without probabilities.")
@@ -127,9 +91,7 @@ class ServerJudgeOptions(ServerOptions, affects_scores=True):
     @property
     def peak_in_flight(self) -> int:
         """The number of conversations to which `concurrency` may rise."""
-        if self.peak_concurrency is not None:
-            return max(self.concurrency, self.peak_concurrency)
-        return _PEAK * self.concurrency if self.concurrency >= _FREE else self.concurrency
+        return _PEAK * self.concurrency if self.concurrency >= RISES_FROM else self.concurrency
 
     prices: Annotated[
         Prices | None,

@@ -71,14 +71,6 @@ class RetrieverOptions(OptionGroup, affects_scores=True):
             "Number of retries after the status 429 or 5xx, a lost connection or a timeout.", affects_scores=False, ge=0
         ),
     ] = 4
-    max_reply_bytes: Annotated[
-        int,
-        Option(
-            "Maximum number of bytes of a reply, after decompression; a larger one is not read, and its row fails.",
-            affects_scores=False,
-            ge=1024,
-        ),
-    ] = 16 * 1024**2
 
 
 def parse_retriever(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Declare the options of model servers: their addresses, and how the client waits and retries."""
 
 import os
-from typing import Annotated
+from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict
@@ -40,6 +40,8 @@ class ServerOptions(OptionGroup, affects_scores=False):
     """Options of a model server: its address, how the client retries, and its model."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
+    max_reply_bytes: ClassVar[int] = 16 * 1024**2
+    """Size of the largest reply that is read, after decompression."""
 
     urls: Annotated[
         Annotated[tuple[str, ...], AfterValidator(_normalize_urls)],
@@ -71,10 +73,6 @@ class ServerOptions(OptionGroup, affects_scores=False):
         float, Option("Seconds to wait for a server that is down, before the run ends.", renamed_from="patience", ge=0)
     ] = 120.0
 
-    max_reply_bytes: Annotated[
-        int,
-        Option("Maximum number of bytes of a reply, after decompression; a larger one fails its question.", ge=1024),
-    ] = 16 * 1024**2
     model: Annotated[
         str | None,
         Option(
@@ -93,7 +91,7 @@ class ServerOptions(OptionGroup, affects_scores=False):
 
     @property
     def peak_in_flight(self) -> int:
-        """The number of requests to which `concurrency` may rise; see `peak_concurrency` of judge servers."""
+        """The number of requests to which `concurrency` may rise."""
         return self.concurrency
 
     def read_key(self) -> str | None:

@@ -24,4 +24,3 @@ class VerifierOptions(ModelOptions, affects_scores=True):
             "all others; auto looks into the folder."
         ),
     ] = "auto"
-    batch_tokens: Annotated[int, Option("Maximum number of tokens of a batch.", affects_scores=False, ge=512)] = 8192

@@ -23,24 +23,22 @@ class BoundedBody:
     Args:
         encoding: Value of the header `Content-Encoding`; None if there is none.
         limit: Maximum number of bytes, after decompression.
-        option: Name of the option that sets the limit, for the message.
 
     Raises:
         UnreadableBodyError: The encoding is unknown.
 
-    >>> body = BoundedBody("gzip", 100, "max_reply_bytes")
+    >>> body = BoundedBody("gzip", 100)
     >>> body.add(zlib.compress(bytes(1000), wbits=31))
     Traceback (most recent call last):
     ...
-    tasks.runtime.http_bodies.UnreadableBodyError: reply larger than 100 bytes (max_reply_bytes)
+    tasks.runtime.http_bodies.UnreadableBodyError: reply larger than 100 bytes
     """
 
-    def __init__(self, encoding: str | None, limit: int, option: str) -> None:
+    def __init__(self, encoding: str | None, limit: int) -> None:
         self._encoding = (encoding or "").strip().lower()
         if self._encoding not in _ENCODINGS:
             raise UnreadableBodyError(f"reply compressed as {self._encoding[:20]!r}, wanted {ACCEPTED} or none")
         self._limit = limit
-        self._option = option
         self._content = bytearray()
         self._decompressor: zlib._Decompress | None = None
 
@@ -87,5 +85,5 @@ class BoundedBody:
     def _append(self, content: bytes) -> None:
         if len(self._content) + len(content) > self._limit:
             self._content.clear()
-            raise UnreadableBodyError(f"reply larger than {self._limit:,} bytes ({self._option})")
+            raise UnreadableBodyError(f"reply larger than {self._limit:,} bytes")
         self._content += content

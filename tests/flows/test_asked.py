@@ -167,7 +167,6 @@ def test_changed_judge_or_options_ask_the_dependent_questions(bench: Bench, monk
     for options, asked in (
         ({"revision": "2"}, COLD),
         ({"temperature": 0.5}, others),
-        ({"questions_temperature": 0.1}, {"questions": 3}),
         ({"concurrency": 3, "timeout": 77.0}, {}),
     ):
         bench.run(options=options)
@@ -256,14 +255,8 @@ def test_sampling_options_ask_only_requests_that_use_them(bench: Bench) -> None:
     votes = {"votes": 3, "counts": 9}
     assert bench.asked == votes
     once = {kind: count for kind, count in COLD.items() if kind != "questions"}
-    greedy = {"votes_temperature": 0.0, "questions_temperature": 0.0}
     for options, asked in (
-        ({"votes_temperature": 0.9}, votes),
-        ({"questions_temperature": 0.9}, {"questions": 3}),
         ({"seed": 4}, {"questions": 3} | votes),
-        # A greedy request gets one vote only.
-        ({"seed": 4} | greedy, {"questions": 3, "votes": 9, "counts": 9}),
-        ({"seed": 5} | greedy, {}),
         ({"temperature": 0.5}, once),
         ({"temperature": 0.5, "seed": 4}, once),
         ({"max_output_tokens": 99}, {"claims": 3, "questions": 3, "counts": 9}),

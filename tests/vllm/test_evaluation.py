@@ -18,6 +18,7 @@ from deployments.local_server import ensure_server, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core.records import Side, VerdictKind
+from tasks.models.judges.openai import request_mode
 from tests.vllm.conftest import MODEL
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -43,7 +44,7 @@ METRICS = (
 )
 
 
-SAMPLING = {"temperature": 1.0, "votes_temperature": 1.0, "questions_temperature": 1.0, "seed": 3}
+SAMPLING = {"temperature": 1.0, "seed": 3}
 """Sampling parameters: at temperature 0 the model repeats its first claim forever."""
 
 
@@ -68,6 +69,8 @@ def home(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """Yield an empty home, with a running Prefect server."""
     folder = tmp_path_factory.mktemp("evaluation")
     with pytest.MonkeyPatch.context() as patch:
+        for name in ("QUESTIONS_TEMPERATURE", "VOTES_TEMPERATURE"):
+            patch.setattr(request_mode, name, SAMPLING["temperature"])
         patch.delenv("PREFECT_API_URL", raising=False)
         url = ensure_server(server_home)
         patch.setenv("ASSAY_HOME", str(folder))

@@ -12,6 +12,7 @@ import pytest
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
+from tasks.models.judges.openai import grouping
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -121,13 +122,14 @@ def test_many_questions_are_answered_in_their_order(judge: OpenAIJudge) -> None:
     assert usage.requests < len(questions)
 
 
-def test_several_conversations_in_a_request_are_answered_as_single_ones(vllm_url: str, judge: OpenAIJudge) -> None:
+def test_several_conversations_in_a_request_are_answered_as_single_ones(
+    vllm_url: str, judge: OpenAIJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     passage = "The Orla sails at noon and at six. " * 20
     questions = [ask_verdict(f"The Orla sails {i} times a day.", passage) for i in range(40)]
     texts = [ask_claims(f"The Orla sails {i} times a day, and the ferry is late.", None) for i in range(8)]
-    single = OpenAIJudge(
-        ServerJudgeOptions(urls=(vllm_url,), max_output_tokens=128, timeout=600, conversations_per_request=1)
-    )
+    monkeypatch.setattr(grouping, "LABELS_PER_REQUEST", 1)
+    single = OpenAIJudge(ServerJudgeOptions(urls=(vllm_url,), max_output_tokens=128, timeout=600))
     try:
         alone, alone_texts = single.choose(questions), single.generate(texts)
     finally:

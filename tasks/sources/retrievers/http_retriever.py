@@ -22,6 +22,9 @@ _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403, 404, 405})
 """Statuses that every row would get, because the URL or the key is wrong."""
 
+MAX_REPLY_BYTES = 16 * 1024**2
+"""Size of the largest reply that is read, after decompression."""
+
 
 class HttpRetriever:
     """A client of an endpoint that receives and returns JSON. Several threads may use it.
@@ -34,7 +37,6 @@ class HttpRetriever:
         self._url = url
         self._top_k = options.top_k
         key = None if options.api_key is None else read_secret(options.api_key)
-        self._max_reply_bytes = options.max_reply_bytes
         limits = httpx.Limits(max_connections=options.concurrency)
         self._client = httpx.Client(
             timeout=options.timeout,
@@ -71,9 +73,7 @@ class HttpRetriever:
         try:
             with self._client.stream("POST", self._url, json=content) as response:
                 self._check_status(response.status_code)
-                body = BoundedBody(
-                    response.headers.get("Content-Encoding"), self._max_reply_bytes, "retriever.max_reply_bytes"
-                )
+                body = BoundedBody(response.headers.get("Content-Encoding"), MAX_REPLY_BYTES)
                 for piece in response.iter_raw():
                     body.add(piece)
                 return json.loads(body.content())

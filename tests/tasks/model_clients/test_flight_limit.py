@@ -36,8 +36,6 @@ def test_the_limit_falls_when_conversations_wait_but_not_below_its_start() -> No
         ({}, 512),
         ({"concurrency": 256}, 1024),
         ({"concurrency": 64}, 64),
-        ({"concurrency": 64, "peak_concurrency": 96}, 96),
-        ({"peak_concurrency": 1}, 128),
     ],
 )
 def test_who_asked_for_little_gets_no_more(given: dict[str, int], peak: int) -> None:

@@ -31,9 +31,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[FakeServer]:
         yield running
 
 
-@pytest.mark.parametrize("votes_temperature", [0.0, 0.7])
-def test_votes_are_counted_as_they_are_asked_for(server: FakeServer, votes_temperature: float, tmp_path: Path) -> None:
-    options = ServerJudgeOptions(urls=(server.url,), votes_temperature=votes_temperature)
+def test_votes_are_counted_as_they_are_asked_for(server: FakeServer, tmp_path: Path) -> None:
+    options = ServerJudgeOptions(urls=(server.url,))
     judge = OpenAIJudge(options)
     stored = CachedJudge(judge, AnswerCache(f"sqlite:///{tmp_path}/answers.db"))
     ledger = Ledger()

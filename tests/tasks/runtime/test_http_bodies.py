@@ -29,19 +29,19 @@ def _raw_deflate(text: bytes) -> bytes:
 )
 @pytest.mark.parametrize("size", [1, 37, 1_000_000])
 def test_body_is_the_same_in_any_pieces(encoding: str | None, sent: bytes, size: int) -> None:
-    body = BoundedBody(encoding, len(TEXT), "limit")
+    body = BoundedBody(encoding, len(TEXT))
     for start in range(0, len(sent), size):
         body.add(sent[start : start + size])
     assert body.content() == TEXT
-    with pytest.raises(UnreadableBodyError, match=r"reply larger than 18,999 bytes \(limit\)"):
-        BoundedBody(encoding, len(TEXT) - 1, "limit").add(sent)
+    with pytest.raises(UnreadableBodyError, match=r"reply larger than 18,999 bytes$"):
+        BoundedBody(encoding, len(TEXT) - 1).add(sent)
 
 
 def test_a_bomb_takes_little_memory() -> None:
     bomb = gzip.compress(bytes(200_000_000))
     tracemalloc.start()
     with pytest.raises(UnreadableBodyError, match="larger than"):
-        BoundedBody("gzip", 4_000_000, "limit").add(bomb)
+        BoundedBody("gzip", 4_000_000).add(bomb)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 12_000_000
@@ -49,10 +49,10 @@ def test_a_bomb_takes_little_memory() -> None:
 
 def test_a_damaged_body_is_refused() -> None:
     with pytest.raises(UnreadableBodyError, match="damaged"):
-        BoundedBody("gzip", 100, "limit").add(b"no gzip")
-    cut = BoundedBody("gzip", 10**6, "limit")
+        BoundedBody("gzip", 100).add(b"no gzip")
+    cut = BoundedBody("gzip", 10**6)
     cut.add(gzip.compress(TEXT)[:-20])
     with pytest.raises(UnreadableBodyError, match="damaged"):
         cut.content()
     with pytest.raises(UnreadableBodyError, match="compressed as 'br', wanted gzip, deflate or none"):
-        BoundedBody("br", 100, "limit")
+        BoundedBody("br", 100)

@@ -1,6 +1,6 @@
 """Say which requests may be sent together: those with equal parameters, up to a number that bounds what they delay.
 
-Sixteen labels by default: on a server that reads 55,000 prompt tokens a second, as an H200 does with a model of eight
+Sixteen labels: on a server that reads 55,000 prompt tokens a second, as an H200 does with a model of eight
 billion parameters, their prompts take less than a tenth of a second, so that the first answers come as soon as before,
 and sixteen times fewer requests leave the client with little to do. Texts have replies of different length, and all
 wait for the longest: a quarter as many. Beyond that, a request never holds more than a quarter of the conversations
@@ -18,6 +18,9 @@ from tasks.models.judges.openai.request_body import Body, choice_parameters
 from tasks.models.judges.openai.server_features import ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
+LABELS_PER_REQUEST = 16
+"""Number of labels that are asked for together at most."""
+
 LABELS_PER_TEXT = 4
 """Number of labels that are asked for together, per text."""
 
@@ -32,7 +35,7 @@ class Grouping:
         self._features = features
         self._options = options
         self._choices: dict[tuple[Any, ...], list[tuple[Body, Companions | None]]] = {}
-        most = min(options.conversations_per_request, max(1, options.concurrency // _PARTS))
+        most = min(LABELS_PER_REQUEST, max(1, options.concurrency // _PARTS))
         texts = max(1, most // LABELS_PER_TEXT)
         self._labels = texts if options.thinking or features.reasons else most
         self._texts = texts

@@ -141,10 +141,9 @@ class OpenAIJudge:
 
         requests = model_requests(features, self._options)
         replies = self._connection.ask_each(requests, is_same)
-        if self._options.conversations_per_request > 1:
-            (together,) = self._connection.send([batch_request(requests, features)])
-            alone = next(iter(replies.values()))
-            self.features = replace(features, batches=takes_batches(together, requests, alone, features))
+        (together,) = self._connection.send([batch_request(requests, features)])
+        alone = next(iter(replies.values()))
+        self.features = replace(features, batches=takes_batches(together, requests, alone, features))
         models += [read_model(url, cards.get(url, card), given, features) for url, given in replies.items()]
         if (disagreement := find_disagreement(models)) is not None:
             raise UnusableError(f"{disagreement}. All replicas must serve the same model")

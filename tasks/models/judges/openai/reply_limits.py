@@ -17,6 +17,9 @@ from metric_core.question_kinds import QuestionKind
 from tasks.models.judges.openai.server_features import ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
+TOKENS_PER_BYTE = 1.0
+"""Number of tokens of claims and regenerated questions per byte of their text."""
+
 FRAME_TOKENS = 128
 """Tokens for the JSON around short texts, with line breaks and indentation."""
 
@@ -39,11 +42,12 @@ def max_reply_tokens(question: GenerateQuestion, features: ServerFeatures, optio
     most = options.max_output_tokens
     if options.thinking or features.reasons:
         return most
-    per_byte = options.max_tokens_per_byte
     if question.kind is QuestionKind.CLAIMS:
-        return min(most, FRAME_TOKENS + int(per_byte * _bytes(question.texts[TEXT])))
+        return min(most, FRAME_TOKENS + int(TOKENS_PER_BYTE * _bytes(question.texts[TEXT])))
     if question.kind is QuestionKind.QUESTIONS:
-        each = min(_MOST_TOKENS_PER_QUESTION, FRAME_TOKENS // 2 + int(per_byte * _bytes(question.texts[RESPONSE])))
+        each = min(
+            _MOST_TOKENS_PER_QUESTION, FRAME_TOKENS // 2 + int(TOKENS_PER_BYTE * _bytes(question.texts[RESPONSE]))
+        )
         count = _list_limit(question.schema, "questions")
         return most if count is None else min(most, FRAME_TOKENS + each * count)
     if question.kind is QuestionKind.RELEVANT_SENTENCES:

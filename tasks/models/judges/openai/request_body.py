@@ -9,7 +9,7 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import object_schema
 from tasks.models.judges.openai.reply_limits import max_reply_tokens
-from tasks.models.judges.openai.request_mode import get_request_mode, sends_all_votes_at_once, vote_number
+from tasks.models.judges.openai.request_mode import get_request_mode, vote_number
 from tasks.models.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
@@ -39,9 +39,9 @@ def choice_parameters(question: ChoiceQuestion, features: ServerFeatures, option
     if features.top_logprobs and not options.thinking:
         extra |= {"logprobs": True, "top_logprobs": features.top_logprobs}
     limit = options.max_output_tokens if options.thinking else max_label_tokens(labels, features.choice)
-    temperature = getattr(options, get_request_mode(question).temperature)
+    temperature = get_request_mode(question).temperature(options)
     common = common_fields(features, options) | extra | {features.limit_field: limit}
-    if votes > 1 and sends_all_votes_at_once(features, options):
+    if votes > 1 and features.several:
         return [common | {"n": votes} | _sampling(temperature, features, options.seed)]
     return [common | _sampling(temperature, features, options.seed + vote) for vote in range(votes)]
 
@@ -50,7 +50,7 @@ def generate_request_body(
     prompt: RenderedPrompt, question: GenerateQuestion, features: ServerFeatures, options: ServerJudgeOptions
 ) -> Body:
     """Build the request for a generate question."""
-    temperature = getattr(options, get_request_mode(question).temperature)
+    temperature = get_request_mode(question).temperature(options)
     return (
         common_fields(features, options)
         | {"messages": chat_messages(prompt, features.system_role)}

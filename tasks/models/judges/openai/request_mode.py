@@ -11,12 +11,16 @@ from typing import Any
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind
 from metric_core.question_kinds import RATING_KINDS, QuestionKind
+from tasks.models.judges.openai.reply_limits import TOKENS_PER_BYTE
 from tasks.models.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
 _CHOICE_KINDS = (QuestionKind.VERDICT, QuestionKind.USEFULNESS_FOR_REFERENCE, QuestionKind.USEFULNESS_FOR_RESPONSE)
-PROPORTIONAL_KINDS = frozenset({QuestionKind.CLAIMS, QuestionKind.QUESTIONS})
-"""Kinds of question whose replies may be as long as their texts allow."""
+QUESTIONS_TEMPERATURE = 0.7
+"""Temperature of regenerated questions, which are meant to differ."""
+VOTES_TEMPERATURE = 0.7
+"""Temperature of answers that are asked for several times."""
+
 
 _VOTE_TITLE = re.compile(r"vote (\d+)")
 
@@ -32,7 +36,6 @@ _IRRELEVANT_FEATURES = {
     "impossible_logprobs",
 }
 _IRRELEVANT_OPTIONS = {"model", "context_window", "language", "prompts"}
-_QUESTIONS_TEMPERATURES, _OTHER_TEMPERATURES = ("questions_temperature",), ("temperature", "votes_temperature")
 
 _UNUSED_FEATURES = ServerFeatures(
     "", choice=ChoiceConstraint.STRUCTURED_OUTPUTS, json=JsonConstraint.RESPONSE_FORMAT, top_logprobs=20, seed=True
@@ -54,20 +57,19 @@ class RequestMode:
     wants_json: bool = False
     has_votes: bool = False
 
-    @property
-    def temperature(self) -> str:
-        """The name of the option that sets the temperature."""
+    def temperature(self, options: ServerJudgeOptions) -> float:
+        """Return the temperature of the answer."""
         if self.kind is QuestionKind.QUESTIONS:
-            return "questions_temperature"
-        return "votes_temperature" if self.has_votes else "temperature"
+            return QUESTIONS_TEMPERATURE
+        return VOTES_TEMPERATURE if self.has_votes else options.temperature
 
 
 def get_request_mode(question: JudgeQuestion) -> RequestMode:
     """Return the mode in which a question is asked.
 
     >>> from metric_core.prompts.judge_questions import ask_verdict
-    >>> get_request_mode(ask_verdict("It rains.", "Rain.")).temperature
-    'temperature'
+    >>> get_request_mode(ask_verdict("It rains.", "Rain."))
+    RequestMode(kind=<QuestionKind.VERDICT: 'verdict'>, wants_json=False, has_votes=False)
     """
     if isinstance(question, ChoiceQuestion):
         return RequestMode(question.kind, has_votes=question.votes > 1)
@@ -94,11 +96,6 @@ def vote_number(schema: Mapping[str, Any]) -> int | None:
     return int(match[1]) if match else None
 
 
-def sends_all_votes_at_once(features: ServerFeatures, options: ServerJudgeOptions) -> bool:
-    """Return whether one request gets all votes; servers reject several completions of a greedy request."""
-    return features.several and options.votes_temperature > 0
-
-
 def determinants(mode: RequestMode, features: ServerFeatures, options: ServerJudgeOptions) -> dict[str, dict[str, Any]]:
     """Return the server features and options that an answer depends on, besides its question and prompt.
 
@@ -107,13 +104,17 @@ def determinants(mode: RequestMode, features: ServerFeatures, options: ServerJud
     Returns:
         The features under `server` and the options under `options`.
     """
-    is_sampled = getattr(options, mode.temperature) > 0
+    is_sampled = mode.temperature(options) > 0
     server = {name: value for name, value in asdict(features).items() if name not in _IRRELEVANT_FEATURES}
     settings = {name: value for name, value in options.determining().items() if name not in _IRRELEVANT_OPTIONS}
-    if mode.wants_json or not mode.has_votes or not is_sampled:
+    if mode.wants_json or not mode.has_votes:
         del server["several"]
-    for name in _OTHER_TEMPERATURES if mode.kind is QuestionKind.QUESTIONS else _QUESTIONS_TEMPERATURES:
-        del settings[name]
+    settings["max_tokens_per_byte"] = TOKENS_PER_BYTE
+    if mode.kind is QuestionKind.QUESTIONS:
+        del settings["temperature"]
+        settings["questions_temperature"] = QUESTIONS_TEMPERATURE
+    else:
+        settings["votes_temperature"] = VOTES_TEMPERATURE
     server["reasons"] = features.reasons or options.thinking  # either gives the reply the full limit
     server |= {name: getattr(_UNUSED_FEATURES, name) for name in _unused_features(mode, features, is_sampled)}
     settings |= {
@@ -133,12 +134,11 @@ def _unused_features(mode: RequestMode, features: ServerFeatures, is_sampled: bo
 def _unused_options(
     mode: RequestMode, features: ServerFeatures, options: ServerJudgeOptions, is_sampled: bool
 ) -> Iterator[str]:
-    yield from (name for name in (*_QUESTIONS_TEMPERATURES, *_OTHER_TEMPERATURES) if name != mode.temperature)
+    if mode.has_votes:
+        yield "temperature"
     if not (is_sampled and features.seed):
         yield "seed"
     if not (mode.wants_json or options.thinking):
         yield "max_output_tokens"
-    if not mode.wants_json or mode.kind not in PROPORTIONAL_KINDS or options.thinking or features.reasons:
-        yield "max_tokens_per_byte"
     if mode.wants_json and not features.thinking_switch:
         yield "thinking"

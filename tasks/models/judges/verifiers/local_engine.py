@@ -22,6 +22,9 @@ from tasks.options.profile import ClassReading, InProcess, PairForm, Profile, Sp
 from tasks.runtime.cancellation import current_cancellation
 from tasks.runtime.usage import Usage
 
+MAX_BATCH_TOKENS = 8192
+"""Number of tokens of a batch, padding included."""
+
 MOST_ROWS = 64
 """Texts of a batch, however short they are."""
 
@@ -40,16 +43,11 @@ def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class LocalEngine:
-    """A verifier in this process. Threads take turns.
+    """A verifier in this process. Threads take turns."""
 
-    Args:
-        batch_tokens: Largest number of tokens of a batch, padding included.
-    """
-
-    def __init__(self, profile: Profile, model: LocalModel, batch_tokens: int) -> None:
+    def __init__(self, profile: Profile, model: LocalModel) -> None:
         self._profile = profile
         self._model = model
-        self._batch_tokens = batch_tokens
         self._lock = Lock()
         self.window = min([profile.chunks.window, *([model.window] if model.window is not None else [])])
         self.overhead = self.count([whole_text(profile, "", "")])[0] + _SPECIAL_TOKENS
@@ -92,7 +90,7 @@ class LocalEngine:
         batches: list[list[int]] = []
         for i in sorted(positions, key=lambda i: len(encoded[i].ids)):
             size = len(encoded[i].ids)  # the longest so far
-            if batches and len(batches[-1]) < MOST_ROWS and size * (len(batches[-1]) + 1) <= self._batch_tokens:
+            if batches and len(batches[-1]) < MOST_ROWS and size * (len(batches[-1]) + 1) <= MAX_BATCH_TOKENS:
                 batches[-1].append(i)
             else:
                 batches.append([i])
@@ -115,20 +113,18 @@ class LocalEngine:
         return found
 
 
-def open_local_verifier(  # noqa: PLR0913 all of them are facts about one model
+def open_local_verifier(
     profile: Profile,
     name: str,
     model: LocalModel,
     splitter: SentenceSplitter,
     *,
-    batch_tokens: int = 8192,
     check_canaries: bool = True,
 ) -> VerifierJudge:
     """Return the judge that runs a verifier in this process.
 
     Args:
         name: Name or folder of the model.
-        batch_tokens: Largest number of tokens of a batch, padding included.
         check_canaries: False only warns about a verifier that answers questions wrongly whose answers are beyond doubt.
 
     Raises:
@@ -136,7 +132,7 @@ def open_local_verifier(  # noqa: PLR0913 all of them are facts about one model
         JudgeError: The model is not that of the profile.
     """
     require_in_process(profile)
-    engine = LocalEngine(profile, model, batch_tokens)
+    engine = LocalEngine(profile, model)
     room = engine.window - engine.overhead - profile.chunks.reserve
     if room < SMALLEST_ROOM:
         raise JudgeError(f"the model {name!r} reads {engine.window} tokens, too few for the profile {profile.name}")

@@ -8,6 +8,7 @@ import pytest
 
 from metric_core.errors import ConfigError, PluginError
 from tasks.options.retriever_options import RetrieverOptions
+from tasks.sources.retrievers import http_retriever
 from tasks.sources.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.sources.retrievers.protocol import Passage
 from tests.json_endpoint import JsonEndpoint, Reply
@@ -62,9 +63,10 @@ def test_unusable_reply_has_a_reason(status: int, reply: Any, problem: str) -> N
     assert problem in (found.problem or "")
 
 
-def test_oversized_reply_has_a_reason_and_is_not_fetched_again() -> None:
-    (found,), server = fetch(lambda *_: (200, ["x" * 5000]), "a", max_reply_bytes=4000)
-    assert found.problem == "reply larger than 4,000 bytes (retriever.max_reply_bytes)"
+def test_oversized_reply_has_a_reason_and_is_not_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_retriever, "MAX_REPLY_BYTES", 4000)
+    (found,), server = fetch(lambda *_: (200, ["x" * 5000]), "a")
+    assert found.problem == "reply larger than 4,000 bytes"
     assert len(server.received) == 1
 
 

@@ -12,6 +12,7 @@ from tasks.metering.meter import Meter, use_meter
 from tasks.metering.throughput import throughput_entry
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.protocol import ChoiceAnswer
+from tasks.options import judge_server_options
 from tasks.runtime.usage import Usage
 from tests.tasks.models.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.models.judges.openai.fake_server import BATCHES, Fault, step
@@ -145,22 +146,18 @@ def test_conversations_in_flight_are_limited(
     assert max(map(len, server.batches), default=0) == largest
 
 
-def test_more_are_in_flight_at_a_server_that_answers_soon(serve: Serve, open_judge: OpenJudge) -> None:
+def test_more_are_in_flight_at_a_server_that_answers_soon(
+    serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     questions = [ask_verdict(f"claim {i}", f"context {i // 8}") for i in range(200)]
-    for peak, most in ((8, 8), (32, 32)):
+    for free, most in ((9, 8), (8, 32)):
+        monkeypatch.setattr(judge_server_options, "RISES_FROM", free)
         server = serve(BATCHES)
-        judge = open_judge(server, concurrency=8, peak_concurrency=peak)
+        judge = open_judge(server, concurrency=8)
         server.most_in_flight, server.delay = 0, 0.01
         judge.choose(questions)
         assert server.most_in_flight <= most
-        assert (server.most_in_flight > 8) == (peak > 8)
-
-
-def test_one_conversation_per_request_can_be_asked_for(serve: Serve, open_judge: OpenJudge) -> None:
-    server = serve(BATCHES)
-    open_judge(server, conversations_per_request=1).choose(QUESTIONS)
-    assert not server.batches
-    assert len(server.asked) == 40
+        assert (server.most_in_flight > 8) == (most > 8)
 
 
 def test_votes_are_asked_for_alone(serve: Serve, open_judge: OpenJudge) -> None:

@@ -293,16 +293,17 @@ def test_a_closed_judge_raises_an_error(serve: Serve, open_judge: OpenJudge) -> 
 
 @pytest.mark.parametrize("is_compressed", [False, True])
 def test_an_oversized_reply_fails_its_question_and_is_not_asked_again(
-    serve: Serve, open_judge: OpenJudge, is_compressed: bool
+    serve: Serve, open_judge: OpenJudge, is_compressed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(ServerJudgeOptions, "max_reply_bytes", 100_000)
     text = json.dumps({"choices": [], "padding": "x" * 3_000_000})
     body = gzip.compress(text.encode()) if is_compressed else text
     headers = {"Content-Encoding": "gzip"} if is_compressed else {}
     server = serve(say=lambda asked: Fault(200, body, headers=headers) if _is_third(asked) else None)
-    judge = open_judge(server, concurrency=4, max_reply_bytes=100_000)
+    judge = open_judge(server, concurrency=4)
     answers = judge.choose(QUESTIONS)
     failed = [answer for answer in answers if answer.status is AnswerStatus.FAILED]
-    assert [answer.reason for answer in failed] == ["reply larger than 100,000 bytes (max_reply_bytes)"]
+    assert [answer.reason for answer in failed] == ["reply larger than 100,000 bytes"]
     assert failed == [answers[3]]
     assert len(server.asked) == len(QUESTIONS)
 

@@ -13,7 +13,7 @@ from metric_core.prompts.judge_questions import (
 )
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
-from tasks.models.judges.openai import completion, reply_parsing
+from tasks.models.judges.openai import completion, reply_limits, reply_parsing
 from tests.tasks.models.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.models.judges.openai.fake_server import FULL, PLAIN, Fault, step
 
@@ -193,9 +193,12 @@ def test_a_prompt_longer_than_the_window_is_not_sent(serve: Serve, open_judge: O
     assert len(server.asked) == 1
 
 
-def test_a_reply_gets_what_the_prompt_leaves_of_the_window(serve: Serve, open_judge: OpenJudge) -> None:
+def test_a_reply_gets_what_the_prompt_leaves_of_the_window(
+    serve: Serve, open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reply_limits, "TOKENS_PER_BYTE", 64.0)
     server = serve(window=1024)
-    (answer,) = open_judge(server, max_tokens_per_byte=64.0).generate([CLAIMS])
+    (answer,) = open_judge(server).generate([CLAIMS])
     assert answer.status is AnswerStatus.ANSWERED
     tokens = sum(len(message["content"].split()) for message in server.tokenized[-1]["messages"])
     assert server.asked[0]["max_tokens"] == 1024 - tokens

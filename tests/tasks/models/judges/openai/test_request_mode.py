@@ -66,15 +66,11 @@ OTHER_FEATURES: dict[str, Any] = {
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"temperature": 0.5, "seed": 3},
-    {"votes_temperature": 0.0, "questions_temperature": 0.0},
     {"thinking": True, "max_output_tokens": 64},
 ]
 OTHER_OPTIONS: dict[str, Any] = {
     "max_output_tokens": 100,
-    "max_tokens_per_byte": 2.0,
     "temperature": 1.5,
-    "questions_temperature": 1.5,
-    "votes_temperature": 1.5,
     "seed": 7,
     "thinking": True,
     "extra_body": {"top_k": 5},
@@ -142,11 +138,23 @@ def test_a_kind_has_all_modes_of_its_questions() -> None:
     assert set(all_request_modes(QuestionKind.CLAIMS)) == {RequestMode(QuestionKind.CLAIMS, wants_json=True)}
 
 
-def test_greedy_votes_are_asked_one_by_one() -> None:
-    """Servers such as vLLM reject several completions of one greedy request."""
-    greedy = request_bodies(QUESTIONS["voted label"], ABLE, options_of(votes_temperature=0.0))
-    assert ["n" in body or body["temperature"] for body in greedy] == [0.0, 0.0, 0.0]
+def test_a_server_with_several_completions_gets_all_votes_in_one_request() -> None:
     assert [body["n"] for body in request_bodies(QUESTIONS["voted label"], ABLE, options_of())] == [3]
+    one_each = request_bodies(QUESTIONS["voted label"], replace(ABLE, several=False), options_of(seed=5))
+    assert [(body["temperature"], body["seed"]) for body in one_each] == [(0.7, 5), (0.7, 6), (0.7, 7)]
+
+
+@pytest.mark.parametrize(
+    ("name", "temperatures"),
+    [
+        ("regenerated questions", {"questions_temperature": 0.7}),
+        ("voted JSON", {"temperature": 0.0, "votes_temperature": 0.7}),
+    ],
+)
+def test_temperatures_and_limits_that_are_constants_are_in_the_key(name: str, temperatures: dict[str, float]) -> None:
+    found = determinants(get_request_mode(QUESTIONS[name]), ABLE, options_of())["options"]
+    kept = {key: value for key, value in found.items() if "temperature" in key or key == "max_tokens_per_byte"}
+    assert kept == {"max_tokens_per_byte": 1.0, **temperatures}
 
 
 def test_a_schema_with_another_title_is_not_a_vote() -> None:

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from metric_core.errors import ConfigError, JudgeError, MissingDependencyError
 from metric_core.prompts.judge_questions import ask_verdict
+from tasks.models.judges.verifiers import local_engine
 from tasks.models.judges.verifiers.local_engine import LocalEngine, open_local_verifier
 from tasks.models.judges.verifiers.onnx_model import OnnxModel
 from tasks.models.judges.verifiers.transformers_model import TransformersModel
@@ -112,11 +113,12 @@ def test_a_fact_anywhere_in_a_long_premise_is_found(place: int) -> None:
     assert (found.label, missing.label) == ("yes", "no")
 
 
-def test_texts_of_about_equal_length_share_a_batch() -> None:
+def test_texts_of_about_equal_length_share_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_engine, "MAX_BATCH_TOKENS", 512)
     model = CountingModel()
     profile = profile_of("factcg")
-    engine = LocalEngine(profile, model, 512)
-    judge = open_local_verifier(profile, "m", model, SPLITTER, batch_tokens=512, check_canaries=False)
+    engine = LocalEngine(profile, model)
+    judge = open_local_verifier(profile, "m", model, SPLITTER, check_canaries=False)
     model.batches.clear()
 
     judge.choose([ask_verdict(f"claim {number}", "word " * (number % 50 + 1)) for number in range(200)])
