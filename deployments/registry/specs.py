@@ -261,10 +261,8 @@ def _retention(settings: DeploySettings) -> dict[str, Any]:
     rules = {"keep_last_runs": settings.keep_last_runs, "keep_runs_days": settings.keep_runs_days}
     given = {name: value for name, value in rules.items() if value is not None}
     folders = {"runs": RUNS, **given} if given else {}
-    kept = {"history_keep_last": settings.history_keep_last, "history_keep_days": settings.history_keep_days}
-    entries = {name: value for name, value in kept.items() if value is not None}
-    baselines = {} if settings.baselines is None or not (folders or entries) else {"baselines": settings.baselines}
-    return {**folders, **entries, **baselines}
+    baselines = {} if settings.baselines is None or not folders else {"baselines": settings.baselines}
+    return {**folders, **baselines}
 
 
 def as_parameter(options: OptionGroup) -> dict[str, Any]:

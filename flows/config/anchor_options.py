@@ -49,12 +49,6 @@ class AnchorSettings(OptionGroup, affects_scores=False):
     positive: Annotated[
         str | None, Option("Label that means yes. Default: 1, yes or true.", holds="text", examples=["supported"])
     ] = None
-    span: Annotated[
-        tuple[float, float] | None,
-        Option(
-            "Lowest and highest grade, where labels are grades. Default: the range of the metric.", examples=[[1, 5]]
-        ),
-    ] = None
     drift: Annotated[
         float,
         Option(

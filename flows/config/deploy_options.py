@@ -106,23 +106,6 @@ class DeploySettings(EventSettings, affects_scores=False):
             examples=[90],
         ),
     ] = None
-    history_keep_last: Annotated[
-        int | None,
-        Option(
-            "When pruning, number of the latest runs to keep in the history per evaluation. Default: all.",
-            ge=1,
-            examples=[1000],
-        ),
-    ] = None
-    history_keep_days: Annotated[
-        float | None,
-        Option(
-            "When pruning, keep runs in the history that are younger than this many days. Default: all.",
-            ge=0,
-            allow_inf_nan=False,
-            examples=[730],
-        ),
-    ] = None
     timezone: Annotated[str, Option("Time zone of the schedules.", holds="text", examples=["Europe/Berlin"])] = "UTC"
     gate: Annotated[
         GateChoice,

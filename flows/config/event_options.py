@@ -1,14 +1,17 @@
 """Declare the options of runs that an event of an index starts."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator
 
 from tasks.options.option import Option, OptionGroup
 from tasks.runtime.credentials import refuse_secrets
 
-_LONGEST_WAIT = 600.0
+LONGEST_WAIT = 600.0
+"""Seconds that an event waits at most, even if others keep coming."""
+
 _LEAST_DEBOUNCES = 4
+"""Number of times `debounce_seconds` that it waits if that is longer: an ordinary burst is evaluated once."""
 
 
 class EventSettings(OptionGroup, affects_scores=False):
@@ -40,15 +43,6 @@ class EventSettings(OptionGroup, affects_scores=False):
             le=3600,
         ),
     ] = 10.0
-    longest_wait_seconds: Annotated[
-        float | None,
-        Option(
-            "Maximum number of seconds that an event waits, even if others keep coming. Default: 600, or four "
-            "times debounce_seconds where that is longer.",
-            le=86400,
-            examples=[900],
-        ),
-    ] = None
 
     @property
     def longest_wait(self) -> float:
@@ -57,16 +51,4 @@ class EventSettings(OptionGroup, affects_scores=False):
         >>> EventSettings().longest_wait, EventSettings(debounce_seconds=300).longest_wait
         (600.0, 1200.0)
         """
-        if self.longest_wait_seconds is not None:
-            return self.longest_wait_seconds
-        return max(_LONGEST_WAIT, _LEAST_DEBOUNCES * self.debounce_seconds)
-
-    @model_validator(mode="after")
-    def _leaves_time_to_debounce(self) -> Self:
-        least = _LEAST_DEBOUNCES * self.debounce_seconds
-        if self.longest_wait < least:
-            raise ValueError(
-                f"longest_wait_seconds must be at least four times debounce_seconds, here {least:g}, or an "
-                "ordinary burst would be evaluated several times"
-            )
-        return self
+        return max(LONGEST_WAIT, _LEAST_DEBOUNCES * self.debounce_seconds)

@@ -165,8 +165,9 @@ def parse_request(model: str | None = None, **options: Any) -> RerunRequest:
 
 
 def _config_of(earlier: FinishedRun) -> RunConfig:
+    """Return the configuration of an earlier run, without options that no longer exist."""
     try:
-        return RunConfig.model_validate(earlier.config or None)
+        return RunConfig.model_validate(earlier.config or None, extra="ignore")
     except ValidationError as error:
         written_by = earlier.manifest.get("versions", {}).get("rag-assay", "of unknown version")
         raise RunFolderError(

@@ -57,7 +57,6 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
         manifest=manifest,
         by=outputs.by,
         slices=outputs.slices,
-        max_slices=outputs.max_slices,
         failed_share=outputs.fail_on_failed,
     )
     run_here(REPORTING, tables, settings, partial(progress.advance, Stage.REPORTING))

@@ -139,7 +139,7 @@ def _read_settings(options: MonitoringOptions, run: FinishedRun) -> tuple[Matchi
     by = options.by or run.config.get("by")
     tonight = datetime.fromisoformat(str(run.manifest["created"]))
     settings = AlarmSettings(nights=runs_per_year(options.deploy, tonight))
-    return Matching(options.deploy.match, by, options.slices, options.max_slices), settings
+    return Matching(options.deploy.match, by, options.slices), settings
 
 
 def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair, known: Mapping[str, OutcomeAlarm]) -> OutcomeAlarm:

@@ -50,7 +50,7 @@ class AnchorPlan:
 
     def rules(self, column: str) -> LabelRules:
         """Return the rules for reading a column of labels."""
-        return LabelRules(column, self.settings.positive, self.settings.span)
+        return LabelRules(column, self.settings.positive)
 
     def read_labels(self, column: str) -> LabelledData:
         """Read a column of labels.

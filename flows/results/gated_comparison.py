@@ -133,7 +133,6 @@ def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOpt
         matching,
         by=matching.by or config.get("by"),
         slices=tuple(dict.fromkeys([*named, *(gate.slice_columns if gate else ())])),
-        max_slices=config.get("max_slices") or matching.max_slices,
         kept=gate.slice_values if gate else {},
     )
     return replace(options, matching=grouped)

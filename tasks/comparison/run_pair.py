@@ -12,7 +12,7 @@ from metric_core.records import Direction, Score, Status
 from metric_core.stages import Stage
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.slices import RowSlices, divide_rows
-from tasks.options.slicing_options import MAX_SLICES
+from tasks.runs import row_slicing
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.row_grouping import ROW_ID, TextColumn, group_column
 from tasks.runs.row_slicing import SliceColumn
@@ -27,14 +27,12 @@ class Matching:
         match: Column by which rows of the two runs are matched; None means their ids.
         by: Column by which rows of a run are grouped; None if they are not grouped.
         slices: Columns that divide the rows into slices.
-        max_slices: Maximum number of slices of a column.
         kept: Column -> values that are slices of their own, however few rows have them.
     """
 
     match: str | None = None
     by: str | None = None
     slices: tuple[str, ...] = ()
-    max_slices: int = MAX_SLICES
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -180,7 +178,7 @@ def _divide(matching: Matching, *runs: Mapping[str, Mapping[str, str | None]]) -
     """Yield the slices of the rows of runs, for each column; later runs take precedence."""
     for column in matching.slices:
         values = {name: value for run in runs for name, value in run[column].items()}
-        yield divide_rows(column, values, matching.max_slices, matching.kept.get(column, ()))
+        yield divide_rows(column, values, row_slicing.MAX_SLICES, matching.kept.get(column, ()))
 
 
 def _entries(run: FinishedRun | None) -> dict[str, Mapping[str, Any]]:

@@ -7,9 +7,6 @@ from pydantic import AfterValidator, BeforeValidator
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas
 
-MAX_SLICES = 50
-"""Default maximum number of slices of a column."""
-
 
 def drop_repeated(columns: tuple[str, ...]) -> tuple[str, ...]:
     """Return names of columns, each once and in order.
@@ -23,7 +20,7 @@ def drop_repeated(columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class SlicingOptions(OptionGroup, affects_scores=False):
-    """Options that say into which slices the rows of a run are divided."""
+    """The option that says into which slices the rows of a run are divided."""
 
     slices: Annotated[
         Annotated[tuple[str, ...], BeforeValidator(list_from_text(split_commas)), AfterValidator(drop_repeated)],
@@ -42,12 +39,3 @@ class SlicingOptions(OptionGroup, affects_scores=False):
             examples=[["customer", "language"]],
         ),
     ] = ()
-    max_slices: Annotated[
-        int,
-        Option(
-            "Maximum number of slices of a column; the rows of its rarest values beyond it are one slice.",
-            by_run=True,
-            cli="--max-slices",
-            ge=2,
-        ),
-    ] = MAX_SLICES

@@ -7,8 +7,10 @@ import pyarrow as pa
 
 from metric_core.errors import ConfigError
 from metric_core.statistics.slices import OTHER_VALUES, RowSlices, divide_rows
-from tasks.options.slicing_options import MAX_SLICES
 from tasks.runs.row_grouping import ROW_ID, TextColumn
+
+MAX_SLICES = 50
+"""Number of slices of a column; the rows of its rarest values beyond it are one slice."""
 
 _REPEATED = 0.5
 """Share of rows with a value of their own from which on a column divides rows into nothing that could be compared."""
@@ -49,22 +51,18 @@ class SliceColumn:
                 "or a topic."
             )
 
-    def warn(self, most: int) -> str | None:
+    def warn(self) -> str | None:
         """Return a sentence if there are more values than slices; None otherwise."""
-        if len(self._counts) <= most:
+        if len(self._counts) <= MAX_SLICES:
             return None
         return (
-            f"{self.name} has {len(self._counts):,} values, wanted at most {most} slices: the {most - 1} most frequent "
-            f"values are slices of their own, the rows of the others are one slice, {OTHER_VALUES}. Set max_slices for "
-            "more."
+            f"{self.name} has {len(self._counts):,} values, wanted at most {MAX_SLICES} slices: the {MAX_SLICES - 1} "
+            f"most frequent values are slices of their own, the rows of the others are one slice, {OTHER_VALUES}."
         )
 
 
-def read_slices(shards: Iterable[pa.Table], columns: Sequence[str], most: int | None = MAX_SLICES) -> list[RowSlices]:
+def read_slices(shards: Iterable[pa.Table], columns: Sequence[str]) -> list[RowSlices]:
     """Return the slices of a run's rows, by row id, for each column.
-
-    Args:
-        most: Maximum number of slices of a column; None for any number.
 
     Raises:
         ConfigError: Rows cannot be sliced by a column.
@@ -79,4 +77,4 @@ def read_slices(shards: Iterable[pa.Table], columns: Sequence[str], most: int | 
             values[name].update(zip(row_ids, column.read(shard), strict=True))
     for column in sliced.values():
         column.check()
-    return [divide_rows(name, found, most) for name, found in values.items()]
+    return [divide_rows(name, found, MAX_SLICES) for name, found in values.items()]

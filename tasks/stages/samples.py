@@ -96,7 +96,7 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
         grouping.require_values()
     for column in slicing:
         column.check()
-    limited = [sentence for column in slicing if (sentence := column.warn(settings.max_slices)) is not None]
+    limited = [sentence for column in slicing if (sentence := column.warn()) is not None]
     return SamplesResult(
         refs=tuple(refs),
         rows_read=reader.rows_read,

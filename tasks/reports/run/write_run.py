@@ -64,7 +64,7 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     groups = None if by is None else read_groups(folder.read_samples(columns_with(by)), by)
     repetition = find_repetition(folder.read_samples(REPEATED_TEXTS)) if groups is None else None
     summaries = folder.summarize_scores(requests, groups)
-    slices = read_slices(folder.read_samples(columns_with(*settings.slices)), settings.slices, settings.max_slices)
+    slices = read_slices(folder.read_samples(columns_with(*settings.slices)), settings.slices)
     more = {
         SLICES: summarize_slices_of_run(folder, requests, slices, groups),
         "agreement": measure_panel_agreement(folder.path),

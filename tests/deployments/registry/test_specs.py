@@ -184,8 +184,8 @@ def test_addresses_hold_no_secrets(tmp_path: Path, option: str, value: str) -> N
 
 def test_invalid_table_is_not_repeated_in_the_message(tmp_path: Path) -> None:
     path = tmp_path / "assay.toml"
-    path.write_text("[deploy]\ndebounce_seconds = 20\nlongest_wait_seconds = 40\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="deploy: longest_wait_seconds must be at least four times") as refused:
+    path.write_text("[deploy]\ncron = '0 6 * * *'\ninterval = '4h'\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="deploy: cron and interval are two schedules") as refused:
         load_config(path)
     assert "{" not in str(refused.value)
 

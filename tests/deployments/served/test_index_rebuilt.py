@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.objects import FlowRun
 from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 
 from deployments.cli._support.doctor_checks import Level, _check_automations
@@ -362,36 +362,3 @@ def test_invalid_event_is_refused_by_the_sender(values: tuple[str, str, str], me
     with pytest.raises(ConfigError, match=message) as refused:
         emit_index_rebuilt(*values)
     assert "secret" not in str(refused.value)
-
-
-def test_endless_burst_evaluates_the_newest_version_so_far(ground: Ground) -> None:
-    """Send events until a run has begun; a further run evaluates those that came later."""
-    dataset = write(ground.folder / "endless.jsonl")
-    deploy = {
-        "index": "endless*",
-        "datasets": str(ground.folder),
-        "debounce_seconds": 4,
-        "longest_wait_seconds": 16,
-        "alerts": {"file": str(ground.folder / "alerts")},
-    }
-    ground.deploy({"metrics": ["faithfulness"], "judge": {"backend": "builtin"}, "deploy": deploy}, "-endless")
-    versions = iter(range(1, 1000))
-
-    def announced() -> list[FlowRun]:
-        emit_index_rebuilt("endless", str(next(versions)), dataset)
-        time.sleep(2)
-        runs = ground.runs("index-rebuilt-endless")
-        return [run for run in runs if run.state_type is StateType.RUNNING and run.parameters["version"] != "1"]
-
-    (first,) = wait_until(announced, "a run although events still arrive")
-    last = next(versions) - 1
-    over = ground.wait_for_end(first)
-    assert state_of(over)[0] == "Accepted", state_of(over)
-
-    def caught_up() -> bool:
-        current = Baselines(str(ground.home / "baselines"), "index-rebuilt-endless").current("endless")
-        return current is not None and current.version == str(last)
-
-    wait_until(caught_up, "the last version")
-    others = [ground.wait_for_end(run) for run in ground.runs("index-rebuilt-endless")]
-    assert {state_of(run)[0] for run in others} <= {"Accepted", "Superseded"}

@@ -12,6 +12,7 @@ from flows.execution.rerun_plan import parse_request, prepare
 from metric_core.errors import ConfigError
 from tasks.comparison.run_differences import find_differences
 from tasks.comparison.run_pair import Matching, RunPair
+from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks import compared
 
@@ -38,6 +39,19 @@ def test_earlier_run_can_be_rerun(tmp_path: Path) -> None:
     run = compared.write_run(tmp_path / "run", 0.5, config=config)
     ready = prepare(parse_request(run=str(run), rows="all"))
     assert (ready.plan.models.cache, ready.plan.models.judge.max_concurrent_stages) == (str(tmp_path / "answers.db"), 4)
+
+
+def test_earlier_run_with_options_that_are_gone_can_be_rerun(tmp_path: Path) -> None:
+    server = {"urls": ["http://localhost:8000/v1"], "votes_temperature": 0.9, "max_reply_bytes": 5000}
+    config = {
+        "source": "rows.jsonl",
+        "cache": str(tmp_path / "answers.db"),
+        "max_row_bytes": 16777216,
+        "judge": {"backend": "server", "server": server},
+    }
+    run = compared.write_run(tmp_path / "run", 0.5, config=config)
+    plan = prepare(parse_request(run=str(run), rows="all")).plan
+    assert plan.models.judge.server == ServerJudgeOptions(urls=("http://localhost:8000/v1",))
 
 
 def test_renamed_options_are_no_difference_between_runs(tmp_path: Path) -> None:

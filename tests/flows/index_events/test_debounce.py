@@ -1,6 +1,8 @@
 """Debouncing: which event of a burst a run evaluates, and how long it waits for further ones."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,8 @@ from uuid import UUID, uuid4
 
 import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from pydantic import ValidationError
 
+from flows.config import event_options
 from flows.config.deploy_options import DeploySettings
 from flows.config.run_config import RunConfig
 from flows.index_events.announced_dataset import check_dataset
@@ -58,12 +60,6 @@ def test_fast_clock_makes_no_version_newer_than_its_arrival() -> None:
     fast = make_event("blue", occurred=after_noon(86_400), received=NOON)
     later = make_event("green", occurred=after_noon(5), received=after_noon(5))
     assert newest_of([waiting(fast), waiting(later)]).rebuilt.version == "green"
-
-
-def test_longest_wait_is_at_least_four_quiet_periods() -> None:
-    assert DeploySettings(debounce_seconds=20, longest_wait_seconds=80).longest_wait == 80
-    with pytest.raises(ValidationError, match="at least four times debounce_seconds, here 80"):
-        DeploySettings(debounce_seconds=20, longest_wait_seconds=79)
 
 
 class Deployed(DeployedFlow):
@@ -116,6 +112,32 @@ def test_burst_is_one_evaluation_and_says_so_at_each_of_its_runs(on_server: Depl
     assert failed.state_name == "Failed"
     assert [alert["version"] for alert in on_server.index.alerts] == ["1.1"]
     assert "1.10 and 1.1 are equal" in on_server.index.alerts[0]["text"]
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_endless_burst_evaluates_the_newest_version_so_far(
+    on_server: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_options, "LONGEST_WAIT", 3.0)
+    is_over = threading.Event()
+
+    def announce_more() -> int:
+        version = 1
+        while not is_over.wait(0.2):  # sooner than the half second that a run waits for a later event
+            version += 1
+            on_server.announce(version, on_server.index.good)
+        return version
+
+    first = on_server.announce(1, on_server.index.good)
+    with ThreadPoolExecutor(1) as pool:
+        others = pool.submit(announce_more)
+        try:
+            over = on_server.start(first)
+        finally:
+            is_over.set()
+    assert over.state_name == "Accepted"
+    assert 1 < int(on_server.client.read_flow_run(first).parameters["version"]) < others.result()
 
 
 def test_event_that_no_trigger_passes_is_refused() -> None:

@@ -10,6 +10,7 @@ from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score, Status
 from metric_core.stages import Stage
 from tasks.comparison.run_pair import Matching, RunPair
+from tasks.runs import row_slicing
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks import compared
 from tests.tasks.reports import folders
@@ -78,9 +79,10 @@ def test_changes_are_listed_by_column(tmp_path: Path) -> None:
     json.dumps(dict(changes.changed))
 
 
-def test_rows_of_both_runs_are_in_the_slice_of_the_second(tmp_path: Path) -> None:
+def test_rows_of_both_runs_are_in_the_slice_of_the_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_slicing, "MAX_SLICES", 3)
     a, b = compared.write_run(tmp_path / "a", 0.5), compared.write_run(tmp_path / "b", 0.7, first=10)
-    pair = pair_of(a, b, slices=("topic",), max_slices=3, kept={"topic": ("topic 7", "gone")})
+    pair = pair_of(a, b, slices=("topic",), kept={"topic": ("topic 7", "gone")})
     [sliced] = pair.slices
     assert (sliced.column, sliced.merged, len(sliced.values)) == ("topic", 7, 50)
     assert sliced.sizes == {"topic 0": 5, "topic 1": 5, "topic 7": 5, "(other values)": 35}

@@ -4,6 +4,7 @@ import pytest
 
 from metric_core.errors import ConfigError
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES
+from tasks.runs import row_slicing
 from tasks.runs.row_slicing import SliceColumn, read_slices
 from tests.tasks.runs.test_row_grouping import shard
 
@@ -16,17 +17,19 @@ def test_rows_are_divided_by_several_columns_across_shards() -> None:
     assert read_slices(shards, []) == []
 
 
-def test_too_many_values_are_limited_with_words() -> None:
+def test_too_many_values_are_limited_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_slicing, "MAX_SLICES", 3)
     extras: list[dict[str, object]] = [{"customer": f"c{i % 6}"} for i in range(21)]
-    [sliced] = read_slices([shard(0, extras)], ["customer"], most=3)
+    [sliced] = read_slices([shard(0, extras)], ["customer"])
     assert sliced.sizes == {"c0": 4, "c1": 4, OTHER_VALUES: 13}
     column = SliceColumn("customer")
     column.read(shard(0, extras))
-    assert column.warn(6) is None
-    assert column.warn(3) == (
+    assert column.warn() == (
         "customer has 6 values, wanted at most 3 slices: the 2 most frequent values are slices of their own, the rows "
-        "of the others are one slice, (other values). Set max_slices for more."
+        "of the others are one slice, (other values)."
     )
+    monkeypatch.setattr(row_slicing, "MAX_SLICES", 6)
+    assert column.warn() is None
 
 
 @pytest.mark.parametrize(

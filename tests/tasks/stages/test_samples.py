@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import ConfigError
+from tasks.runs import row_slicing
 from tasks.stages.samples import BadRowNote, SamplesSettings, read_shards
 from tests.tasks.sources.helpers import write_lines
 
@@ -29,9 +30,12 @@ def test_notes_of_bad_rows_add_to_their_number(tmp_path: Path) -> None:
     ]
 
 
-def test_columns_that_slice_rows_are_checked_when_rows_are_read(tmp_path: Path) -> None:
+def test_columns_that_slice_rows_are_checked_when_rows_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_slicing, "MAX_SLICES", 3)
     write_lines(tmp_path / "log.jsonl", [{"response": f"{i}", "topic": f"t{i % 7}"} for i in range(20)])
-    settings = SamplesSettings(source=str(tmp_path / "log.jsonl"), slices=("topic",), max_slices=3)
+    settings = SamplesSettings(source=str(tmp_path / "log.jsonl"), slices=("topic",))
     [warning] = read_shards(settings, str(tmp_path / "tables")).warnings
     assert warning.startswith("topic has 7 values, wanted at most 3 slices")
     with pytest.raises(ConfigError, match="rows cannot be sliced by topics: there is no column 'topics'"):
