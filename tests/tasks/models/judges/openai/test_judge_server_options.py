@@ -52,7 +52,7 @@ def test_requests_without_extra_fields_have_the_keys_of_earlier_versions() -> No
 @pytest.mark.parametrize(
     ("fields", "advice"),
     [
-        ({"temperature": 0.1}, "set temperature$"),
+        ({"temperature": 0.1}, "itself: set temperature "),
         ({"n": 2}, "no option changes it"),
         ({"chat_template_kwargs": {"enable_thinking": True}}, "the option thinking"),
         ({"chat_template_kwargs": "no"}, "a table of arguments, got str"),
