@@ -88,11 +88,6 @@ class ServerJudgeOptions(ServerOptions, affects_scores=True):
         ),
     ] = Field(default_factory=dict)
 
-    @property
-    def peak_in_flight(self) -> int:
-        """The number of conversations to which `concurrency` may rise."""
-        return _PEAK * self.concurrency if self.concurrency >= RISES_FROM else self.concurrency
-
     prices: Annotated[
         Prices | None,
         Option(
@@ -101,6 +96,11 @@ class ServerJudgeOptions(ServerOptions, affects_scores=True):
             examples=[{"prompt": 0.15, "output": 0.6}],
         ),
     ] = None
+
+    @property
+    def peak_in_flight(self) -> int:
+        """The number of conversations to which `concurrency` may rise."""
+        return _PEAK * self.concurrency if self.concurrency >= RISES_FROM else self.concurrency
 
     @property
     def prompt_source(self) -> str:
