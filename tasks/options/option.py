@@ -117,7 +117,7 @@ def Option(  # noqa: N802, PLR0913 used like Field
         holds: An option whose type holds text must state it. Default: secret for a table with an option that may hold
             one, else text.
         affects_scores: Default: that of the group.
-        by_run: Only an option that holds text can be set by a run.
+        by_run: A run can set neither a path nor a secret.
         cli: Flag on the command line; the long flag alone where the description is the help.
         field: Further arguments of pydantic's Field: constraints and examples.
     """
