@@ -126,7 +126,7 @@ class RowStore:
             digests: Digests of the rows of the samples.
             complete: True for each sample whose result can be found later; false for one with a failed answer.
             usage: Cost of computing all of them.
-            compacted: Whether they were stored before, in several segments.
+            compacted: True for results that were stored before, in several segments.
 
         Raises:
             AssayError: The segment cannot be written.

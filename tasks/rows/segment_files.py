@@ -56,7 +56,7 @@ class SegmentNote(BaseModel):
         recipe: Everything but the input tables that determined the rows.
         samples: Number of samples, including those that are not in the index.
         usage: Cost of finding the results of all samples.
-        compacted: Whether its rows were stored before, in several segments.
+        compacted: True for rows that were stored before, in several segments.
         size: Size of the Parquet file in bytes.
     """
 
