@@ -111,4 +111,4 @@ class ExecutionOptions(JudgeOptions, affects_scores=False):
         return WORKERS_OF_A_SERVER if self._is_served() and self.runner.engine == "threads" else WORKERS
 
     def _is_served(self) -> bool:
-        return any(judge.backend == "server" or judge.launch is not None for judge in self.judges)
+        return any(judge.answering_facts.is_served for judge in self.judges)

@@ -174,7 +174,7 @@ def _prompts(options: JudgeOptions, judge: Judge, kinds: Sequence[Kind]) -> dict
 def _embeds(plan: RunPlan) -> bool:
     """Return whether a run compares vectors, or has a judge that does."""
     judges = plan.models.judges if plan.metrics.kinds else ()
-    return Stage.SIMILARITY in plan.metrics.sharded_stages or any(judge.backend == "builtin" for judge in judges)
+    return Stage.SIMILARITY in plan.metrics.sharded_stages or any(judge.facts.compares_vectors for judge in judges)
 
 
 def _fields(identity: Any) -> dict[str, Any]:

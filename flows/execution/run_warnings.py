@@ -9,6 +9,8 @@ from metric_core.columns import EARLIER_TURNS
 from metric_core.stages import Stage
 from tasks.models.recognizers.detection import UNKNOWN, language_name
 from tasks.options.conversation_options import ConversationOptions
+from tasks.options.model_backends import find_backend
+from tasks.plugins.load_object import Group
 from tasks.rows.computed_tables import RunTables
 from tasks.runtime.activity import describe_cut_off
 from tasks.runtime.usage import StageUsage
@@ -44,7 +46,7 @@ def _describe_long_texts(count: int, manifest: Mapping[str, Any]) -> str:
 def _measured_models(manifest: Mapping[str, Any], stages: set[Stage]) -> dict[str, list[str]]:
     """Return the languages on which the models that the run used were measured, for models that say so."""
     judge, embedder = manifest.get("judge") or {}, manifest.get("embedder") or {}
-    uses_embedder = Stage.SIMILARITY in stages or judge.get("backend") == "builtin"
+    uses_embedder = Stage.SIMILARITY in stages or find_backend(Group.JUDGES, judge.get("backend")).compares_vectors
     models = {"judge": judge.get("languages"), "embedder": embedder.get("languages") if uses_embedder else None}
     return {name: list(languages) for name, languages in models.items() if languages}
 

@@ -39,6 +39,8 @@ from tasks.models.recognizers.scripts import SENTENCE_ENDS
 from tasks.opening.token_estimates import estimate_output_tokens, estimate_tokens
 from tasks.opening.verifier_forecast import VerifierForecast
 from tasks.options.judge_options import SingleJudgeSettings
+from tasks.options.model_backends import find_backend
+from tasks.plugins.load_object import Group
 from tasks.runtime.usage import Numbers
 
 if TYPE_CHECKING:
@@ -142,7 +144,7 @@ class CountingJudge:
             except AssayError:
                 ledger.unreachable.add(self._name)
         self._forecast: VerifierForecast | None = None
-        if settings.profile is not None and settings.backend == "server" and open_splitter is not None:
+        if settings.profile is not None and settings.facts.is_served and open_splitter is not None:
             features = self._judge.features if self._judge is not None else None
             self._forecast = VerifierForecast.from_settings(settings, open_splitter(), features)
 
@@ -207,7 +209,7 @@ class CountingJudge:
         return None if is_new or (self._judge and self._judge.refresh) else Tally(1, 1, waiting=1)
 
     def _count_missing(self, question: JudgeQuestion) -> Tally:
-        if self.identity.backend != "server":
+        if not find_backend(Group.JUDGES, self.identity.backend).is_served:
             return Tally(1, 0, 1)
         requests = self._requests(question)
         prompt = self._prompts.render(question)

@@ -5,8 +5,10 @@ from functools import partial
 
 from tasks.models.judges.panel import PanelJudge
 from tasks.models.judges.protocol import Judge
+from tasks.opening.backends import open_splitter
 from tasks.opening.counting_judge import CountingJudge, Ledger
-from tasks.opening.run_models import RunModels, open_splitter
+from tasks.opening.local_models import load_pipeline
+from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 
@@ -35,6 +37,6 @@ class DryRunModels(RunModels):
                 self._ledger,
                 judge,
                 partial(self._models.open_cached_judge, judge, settings),
-                partial(open_splitter, judge, settings),
+                partial(open_splitter, judge, partial(load_pipeline, settings.language.pipeline)),
             ),
         )

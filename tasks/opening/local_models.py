@@ -5,42 +5,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metric_core.errors import ConfigError
-from tasks.models.embedders.huggingface_embedder import HuggingFaceCrossEncoder, HuggingFaceEmbedder
-from tasks.models.embedders.minilm import MiniLm
-from tasks.models.embedders.protocol import CrossEncoder, Embedder
-from tasks.models.judges.protocol import Judge
+from tasks.models.embedders.huggingface_embedder import HuggingFaceCrossEncoder
+from tasks.models.embedders.protocol import CrossEncoder
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
-from tasks.opening.custom_models import CustomEmbedder
 from tasks.options.embedder_options import EmbedderSettings
-from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.load_profile import load_profile
-from tasks.options.verifier_options import VerifierOptions
 
 if TYPE_CHECKING:
     from tasks.models.judges.verifiers.local_model import LocalModel
-    from tasks.models.judges.verifiers.question_plan import SentenceSplitter
 
 
 @lru_cache(maxsize=4)
 def load_pipeline(name: str) -> SpacyPipeline:
     """Return an installed spaCy pipeline."""
     return SpacyPipeline(name)
-
-
-@lru_cache(maxsize=4)
-def load_embedder(settings: EmbedderSettings) -> Embedder:
-    """Return an embedder that runs in this process.
-
-    Raises:
-        ConfigError: The backend is `huggingface`, and the settings name no model.
-    """
-    if settings.backend == "minilm":
-        return MiniLm()
-    if settings.is_plugin:
-        return CustomEmbedder(settings.backend, settings.options)
-    if settings.model is None:
-        raise ConfigError("embedder.backend is 'huggingface', but embedder.model names no model")
-    return HuggingFaceEmbedder(settings.model, settings.revision)
 
 
 @lru_cache(maxsize=4)
@@ -56,24 +34,6 @@ def load_cross_encoder(settings: EmbedderSettings) -> CrossEncoder:
             "set it to a cross-encoder's name or folder, or leave encoder at 'bi'"
         )
     return HuggingFaceCrossEncoder(settings.cross_encoder, settings.revision)
-
-
-def run_verifier(settings: SingleJudgeSettings, splitter: "SentenceSplitter") -> Judge:
-    """Return a judge that runs a verifier in this process, after its canaries.
-
-    Raises:
-        ConfigError: The settings name no profile, or one for a server.
-        MissingDependencyError: The library that runs it is not installed.
-        JudgeError: The model cannot be loaded, or is not that of the profile.
-    """
-    from tasks.models.judges.verifiers.local_engine import open_local_verifier  # noqa: PLC0415 loads numpy
-
-    if settings.profile is None:
-        raise ConfigError("judge.backend is 'verifier', but judge.profile names no profile; set one, such as 'factcg'")
-    profile, chosen = load_profile(settings.profile), settings.verifier or VerifierOptions()
-    name = chosen.model or profile.model
-    model = load_verifier(settings.profile, name, chosen.revision, chosen.runtime)
-    return open_local_verifier(profile, name, model, splitter, check_canaries=settings.canaries)
 
 
 @lru_cache(maxsize=2)

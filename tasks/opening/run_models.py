@@ -10,33 +10,30 @@ from functools import lru_cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from metric_core.errors import AssayError, ConfigError
+from metric_core.errors import AssayError
 from tasks.model_clients.served_model import Recognize, RecognizedModel, ServedModel
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
 from tasks.models.judges.builtin.sentence_claims import SentenceClaims
 from tasks.models.judges.panel import PanelJudge
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.routed_judge import RoutedJudge, needs_sentences
-from tasks.models.judges.scripted import ScriptedJudge
 from tasks.models.recognizers.protocol import EntityRecognizer
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.opening.backends import JudgeHelpers, import_judge_client, load_embedder, open_embedder, open_judge
 from tasks.opening.caches import open_cache
-from tasks.opening.custom_models import CustomJudge, CustomRecognizer
-from tasks.opening.local_models import load_cross_encoder, load_embedder, load_pipeline, run_verifier
+from tasks.opening.custom_models import CustomRecognizer
+from tasks.opening.local_models import load_cross_encoder, load_pipeline
 from tasks.opening.protocol import Models
-from tasks.opening.server_models import connect_embedder, connect_judge, connect_verifier, import_judge_client
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageSettings
-from tasks.options.load_profile import load_profile
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
 
 if TYPE_CHECKING:
     from tasks.cache.cached_judge import CachedJudge
     from tasks.cache.cached_models import CachedEmbedder
-    from tasks.models.judges.verifiers.question_plan import SentenceSplitter
 
 _RUNS = 8
 """Number of runs whose connections a process keeps open; a run that is displaced by later ones reconnects."""
@@ -104,10 +101,11 @@ class RunModels:
         """Return one judge with its cache; see `open_judge`."""
         from tasks.cache.cached_judge import CachedJudge  # noqa: PLC0415 loads the database driver
 
-        if judge.backend == "scripted":  # read each time: a script is short, and may change while the process runs
-            return CachedJudge(_read_script(judge), open_cache(settings.cache), refresh=settings.refresh)
         answering = _answering(judge)
-        opened = self._open_once(_judge_key(answering, settings), lambda: self._open_judge(answering, settings))
+        if answering.facts.is_reopened:
+            opened = self._open_judge(answering, settings)
+        else:
+            opened = self._open_once(_judge_key(answering, settings), lambda: self._open_judge(answering, settings))
         return CachedJudge(opened, open_cache(settings.cache), refresh=settings.refresh)
 
     def open_embedder(self, settings: EmbedderSettings, cache: str | None = None) -> "CachedEmbedder":
@@ -119,31 +117,20 @@ class RunModels:
         """
         from tasks.cache.cached_models import CachedEmbedder  # noqa: PLC0415 loads the database driver
 
-        if settings.backend == "server":
+        if settings.facts.is_served:
             key = ("embedder", settings, cache)
-            embedder = self._open_once(key, lambda: connect_embedder(settings, _recognize_in(cache)))
+            embedder = self._open_once(key, lambda: open_embedder(settings, _recognize_in(cache)))
         else:
             embedder = load_embedder(settings)
         return CachedEmbedder(embedder, open_cache(cache))
 
     def _open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
-        if judge.backend == "builtin":
-            from tasks.models.judges.builtin import BuiltinJudge  # noqa: PLC0415 compiles many patterns
-
-            embedder = self.open_embedder(settings.embedder, settings.cache)
-            return BuiltinJudge(embedder, load_pipeline(settings.language.pipeline))
-        if judge.backend == "verifier":
-            return run_verifier(judge, open_splitter(judge, settings))
-        if judge.backend == "server" and judge.profile is not None:
-            return connect_verifier(judge, open_splitter(judge, settings), _recognize_in(settings.cache))
-        if judge.profile is not None:
-            raise ConfigError(
-                f"judge.profile is {judge.profile!r}, but judge.backend is {judge.backend!r}; a profile is for the "
-                "backends server and verifier"
-            )
-        if judge.is_plugin:
-            return CustomJudge(judge.backend, judge.options)
-        return connect_judge(judge, _recognize_in(settings.cache))
+        helpers = JudgeHelpers(
+            partial(self.open_embedder, settings.embedder, settings.cache),
+            partial(load_pipeline, settings.language.pipeline),
+            _recognize_in(settings.cache),
+        )
+        return open_judge(judge, helpers)
 
     def _open_once(self, key: Hashable, connect: Callable[[], T]) -> T:
         with self._lock:
@@ -206,7 +193,7 @@ def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) 
     Args:
         settings: Settings with which the run opens them.
     """
-    served = [_answering(judge) for judge in judges if judge.backend == "server" and judge.launch is None]
+    served = [_answering(judge) for judge in judges if judge.facts.is_served and judge.launch is None]
     new = {key: judge for judge in served if (key := (os.getpid(), _judge_key(judge, settings))) not in _EARLY}
     for key, judge in new.items():
         import_judge_client(judge)
@@ -247,18 +234,8 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
     """Load the models that almost every run uses. The run itself reports a model that cannot be loaded."""
     with suppress(AssayError):
         load_pipeline(language.pipeline).entities(["It rains."])
-        if embedder.backend != "server" and not embedder.is_plugin:
+        if not embedder.facts.is_served and not embedder.is_plugin:
             RunModels().open_embedder(embedder).embed([""])
-
-
-def open_splitter(judge: SingleJudgeSettings, settings: JudgedSettings) -> "SentenceSplitter":
-    """Return the splitter of claims for a verifier; the pipeline is loaded when a claim needs it."""
-    from tasks.models.judges.verifiers.question_plan import SentenceSplitter  # noqa: PLC0415 loads the client
-
-    if load_profile(judge.profile or "").chunks.claim == "whole":
-        return SentenceSplitter(lambda texts: [[text] for text in texts], "")
-    pipeline = load_pipeline(settings.language.pipeline)
-    return SentenceSplitter(pipeline.sentences, repr(pipeline.identity))
 
 
 def _recognize_in(cache: str | None) -> Recognize:
@@ -270,9 +247,3 @@ def _recognize_in(cache: str | None) -> Recognize:
         return recognize_model(open_cache(cache), model)
 
     return recognize
-
-
-def _read_script(settings: SingleJudgeSettings) -> Judge:
-    if settings.script is None:
-        raise ConfigError("judge.backend is 'scripted', but judge.script names no file with answers")
-    return ScriptedJudge.from_file(settings.script)

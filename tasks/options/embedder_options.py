@@ -5,7 +5,14 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from tasks.options.embedding_server_options import ServerEmbedderOptions
-from tasks.options.model_backends import BUILT_IN, EmbedderBackend, PluginOptions
+from tasks.options.model_backends import (
+    PLUGIN,
+    Backend,
+    EmbedderBackend,
+    PluginOptions,
+    describe_backends,
+    find_backend,
+)
 from tasks.options.model_words import parse_model
 from tasks.options.option import Flag, ModelOptions, Option, OptionGroup
 from tasks.plugins.load_object import Group
@@ -17,8 +24,7 @@ class EmbedderSettings(ModelOptions, affects_scores=True):
     backend: Annotated[
         EmbedderBackend,
         Option(
-            "minilm (packaged, no download), huggingface (needs the extra transformers), server (a model behind an "
-            "OpenAI-compatible /v1/embeddings) or a plugin: module:attribute or an entry point.",
+            describe_backends(Group.EMBEDDERS),
             holds="secret",
         ),
     ] = "minilm"
@@ -46,7 +52,12 @@ class EmbedderSettings(ModelOptions, affects_scores=True):
     @property
     def is_plugin(self) -> bool:
         """Whether it is a plugin."""
-        return self.backend not in BUILT_IN[Group.EMBEDDERS]
+        return self.facts is PLUGIN
+
+    @property
+    def facts(self) -> Backend:
+        """The facts about its backend."""
+        return find_backend(Group.EMBEDDERS, self.backend)
 
 
 class EmbedderOptions(OptionGroup, affects_scores=True):

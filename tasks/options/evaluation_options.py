@@ -37,5 +37,4 @@ class EvaluationOptions(
         if self.verdict is not None:
             return self.verdict
         judges = self.judges_of(KindGroup.VERDICTS)
-        is_builtin = all(judge.backend == "builtin" and judge.launch is None for judge in judges)
-        return "probability" if is_builtin else "binary"
+        return "probability" if all(judge.answering_facts.ranks_claims for judge in judges) else "binary"

@@ -9,7 +9,7 @@ from metric_core.question_kinds import KindGroup
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
 from tasks.options.load_profile import load_profile, profile_names
-from tasks.options.model_backends import BUILT_IN, JudgeBackend, PluginOptions
+from tasks.options.model_backends import PLUGIN, Backend, JudgeBackend, PluginOptions, describe_backends, find_backend
 from tasks.options.model_words import parse_judge
 from tasks.options.option import Flag, ModelOptions, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas
@@ -25,9 +25,7 @@ class SingleJudgeSettings(ModelOptions, affects_scores=True):
     backend: Annotated[
         JudgeBackend,
         Option(
-            "builtin (a small linear model without a server), server (a model behind an OpenAI-compatible server), "
-            "verifier (a small model that only verifies, in this process), scripted (answers from a file, for tests) "
-            "or a plugin: module:attribute or an entry point.",
+            describe_backends(Group.JUDGES),
             holds="secret",
         ),
     ] = "builtin"
@@ -113,7 +111,17 @@ class SingleJudgeSettings(ModelOptions, affects_scores=True):
     @property
     def is_plugin(self) -> bool:
         """Whether it is a plugin."""
-        return self.backend not in BUILT_IN[Group.JUDGES]
+        return self.facts is PLUGIN
+
+    @property
+    def facts(self) -> Backend:
+        """The facts about its backend."""
+        return find_backend(Group.JUDGES, self.backend)
+
+    @property
+    def answering_facts(self) -> Backend:
+        """The facts about the backend that answers in a run: a server, if one is launched."""
+        return self.facts if self.launch is None else find_backend(Group.JUDGES, "server")
 
 
 _read_list = list_from_text(split_commas)
@@ -251,10 +259,7 @@ class JudgeOptions(OptionGroup, affects_scores=True):
         (False, True)
         """
         judges = self.judges_of(KindGroup.RATINGS)
-        return any(
-            judge.profile is None and (judge.launch is not None or judge.backend not in ("builtin", "verifier"))
-            for judge in judges
-        )
+        return any(judge.profile is None and judge.answering_facts.may_rate for judge in judges)
 
     def judges_of(self, group: KindGroup) -> tuple[SingleJudgeSettings, ...]:
         """Return the judges that a group of questions goes to first: those named for it, else the judge with its panel.

@@ -21,7 +21,8 @@ from metric_core.stages import PRODUCTS, Product, Stage, closure
 from tasks.engine.registry import STAGES
 from tasks.engine.stage_rows import StageRows
 from tasks.models.judges.protocol import Judge
-from tasks.opening.local_models import load_embedder, load_pipeline
+from tasks.opening.backends import load_embedder
+from tasks.opening.local_models import load_pipeline
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.narrow import narrow

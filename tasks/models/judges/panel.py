@@ -27,6 +27,8 @@ from tasks.models.judges.protocol import (
     OnGenerateAnswer,
     PanelVote,
 )
+from tasks.options.model_backends import find_backend
+from tasks.plugins.load_object import Group
 from tasks.runtime.usage import Usage
 
 VERSION = 2
@@ -280,6 +282,7 @@ def name_judges(identities: Sequence[JudgeIdentity]) -> tuple[str, ...]:
 
 
 def _short_name(identity: JudgeIdentity) -> str:
-    if identity.backend == "verifier":  # its model may be a folder
+    facts = find_backend(Group.JUDGES, identity.backend)
+    if facts.takes_profile and not facts.is_served:  # its model may be a folder
         return identity.model.rstrip("/").rpartition("/")[2]
-    return identity.model if identity.language_model or identity.backend == "server" else identity.backend
+    return identity.model if identity.language_model or facts.is_served else identity.backend

@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.records import AnswerStatus
+from tasks.options.model_backends import BACKENDS
+from tasks.plugins.load_object import Group
 from tasks.runtime.usage import Usage
 
 
@@ -42,7 +44,9 @@ ROUTED = "routed"
 SENTENCES = "sentences"
 """Backend in the identity of the stand-in for a judge that writes claims."""
 
-IN_PROCESS = frozenset({"builtin", "scripted", "verifier", "none", SENTENCES, ROUTED})
+_LOADED = {name for name, backend in BACKENDS[Group.JUDGES].items() if not backend.is_served}
+
+IN_PROCESS = frozenset({*_LOADED, NO_JUDGE.backend, SENTENCES, ROUTED})
 """Backends of judges whose fingerprints determine their answers: their weights are read in this process."""
 
 

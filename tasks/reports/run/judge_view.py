@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.models.judges.protocol import NO_JUDGE, ROUTED, SENTENCES
+from tasks.options.model_backends import find_backend
+from tasks.plugins.load_object import Group
 from tasks.reports.calibration.calibration_text import agreement_lines
 from tasks.runs.judge_roles import judge_roles
 
 _TITLES = {
     NO_JUDGE.backend: "No judge",
-    "builtin": "Baseline judge, no language model",
-    "scripted": "Scripted judge, answers from a file",
     "panel": "Panel of judges",
     ROUTED: "Several judges",
 }
@@ -25,9 +25,10 @@ def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dic
     """
     judge = manifest.get("judge") or {}
     panel = manifest.get("panel") or []
+    facts = find_backend(Group.JUDGES, judge.get("backend"))
     return {
         **{name: judge.get(name) for name in ("backend", "model", "revision", "note")},
-        "title": _TITLES["panel"] if panel else _TITLES.get(str(judge.get("backend")), "Judge"),
+        "title": _TITLES["panel"] if panel else _TITLES.get(str(judge.get("backend")), facts.title),
         "line": judge_line(manifest),
         "panel": [{"model": member["model"], "note": member["note"]} for member in panel],
         "roles": _roles(manifest),
@@ -51,7 +52,7 @@ def judge_line(manifest: Mapping[str, Any]) -> str | None:
     if judge.get("backend") == NO_JUDGE.backend:
         return None
     panel = manifest.get("panel") or []
-    name = "baseline without a language model" if judge.get("backend") == "builtin" else str(judge.get("model"))
+    name = find_backend(Group.JUDGES, judge.get("backend")).label or str(judge.get("model"))
     measured = ", ".join((manifest.get("calibration") or {}).get("metrics", ()))
     calibrated = f"calibrated for {measured}" if measured else "not calibrated"
     return f"{f'panel of {len(panel)}' if panel else name}, {calibrated}"

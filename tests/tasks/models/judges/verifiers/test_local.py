@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from tokenizers import Tokenizer
 
 from metric_core.errors import ConfigError, JudgeError, MissingDependencyError
 from metric_core.prompts.judge_questions import ask_verdict
+from tasks.model_clients.served_model import recognize_alone
+from tasks.models.embedders.minilm import MiniLm
 from tasks.models.judges.verifiers import local_engine
 from tasks.models.judges.verifiers.local_engine import LocalEngine, open_local_verifier
 from tasks.models.judges.verifiers.onnx_model import OnnxModel
 from tasks.models.judges.verifiers.transformers_model import TransformersModel
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge
-from tasks.opening.local_models import run_verifier
+from tasks.opening.backends import JudgeHelpers, open_judge
+from tasks.opening.local_models import load_pipeline
 from tasks.options.judge_options import JudgeSettings
 from tasks.options.load_profile import load_profile
 from tasks.options.profile import Profile
@@ -27,6 +31,8 @@ from tests.tasks.models.judges.verifiers.random_models import own_probability, s
 
 ONNX = Path(__file__).parent / "onnx_sum"
 """A model that adds up two numbers per word: an ONNX graph of five nodes, and a tokenizer of 21 words."""
+
+HELPERS = JudgeHelpers(MiniLm, partial(load_pipeline, "en_core_web_sm"), recognize_alone)
 
 QUESTIONS = [
     ask_verdict("It rains.", "It rains here."),
@@ -130,9 +136,9 @@ def test_texts_of_about_equal_length_share_a_batch(monkeypatch: pytest.MonkeyPat
 
 def test_the_backend_needs_a_profile_for_this_process() -> None:
     with pytest.raises(ConfigError, match=r"judge\.profile names no profile"):
-        run_verifier(JudgeSettings(backend="verifier"), SPLITTER)
+        open_judge(JudgeSettings(backend="verifier"), HELPERS)
     with pytest.raises(ConfigError, match="is for a model behind a server"):
-        run_verifier(JudgeSettings(backend="verifier", profile="minicheck-7b"), SPLITTER)
+        open_judge(JudgeSettings(backend="verifier", profile="minicheck-7b"), HELPERS)
 
 
 def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
@@ -141,14 +147,14 @@ def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
     )
 
     with pytest.raises(JudgeError, match=r"has no model\.onnx"):
-        run_verifier(settings, SPLITTER)
+        open_judge(settings, HELPERS)
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
 
     with pytest.raises(MissingDependencyError, match=r"rag-assay\[transformers\]"):
-        run_verifier(JudgeSettings(backend="verifier", profile="factcg"), SPLITTER)
+        open_judge(JudgeSettings(backend="verifier", profile="factcg"), HELPERS)
 
 
 # Random weights of the real architectures, as transformers makes them.
