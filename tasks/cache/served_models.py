@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tasks.cache.answer_cache import DAMAGE, AnswerCache
 from tasks.cache.codec import Codec
-from tasks.model_clients.served_model import RecognizedModel, ServedModel
+from tasks.model_clients.observed_model import ObservedModel, RecognizedModel
 from tasks.runtime.proxies import is_loopback
 
 _MOST_MODELS = 64
@@ -21,7 +21,7 @@ _MOST_URLS = 16
 _logger = logging.getLogger(__name__)
 
 
-def recognize_model(cache: AnswerCache, model: ServedModel) -> RecognizedModel:
+def recognize_model(cache: AnswerCache, model: ObservedModel) -> RecognizedModel:
     """Compare a model with those of the same name that gave cached answers, and remember it.
 
     Args:
@@ -74,19 +74,19 @@ def _place(url: str) -> str:
     return "this machine" if is_loopback(url) else urlsplit(url).netloc
 
 
-def _dump(models: Sequence[tuple[str, ServedModel]]) -> bytes:
+def _dump(models: Sequence[tuple[str, ObservedModel]]) -> bytes:
     return json.dumps([[token, model.to_json()] for token, model in models]).encode()
 
 
-def _load(content: bytes) -> list[tuple[str, ServedModel]]:
+def _load(content: bytes) -> list[tuple[str, ObservedModel]]:
     entries: list[Any] = json.loads(content)
     models = []
     for token, fields in entries:
         try:
-            models.append((str(token), ServedModel.from_json(fields)))
+            models.append((str(token), ObservedModel.from_json(fields)))
         except DAMAGE:
             _logger.debug("a remembered model of another version of rag-assay was skipped")
     return models
 
 
-_MODELS: Codec[list[tuple[str, ServedModel]]] = Codec("served", 1, _dump, _load)
+_MODELS: Codec[list[tuple[str, ObservedModel]]] = Codec("served", 1, _dump, _load)

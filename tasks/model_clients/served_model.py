@@ -1,162 +1,208 @@
-"""Tell the model behind a server from others with the same name: by what the server says of it, and by how it replies.
+"""A model behind one or several servers: connect to them, find it in their lists, identify it, and send requests."""
 
-The name of a model says little: `default` is whatever was started last. Replies are compared with a tolerance, because
-the arithmetic of a busy server depends on what else it computes; see docs/design/served-models.md.
-"""
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self
 
-import hashlib
-import json
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias
+from metric_core.errors import AssayError, EmbedderError, JudgeError
+from tasks.metering.accounts import Account
+from tasks.metering.meter import current_meter
+from tasks.model_clients.connection import Connection
+from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
+from tasks.model_clients.observed_model import (
+    Kind,
+    ObservedModel,
+    Recognize,
+    RecognizedModel,
+    Traits,
+    describe_card,
+    find_disagreement,
+)
+from tasks.model_clients.replica import Reply
+from tasks.model_clients.reply_fields import get_model
+from tasks.options.server_options import ServerOptions
 
-_TOLD = ("root", "parent", "revision", "sha", "digest", "hash", "version", "quantization", "dtype", "meta")
-"""Fields of a model's entry in `/v1/models` that describe the model, not the server or its start."""
-
-_LENGTH = "max_model_len"
-
-MEAN_DISTANCE, LARGEST_DISTANCE = 0.03, 0.15
-"""Largest distances of the label probabilities of one model, over all probe questions and for one of them."""
-
-LARGEST_ANGLE = 0.002
-"""Largest difference from 1 of the cosine of two vectors of one text by one embedder."""
-
-_CERTAIN = 0.99
-_FEWEST_UNCERTAIN = 3
-_DIGITS = 2
-
-Kind: TypeAlias = Literal["judge", "embedder"]
+_ERRORS: Mapping[Kind, type[AssayError]] = {"judge": JudgeError, "embedder": EmbedderError}
+_SUBJECTS: Mapping[Kind, str] = {"judge": "the judge", "embedder": "the embedding server"}
 
 
-@dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model as its server shows it.
+    """The model of a judge or embedder behind servers. Several threads may use it.
+
+    It is opened in three steps, between which the caller may send probes: `opening` connects and finds the model in the
+    lists of the servers, `observe` asks each replica the questions that identify it, and `recognize` compares it with
+    the models seen before.
 
     Args:
-        name: Name of the model at the server.
-        told: Description of the model by the server.
-        length: Context window that the server reports; None if it reports none.
-        replies: Replies to the probe questions: the probabilities of the labels, or the vectors of the probe texts.
-        text: Reply to a probe question that is answered with a text.
+        cards: Entry of the model in the list of each server that could be reached, by the URL of the server.
     """
 
-    kind: Kind
-    name: str
-    told: Mapping[str, Any]
-    length: int | None
-    replies: tuple[tuple[float, ...], ...]
-    text: str
-    urls: tuple[str, ...] = ()
-
-    @property
-    def is_distinctive(self) -> bool:
-        """Whether the replies alone tell the model from others: several hold graded numbers, which differ by model."""
-        if self.kind == "embedder":
-            return True
-        return sum(0 < max(reply, default=0.0) < _CERTAIN for reply in self.replies) >= _FEWEST_UNCERTAIN
-
-    @property
-    def token(self) -> str:
-        """A short digest of the model, the same for servers that reply exactly alike."""
-        content: list[Any] = [self.kind, self.name, dict(self.told)]
-        content += [[[round(number, _DIGITS) for number in reply] for reply in self.replies]]
-        if not self.is_distinctive:
-            content += [self.text]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
-
-    def find_difference(self, other: "ServedModel") -> str | None:
-        """Return the difference from another model of the same name; None if it is the same model."""
-        for field in sorted({*self.told, *other.told}):
-            if self.told.get(field) != other.told.get(field):
-                return f"{field} {_short(other.told.get(field))} is now {_short(self.told.get(field))}"
-        if not self._replies_like(other):
-            return "its replies to the probe questions are others"
-        if self.is_distinctive and other.is_distinctive:
-            return None
-        if self.length != other.length:
-            return f"{_LENGTH} {other.length} is now {self.length}"
-        return None if self.text == other.text else "its replies to the probe questions are others"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the model as JSON can hold it."""
-        return asdict(self)
+    def __init__(
+        self, kind: Kind, options: ServerOptions, connection: Connection, cards: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self.connection = connection
+        self.card = next(iter(cards.values()))
+        """The entry of the model in the list of the first server."""
+        self.name = str(self.card["id"])
+        self.names = {self.name}
+        """The names of the model in replies, which aliases and gateways give it."""
+        self.windows = [length for card in cards.values() if (length := describe_card(card)[1] or 0) > 0]
+        """Tokens of the context window, for each server that reports them."""
+        self.place = " and ".join(options.urls)
+        """The addresses of the servers, for messages."""
+        self.observed: ObservedModel
+        """The model as its servers show it."""
+        self.recognized: RecognizedModel
+        """The model compared with those seen before."""
+        self._kind = kind
+        self._options = options
+        self._cards = cards
+        self._replicas: list[ObservedModel] = []
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "ServedModel":
-        """Return the model from its JSON.
+    @contextmanager
+    def opening(cls, kind: Kind, options: ServerOptions) -> Iterator[Self]:
+        """Yield the model that options name; close the connection if the block fails.
 
         Raises:
-            KeyError: A field is missing.
-            TypeError: A field has another type, or there is another field.
+            ConfigError: The key that the options name does not exist.
+            JudgeError: The servers of a judge cannot be used.
+            EmbedderError: The same for those of an embedder.
         """
-        replies = tuple(tuple(map(float, reply)) for reply in content["replies"])
-        return cls(**{**content, "replies": replies, "urls": tuple(content["urls"])})
+        connection = Connection(options)
+        try:
+            listed = connection.get_all("models")
+            yield cls(kind, options, connection, _find_cards(listed, options.model))
+        except UnusableError as error:
+            connection.close()
+            raise _ERRORS[kind](f"{_SUBJECTS[kind]} cannot be used: {error}") from error
+        except BaseException:
+            connection.close()
+            raise
 
-    def _replies_like(self, other: "ServedModel") -> bool:
-        if [len(reply) for reply in self.replies] != [len(reply) for reply in other.replies]:
-            return False
-        pairs = list(zip(self.replies, other.replies, strict=True))
-        if self.kind == "embedder":
-            return all(1 - _cosine(mine, theirs) <= LARGEST_ANGLE for mine, theirs in pairs)
-        distances = [math.fsum(abs(a - b) for a, b in zip(mine, theirs, strict=True)) / 2 for mine, theirs in pairs]
-        return not distances or (
-            max(distances) <= LARGEST_DISTANCE and math.fsum(distances) / len(distances) <= MEAN_DISTANCE
-        )
+    @property
+    def is_vllm(self) -> bool:
+        """Whether the servers are vLLM."""
+        return self.card.get("owned_by") == "vllm"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for users about the model."""
+        return () if self.recognized.warning is None else (self.recognized.warning,)
+
+    def observe(
+        self, requests: Sequence[Request], read: Callable[[Sequence[Reply]], Traits]
+    ) -> Mapping[str, Sequence[Reply]]:
+        """Ask each replica the questions that identify a model, now and whenever it returns.
+
+        Args:
+            requests: The questions.
+            read: Returns the numbers and the text in the replies of a replica.
+
+        Returns:
+            The replies by the URL of the replica.
+
+        Raises:
+            UnusableError: No replica can be reached.
+        """
+
+        def describe(url: str, replies: Sequence[Reply]) -> ObservedModel:
+            told, length = describe_card(self._cards.get(url, self.card))
+            numbers, text = read(replies)
+            return ObservedModel(self._kind, self.name, told, length, numbers, text, (url,))
+
+        def is_same(replies: Sequence[Reply]) -> bool:
+            return not self._replicas or describe("", replies).find_difference(self._replicas[0]) is None
+
+        replies = self.connection.ask_each(requests, is_same)
+        self.names |= {name for given in replies.values() for each in given if (name := get_model(each)) is not None}
+        self._replicas = [describe(url, given) for url, given in replies.items()]
+        return replies
+
+    def recognize(self, recognize: Recognize) -> None:
+        """Compare the model with those seen before, once its replicas have been observed.
+
+        Raises:
+            UnusableError: Two replicas serve different models.
+        """
+        if (disagreement := find_disagreement(self._replicas)) is not None:
+            raise UnusableError(f"{disagreement}. All replicas must serve the same model")
+        self.observed = replace(self._replicas[0], urls=self._options.urls)
+        self.recognized = recognize(self.observed)
+
+    def send(
+        self,
+        requests: Sequence[Request],
+        arrived: Arrived = lambda _position, _reply: None,
+        observer: RequestObserver | None = None,
+    ) -> list[Reply]:
+        """Post requests and return the replies in their order; see `Connection.send`.
+
+        Raises:
+            JudgeError: The servers of a judge cannot be used any more.
+            EmbedderError: The same for those of an embedder.
+        """
+        try:
+            return self.connection.send(requests, arrived, observer)
+        except UnusableError as error:
+            problem = f"{_SUBJECTS[self._kind]} is lost: {error}. Check the server and run again"
+            raise _ERRORS[self._kind](problem) from error
+
+    def meter(
+        self, account: Account | None, prompts: Iterable[tuple[str, int]] = (), *, has_counters: bool = True
+    ) -> RequestObserver | None:
+        """Return the observer of the run's requests, which counts them; None outside a run.
+
+        Args:
+            account: Account that they are charged to; None for the prices of the run.
+            prompts: Prompts of the requests; see `Meter.observe`.
+            has_counters: True if the servers may have counters of tokens.
+        """
+        meter, options = current_meter(), self._options
+        if meter is None:
+            return None
+        counters = self.connection.read_counters if has_counters else None
+        return meter.observe(self.place, options.concurrency * len(options.urls), prompts, counters, account)
+
+    def close(self) -> None:
+        """Close the connections to the servers. Happens automatically at the end of the process."""
+        self.connection.close()
 
 
-@dataclass(frozen=True, slots=True)
-class RecognizedModel:
-    """A model that was compared with those seen before.
+def _find_cards(replies: Mapping[str, Reply], model: str | None) -> dict[str, Mapping[str, Any]]:
+    """Return each server's entry for the named model, or for its only model, which must be the same on all servers.
 
     Args:
-        token: Digest of the model in cache keys: that of the same model when it was first seen.
-        warning: Sentence for users if answers of another model with this name are cached; None otherwise.
-        foreign: Sentence for users if cached answers of this model may come from other servers; None otherwise.
+        replies: Replies to `/v1/models`, by the server's URL.
+        model: Name of the model; None stands for the only model.
+
+    Raises:
+        UnusableError: A server does not have the model, or has several and none is named.
     """
-
-    token: str
-    warning: str | None = None
-    foreign: str | None = None
-
-
-Recognize: TypeAlias = Callable[[ServedModel], RecognizedModel]
-
-
-def recognize_alone(model: ServedModel) -> RecognizedModel:
-    """Return a model that is compared with no other."""
-    return RecognizedModel(model.token)
-
-
-def describe_card(card: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
-    """Return what an entry of `/v1/models` says about the model, and its context window.
-
-    Left out are fields that change with each start, such as `created`.
-
-    >>> describe_card({"id": "default", "created": 1767225600, "root": "Qwen/Qwen3-8B", "max_model_len": 8192})
-    ({'root': 'Qwen/Qwen3-8B'}, 8192)
-    """
-    length = card.get(_LENGTH)
-    told = {name: card[name] for name in _TOLD if card.get(name) is not None}
-    return told, length if type(length) is int else None
+    chosen: dict[str, Mapping[str, Any]] = {}
+    for url, reply in replies.items():
+        cards = _read_cards(url, reply)
+        names = ", ".join(cards) or "none"
+        if model is None and len(cards) != 1:
+            raise UnusableError(f"{url} serves {len(cards)} models; name one of them: {names}")
+        model = model or next(iter(cards))
+        if model not in cards:
+            raise UnusableError(f"{url} does not serve the model {model!r}, but: {names}")
+        chosen[url] = cards[model]
+    return chosen
 
 
-def find_disagreement(models: Sequence[ServedModel]) -> str | None:
-    """Return which replicas serve different models, and the difference; None if all serve the same.
-
-    Replicas of one model may have context windows of different length.
-    """
-    for other in models[1:]:
-        if (difference := replace(other, length=models[0].length).find_difference(models[0])) is not None:
-            return f"{' and '.join(models[0].urls)} and {' and '.join(other.urls)} serve different models: {difference}"
-    return None
-
-
-def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    norm = math.sqrt(math.fsum(x * x for x in a) * math.fsum(x * x for x in b))
-    return math.fsum(x * y for x, y in zip(a, b, strict=True)) / norm if norm else float(tuple(a) == tuple(b))
-
-
-def _short(value: Any) -> str:
-    text = "(nothing)" if value is None else str(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+def _read_cards(url: str, reply: Reply) -> dict[str, Mapping[str, Any]]:
+    if reply.status in (401, 403):
+        raise UnusableError(
+            f"{url} refuses the key ({reply.status}); "
+            "make api_key refer to an environment variable or a Secret block with a valid key"
+        )
+    cards = reply.content.get("data") if reply.is_answer else None
+    if not isinstance(cards, list):
+        raise UnusableError(
+            f"{url}/models gives no list of models ({reply.unread or reply.status}); "
+            "the URL must be that of an OpenAI-compatible /v1"
+        )
+    return {card["id"]: card for card in cards if isinstance(card, Mapping) and isinstance(card.get("id"), str)}

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from metric_core.errors import ConfigError
-from tasks.model_clients.served_model import Recognize, recognize_alone
+from tasks.model_clients.observed_model import Recognize, recognize_alone
 from tasks.models.embedders.huggingface_embedder import HuggingFaceEmbedder
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.embedders.protocol import Embedder

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from metric_core.errors import AssayError
-from tasks.model_clients.served_model import Recognize, RecognizedModel, ServedModel
+from tasks.model_clients.observed_model import ObservedModel, Recognize, RecognizedModel
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
 from tasks.models.judges.builtin.sentence_claims import SentenceClaims
 from tasks.models.judges.panel import PanelJudge
@@ -241,7 +241,7 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
 def _recognize_in(cache: str | None) -> Recognize:
     """Return a function that compares a served model with those that gave the answers in a cache."""
 
-    def recognize(model: ServedModel) -> RecognizedModel:
+    def recognize(model: ObservedModel) -> RecognizedModel:
         from tasks.cache.served_models import recognize_model  # noqa: PLC0415 loads the database driver
 
         return recognize_model(open_cache(cache), model)

@@ -1,8 +1,7 @@
 """An embedder on any server with an OpenAI-compatible `/v1/embeddings`, such as vLLM with an embedding model."""
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
@@ -10,18 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metric_core.errors import EmbedderError
-from tasks.model_clients.connection import Connection
-from tasks.model_clients.jobs import Request, UnusableError
-from tasks.model_clients.model_names import list_models
+from tasks.model_clients.jobs import Request
+from tasks.model_clients.observed_model import Recognize, RecognizedModel, Traits, recognize_alone
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.reply_fields import get_count, get_model
-from tasks.model_clients.served_model import (
-    Recognize,
-    ServedModel,
-    describe_card,
-    find_disagreement,
-    recognize_alone,
-)
+from tasks.model_clients.served_model import ServedModel
 from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.models.embedders.windows import split_bytes
 from tasks.options.embedding_server_options import ServerEmbedderOptions
@@ -61,37 +53,31 @@ class OpenAIEmbedder:
 
     def __init__(self, options: ServerEmbedderOptions, recognize: Recognize = recognize_alone) -> None:
         self._options = options
-        self._connection = Connection(options)
         self._encoding: dict[str, str] = {}
         self._usage = Usage()
         self._usage_lock = Lock()
-        try:
-            listed = self._connection.get_all("models")
-            cards = list_models(listed, options.model)
-            self._model = str(cards[0]["id"])
-            self._window = options.context_window or _reported_window(cards) or ASSUMED_WINDOW
+        with ServedModel.opening("embedder", options) as self._served:
+            usable = [window for window in self._served.windows if window > _SPECIAL_TOKENS]
+            self._window = options.context_window or min(usable, default=ASSUMED_WINDOW)
             self._dimensions = self._probe_dimensions()
-            self._names = {self._model}
-            self._served = self._probe_model(dict(zip(listed, cards, strict=True)))
-            self.recognized = recognize(self._served)
-            """The model behind the servers, compared with those seen before."""
-        except UnusableError as error:
-            self.close()
-            raise EmbedderError(f"the embedding server cannot be used: {error}") from error
-        except BaseException:
-            self.close()
-            raise
+            self._served.observe([self._request([HELLO], "", optional=True)], _read_model)
+            self._served.recognize(recognize)
+
+    @property
+    def recognized(self) -> RecognizedModel:
+        """The model behind the servers, compared with those seen before."""
+        return self._served.recognized
 
     @property
     def identity(self) -> EmbedderIdentity:
         """The identity of the model."""
         revision = f"{self._options.revision or NO_REVISION}, windows of {self._window} tokens"
-        return EmbedderIdentity("server", self._model, revision, self._dimensions, served=self.recognized.token)
+        return EmbedderIdentity("server", self._served.name, revision, self._dimensions, served=self.recognized.token)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences for users about the servers, found when the embedder was opened."""
-        return () if self.recognized.warning is None else (self.recognized.warning,)
+        return self._served.warnings
 
     @property
     def usage(self) -> Usage:
@@ -128,10 +114,7 @@ class OpenAIEmbedder:
         batches = [
             distinct[start : start + self._options.batch] for start in range(0, len(distinct), self._options.batch)
         ]
-        try:
-            replies = self._connection.send([self._request(batch, str(i)) for i, batch in enumerate(batches)])
-        except UnusableError as error:
-            raise EmbedderError(f"the embedding server is lost: {error}. Check the server and run again") from error
+        replies = self._served.send([self._request(batch, str(i)) for i, batch in enumerate(batches)])
         self._count(replies)
         self._check_names(replies)
         vectors = self._no_vectors(len(distinct))
@@ -142,7 +125,7 @@ class OpenAIEmbedder:
 
     def close(self) -> None:
         """Close the connections to the servers. Happens automatically at the end of the process."""
-        self._connection.close()
+        self._served.close()
 
     def _count(self, replies: Sequence[Reply]) -> None:
         with self._usage_lock:
@@ -154,50 +137,26 @@ class OpenAIEmbedder:
 
     def _probe_dimensions(self) -> int:
         """Return the length of the vectors, and probe whether the server supports base64, which is faster."""
+        connection = self._served.connection
         self._encoding = {"encoding_format": "base64"}
-        (reply,) = self._connection.send([self._request([HELLO], "", optional=True)])
+        (reply,) = connection.send([self._request([HELLO], "", optional=True)])
         if not reply.is_answer:
             self._encoding = {}
-            (reply,) = self._connection.send([self._request([HELLO], "")])
-        self._connection.set_simplest(self._request([HELLO], ""))
+            (reply,) = connection.send([self._request([HELLO], "")])
+        connection.set_simplest(self._request([HELLO], ""))
         return int(_vectors(reply, [HELLO]).shape[1])
 
-    def _probe_model(self, cards: Mapping[str, Mapping[str, Any]]) -> ServedModel:
-        """Return the model that all replicas serve.
-
-        Raises:
-            UnusableError: Two replicas serve different models.
-        """
-        card = next(iter(cards.values()))
-
-        def read(url: str, replies: Sequence[Reply]) -> ServedModel:
-            told, length = describe_card(cards.get(url, card))
-            vectors = _vectors(replies[0], [HELLO]).tolist() if replies[0].is_answer else []
-            rounded = tuple(tuple(round(number, 6) for number in vector) for vector in vectors)
-            return ServedModel("embedder", self._model, told, length, rounded, "", (url,))
-
-        models: list[ServedModel] = []
-
-        def is_same(replies: Sequence[Reply]) -> bool:
-            return not models or read("", replies).find_difference(models[0]) is None
-
-        replies = self._connection.ask_each([self._request([HELLO], "", optional=True)], is_same)
-        models += [read(url, given) for url, given in replies.items()]
-        self._names |= {name for given in replies.values() if (name := get_model(given[0])) is not None}
-        if (disagreement := find_disagreement(models)) is not None:
-            raise UnusableError(f"{disagreement}. All replicas must serve the same model")
-        return replace(models[0], urls=self._options.urls)
-
     def _check_names(self, replies: Sequence[Reply]) -> None:
-        other = next((name for reply in replies if (name := get_model(reply)) not in (None, *self._names)), None)
+        other = next((name for reply in replies if (name := get_model(reply)) not in (None, *self._served.names)), None)
         if other is not None:
             raise EmbedderError(
-                f"a reply of the embedding server names the model {other!r}, wanted {self._model!r}; check what the "
-                "server, or the gateway before it, serves"
+                f"a reply of the embedding server names the model {other!r}, wanted {self._served.name!r}; check what "
+                "the server, or the gateway before it, serves"
             )
 
     def _request(self, batch: Sequence[str], affinity: str, optional: bool = False) -> Request:
-        return Request(EMBEDDINGS, {"model": self._model, "input": list(batch)} | self._encoding, affinity, optional)
+        body = {"model": self._served.name, "input": list(batch)} | self._encoding
+        return Request(EMBEDDINGS, body, affinity, optional)
 
     def _check_dimensions(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         if vectors.shape[1] != self._dimensions:
@@ -208,10 +167,10 @@ class OpenAIEmbedder:
         return vectors
 
 
-def _reported_window(cards: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the smallest context window that the servers report; None if none reports one."""
-    reported = [card.get("max_model_len") for card in cards]
-    return min((window for window in reported if isinstance(window, int) and window > _SPECIAL_TOKENS), default=None)
+def _read_model(replies: Sequence[Reply]) -> Traits:
+    """Return the vector of the text that identifies the model, where a replica gives one."""
+    vectors = _vectors(replies[0], [HELLO]).tolist() if replies[0].is_answer else []
+    return tuple(tuple(round(number, 6) for number in vector) for vector in vectors), ""
 
 
 def _pool(windows: Sequence[str], vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -6,16 +6,15 @@ answer, where models have preferences of their own.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from metric_core.prompts.judge_questions import YES_NO, ChoiceQuestion, GenerateQuestion
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import CLAIMS_SCHEMA
 from metric_core.question_kinds import QuestionKind
 from tasks.model_clients.jobs import Request
+from tasks.model_clients.observed_model import Traits
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.served_model import ServedModel, describe_card
 from tasks.models.judges.openai.completion import read_completions
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.models.judges.openai.request_body import choice_request_bodies, generate_request_body
@@ -65,11 +64,10 @@ def model_requests(features: ServerFeatures, options: ServerJudgeOptions) -> lis
     return [Request(CHAT, body, optional=True) for body in bodies]
 
 
-def read_model(url: str, card: Mapping[str, Any], replies: Sequence[Reply], features: ServerFeatures) -> ServedModel:
-    """Return the model that a replica serves.
+def read_model(replies: Sequence[Reply], features: ServerFeatures) -> Traits:
+    """Return the probabilities of the labels, and the text, that a replica gives.
 
     Args:
-        card: Its entry in `/v1/models`.
         replies: Its replies to `model_requests`.
     """
     *choices, last = replies
@@ -80,8 +78,7 @@ def read_model(url: str, card: Mapping[str, Any], replies: Sequence[Reply], feat
         numbers.append(tuple(round(probabilities.get(label, 0.0), 4) for label in question.labels))
     generated = parse_generate_answer(last, CLAIMS_SCHEMA)
     text = read_completions(last)[0].text if generated.value is None else json.dumps(generated.value)
-    told, length = describe_card(card)
-    return ServedModel("judge", features.model, told, length, tuple(numbers), text[:1000], (url,))
+    return tuple(numbers), text[:1000]
 
 
 def _prompt(question: ChoiceQuestion) -> RenderedPrompt:

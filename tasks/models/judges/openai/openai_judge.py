@@ -2,21 +2,19 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
 from metric_core.records import AnswerStatus
 from tasks.metering.accounts import account_of
-from tasks.metering.meter import current_meter
-from tasks.model_clients.connection import Connection
-from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
+from tasks.model_clients.jobs import Request, RequestObserver
 from tasks.model_clients.joint_requests import Companions
+from tasks.model_clients.observed_model import Recognize, RecognizedModel, recognize_alone
 from tasks.model_clients.replica import Reply
-from tasks.model_clients.served_model import Recognize, ServedModel, find_disagreement, recognize_alone
+from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.openai import label_probabilities
 from tasks.models.judges.openai.batch_probe import batch_request, takes_batches
 from tasks.models.judges.openai.context_window import MIN_REPLY_TOKENS, TOO_LONG, estimate_max_tokens, remaining_tokens
@@ -35,6 +33,7 @@ from tasks.models.judges.openai.reply_parsing import (
 )
 from tasks.models.judges.openai.request_body import Body, chat_messages, generate_request_body
 from tasks.models.judges.openai.request_mode import RequestMode, all_request_modes, determinants, get_request_mode
+from tasks.models.judges.openai.server_features import ServerFeatures
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.runtime.wording import NO_REVISION
@@ -87,36 +86,32 @@ class OpenAIJudge:
         self._prompts = load_prompts(options.prompt_source)
         self._fingerprints: dict[RequestMode, str] = {}
         self._refused: str | None = None  # why probabilities are not used, once a reply had impossible ones
-        self._connection = Connection(options)
-        try:
-            self.features, cards = probe(self._connection, options, self._prompts.system)
-            self._served = self._probe_model(cards)
+        with ServedModel.opening("judge", options) as self._served:
+            self.features = self._probe_model(probe(self._served, options, self._prompts.system))
             self._grouping = Grouping(self.features, options)
-            self.recognized = recognize(self._served)
-            """The model behind the servers, compared with those seen before."""
-        except UnusableError as error:
-            self.close()
-            raise JudgeError(f"the judge cannot be used: {error}") from error
-        except BaseException:
-            self.close()
-            raise
+            self._served.recognize(recognize)
+
+    @property
+    def recognized(self) -> RecognizedModel:
+        """The model behind the servers, compared with those seen before."""
+        return self._served.recognized
 
     @property
     def identity(self) -> JudgeIdentity:
         """The identity of the model."""
-        features, options = self.features, self._options
-        note = f"{features.model} served by {features.software} at {' and '.join(options.urls)}"
-        revision, served = options.revision or NO_REVISION, self.recognized.token
+        features = self.features
+        note = f"{features.model} served by {features.software} at {self._served.place}"
+        revision, served = self._options.revision or NO_REVISION, self.recognized.token
         return JudgeIdentity("server", features.model, revision, note, language_model=True, served=served)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences for users about the servers, found when the judge was opened."""
         features = self.features
-        found = [self.recognized.warning]
+        found = [*self._served.warnings]
         if features.impossible_logprobs is not None:
             found.append(describe_impossible(features.impossible_logprobs))
-        root = str(self._served.told.get("root", features.model))
+        root = str(self._served.observed.told.get("root", features.model))
         strange = [
             name for name in features.reply_models if not name.startswith((features.model, root)) and name not in root
         ]
@@ -124,30 +119,15 @@ class OpenAIJudge:
             found.append(
                 f"the judge server was asked for {features.model!r}, but its replies name {', '.join(strange)}"
             )
-        return tuple(warning for warning in found if warning is not None)
+        return tuple(found)
 
-    def _probe_model(self, cards: Mapping[str, Mapping[str, Any]]) -> ServedModel:
-        """Return the model that all replicas serve.
-
-        Raises:
-            UnusableError: Two replicas serve different models.
-        """
-        features = self.features
-        card = next(iter(cards.values()))
-        models: list[ServedModel] = []
-
-        def is_same(replies: Sequence[Reply]) -> bool:
-            return not models or read_model("", card, replies, features).find_difference(models[0]) is None
-
+    def _probe_model(self, features: ServerFeatures) -> ServerFeatures:
+        """Identify the model of each replica, and return the features with those that its replies show."""
         requests = model_requests(features, self._options)
-        replies = self._connection.ask_each(requests, is_same)
-        (together,) = self._connection.send([batch_request(requests, features)])
+        replies = self._served.observe(requests, lambda given: read_model(given, features))
+        (together,) = self._served.connection.send([batch_request(requests, features)])
         alone = next(iter(replies.values()))
-        self.features = replace(features, batches=takes_batches(together, requests, alone, features))
-        models += [read_model(url, cards.get(url, card), given, features) for url, given in replies.items()]
-        if (disagreement := find_disagreement(models)) is not None:
-            raise UnusableError(f"{disagreement}. All replicas must serve the same model")
-        return replace(models[0], urls=self._options.urls)
+        return replace(features, batches=takes_batches(together, requests, alone, features))
 
     def can_answer(self, kind: Kind) -> bool:  # noqa: ARG002
         """Return True: a language model can answer any kind."""
@@ -261,13 +241,13 @@ class OpenAIJudge:
     def _report(self, position: int, answer: A, on_answer: Callable[[int, A], None] | None) -> None:
         """Report an answer, and count it for the display if its reply was cut off."""
         if answer.cut_off is not None:
-            self._connection.activity.count_cut_off(answer.cut_off)
+            self._served.connection.activity.count_cut_off(answer.cut_off)
         if on_answer is not None:
             on_answer(position, answer)
 
     def close(self) -> None:
         """Close the connections to the servers. Happens automatically at the end of the process."""
-        self._connection.close()
+        self._served.close()
 
     def _ask(
         self,
@@ -294,7 +274,7 @@ class OpenAIJudge:
                 requests.append(Request(CHAT, body, affinity, companions=together, writes=fitted[i].writes))
                 sources.append((i, number))
         observer = self._observer(fitted[i].prompt for i, _ in sources)
-        self._send(requests, lambda position, reply: collector.add(*sources[position], reply), observer)
+        self._served.send(requests, lambda position, reply: collector.add(*sources[position], reply), observer)
         return collector.answers
 
     def _observer(self, prompts: Iterable[RenderedPrompt]) -> RequestObserver | None:
@@ -303,14 +283,9 @@ class OpenAIJudge:
         Args:
             prompts: Prompts of the questions, in the order of their requests.
         """
-        meter, options = current_meter(), self._options
-        if meter is None:
-            return None
         texts = ((f"{prompt.system}{prompt.user}", len(prompt.system) + len(prompt.prefix_key)) for prompt in prompts)
-        slots, counters = options.concurrency * len(options.urls), self._connection.read_counters
         has_counters = self.features.software.startswith(VLLM)
-        account = account_of(options, self.features.model)
-        return meter.observe(" and ".join(options.urls), slots, texts, counters if has_counters else None, account)
+        return self._served.meter(account_of(self._options, self.features.model), texts, has_counters=has_counters)
 
     def _fit_to_window(self, pending: Sequence[_PendingQuestion]) -> list[_PendingQuestion]:
         """Limit the replies to the tokens left in the context window; mark questions whose prompts leave too few."""
@@ -348,17 +323,6 @@ class OpenAIJudge:
         bodies = [
             {name: question.bodies[0][name] for name in fields if name in question.bodies[0]} for question in pending
         ]
-        replies = self._send([Request(TOKENIZE, body) for body in bodies])
+        replies = self._served.send([Request(TOKENIZE, body) for body in bodies])
         counts = [read_token_count(reply) for reply in replies]
         return [estimate if count is None else count for estimate, count in zip(estimates, counts, strict=True)]
-
-    def _send(
-        self,
-        requests: Sequence[Request],
-        arrived: Arrived = lambda _position, _reply: None,
-        observer: RequestObserver | None = None,
-    ) -> list[Reply]:
-        try:
-            return self._connection.send(requests, arrived, observer)
-        except UnusableError as error:
-            raise JudgeError(f"the judge is lost: {error}. Check the server and run again") from error

@@ -10,11 +10,10 @@ from typing import Any
 
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import object_schema
-from tasks.model_clients.connection import Connection
 from tasks.model_clients.jobs import Request, UnusableError
-from tasks.model_clients.model_names import list_models
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.reply_fields import get_choices, get_mapping, get_model, get_reported_count
+from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.openai.completion import UNFINISHED_THOUGHT, read_completions
 from tasks.models.judges.openai.model_probe import CHAT
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
@@ -51,34 +50,24 @@ LOGPROBS = (20, 10, 5)
 SHORT_REPLY_TOKENS = 32
 
 
-def probe(
-    connection: Connection, options: ServerJudgeOptions, system: str
-) -> tuple[ServerFeatures, Mapping[str, Mapping[str, Any]]]:
+def probe(served: ServedModel, options: ServerJudgeOptions, system: str) -> ServerFeatures:
     """Probe the features of the servers.
 
     Args:
-        connection: Connection to servers that all serve the same model.
-        options: Judge options with the model and its thinking mode.
+        options: Judge options with the thinking mode of the model.
         system: System message of the prompts, so that the probes match later requests.
 
-    Returns:
-        The features of the servers, and the entry of the model in `/v1/models` by the server's URL.
-
     Raises:
-        UnusableError: The servers cannot be reached, lack the model, or do not answer the simplest request.
+        UnusableError: The servers cannot be reached, or do not answer the simplest request.
     """
-    replies = connection.get_all("models")
-    cards = list_models(replies, options.model)
-    windows = [window for card in cards if isinstance(window := card.get("max_model_len"), int) and window > 0]
-    window = options.context_window or min(windows, default=None)
-    features = ServerFeatures(cards[0]["id"], _software(connection, cards[0]), window)
-    features = _Probe(connection, options, RenderedPrompt(system, TASK, "")).run(features)
-    return features, dict(zip(replies, cards, strict=True))
+    window = options.context_window or min(served.windows, default=None)
+    features = ServerFeatures(served.name, _software(served), window)
+    return _Probe(served, options, RenderedPrompt(system, TASK, "")).run(features)
 
 
 class _Probe:
-    def __init__(self, connection: Connection, options: ServerJudgeOptions, prompt: RenderedPrompt) -> None:
-        self._connection = connection
+    def __init__(self, served: ServedModel, options: ServerJudgeOptions, prompt: RenderedPrompt) -> None:
+        self._connection = served.connection
         self._options = options
         self._prompt = prompt
         self._reports_cached_tokens = False
@@ -216,11 +205,12 @@ def read_token_count(reply: Reply) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def _software(connection: Connection, card: Mapping[str, Any]) -> str:
+def _software(served: ServedModel) -> str:
     """Return the name and version of the server software, which is informational only."""
-    if card.get("owned_by") != "vllm":
+    if not served.is_vllm:
         return ServerFeatures("").software
-    versions = [reply.content.get("version") for reply in connection.get_all("/version").values() if reply.is_answer]
+    replies = served.connection.get_all("/version").values()
+    versions = [reply.content.get("version") for reply in replies if reply.is_answer]
     return f"{VLLM} {versions[0] or ''}".strip() if versions else VLLM
 
 

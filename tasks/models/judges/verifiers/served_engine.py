@@ -8,11 +8,10 @@ from typing import Any
 
 from metric_core.errors import JudgeError
 from tasks.metering.accounts import account_of
-from tasks.metering.meter import current_meter
-from tasks.model_clients.connection import Connection
-from tasks.model_clients.jobs import Request, RequestObserver, UnusableError
+from tasks.model_clients.jobs import Request, UnusableError
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.openai.completion import read_completions
 from tasks.models.judges.openai.model_probe import CHAT
 from tasks.models.judges.openai.probe import TOKENIZE, read_token_count
@@ -99,24 +98,18 @@ class ServedEngine:
     """The model of a verifier behind servers. Thread-safe.
 
     Args:
-        connection: Connection to servers that serve it.
-        model: Name of the model at the servers.
         window: Tokens of a request, as profile, servers and options allow.
 
     Raises:
         UnusableError: A server lacks what the profile needs.
     """
 
-    def __init__(
-        self, profile: Profile, connection: Connection, options: ServerJudgeOptions, model: str, window: int
-    ) -> None:
-        self._options = options
-        self.model = model
+    def __init__(self, profile: Profile, served: ServedModel, options: ServerJudgeOptions, window: int) -> None:
+        self.model = served.name
         self.window = window
-        self.names = {model}
-        """The names of the model in replies."""
         self._profile = profile
-        self._connection = connection
+        self._served = served
+        self._account = account_of(options, served.name)
         self._lock = Lock()
         self._counts: OrderedDict[str, int] = OrderedDict()
         (probed,) = self._post([self._tokenize("It rains.", special=False)])
@@ -157,14 +150,11 @@ class ServedEngine:
                 for position, verdict in zip(batches[number], self.read(asked[number], reply), strict=True):
                     on_verdict(position, verdict)
 
-            self._connection.send([one.request for one in asked], on_reply, self._observer())
+            self._served.send([one.request for one in asked], on_reply, self._served.meter(self._account))
 
-        try:
-            send(batches, refused.extend)
-            if refused:
-                send([[i] for i in refused], None)
-        except UnusableError as error:
-            raise JudgeError(f"the judge is lost: {error}. Check the server and run again") from error
+        send(batches, refused.extend)
+        if refused:
+            send([[i] for i in refused], None)
 
     def prepare(self, batches: Sequence[Sequence[Pair]], optional: bool = False) -> list[Asked]:
         """Return the requests about batches of pairs.
@@ -195,7 +185,7 @@ class ServedEngine:
             completion = read_completions(reply)[0]
             return [fail(completion.problem or NO_VERDICT, completion.text, share) for share in shares]
         name = get_model(reply)
-        if name is not None and name not in self.names:
+        if name is not None and name not in self._served.names:
             return [fail(OTHER_MODEL, name, share) for share in shares]
         if (detail := self._find_cut(pairs, usage)) is not None:
             return [fail(CUT_BY_SERVER, detail, share) for share in shares]
@@ -206,16 +196,7 @@ class ServedEngine:
 
     def close(self) -> None:
         """Close the connections to the servers."""
-        self._connection.close()
-
-    def _observer(self) -> RequestObserver | None:
-        """Return the observer of the run's questions, which counts them; None outside a run."""
-        meter, options = current_meter(), self._options
-        if meter is None:
-            return None
-        slots, counters = options.concurrency * len(options.urls), self._connection.read_counters
-        account = account_of(options, self.model)
-        return meter.observe(" and ".join(options.urls), slots, counters=counters, account=account)
+        self._served.close()
 
     def _body(self, pairs: Sequence[Pair], joined: Sequence[Sequence[int]]) -> tuple[str, dict[str, Any]]:
         form = self._profile.form
@@ -327,7 +308,7 @@ class ServedEngine:
 
     def _post(self, requests: Sequence[Request]) -> list[Reply]:
         try:
-            return self._connection.send(requests) if requests else []
+            return self._served.connection.send(requests) if requests else []
         except UnusableError as error:
             raise JudgeError(f"the judge cannot be used: {error}") from error
 

@@ -10,7 +10,7 @@ from metric_core import reasons
 from metric_core.prompts.judge_questions import NO, YES, ChoiceQuestion, GenerateQuestion, Kind
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
-from tasks.model_clients.served_model import RecognizedModel
+from tasks.model_clients.observed_model import RecognizedModel
 from tasks.models.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,

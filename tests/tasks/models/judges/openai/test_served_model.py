@@ -14,7 +14,7 @@ from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
 from tasks.cache.served_models import recognize_model
-from tasks.model_clients.served_model import ServedModel
+from tasks.model_clients.observed_model import ObservedModel
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -23,7 +23,7 @@ from tests.tasks.models.judges.openai.fake_server import FakeServer, step
 
 VERDICT = ask_verdict("It rains.", "Rain.")
 GRADED = ((0.7, 0.3), (0.2, 0.8), (0.55, 0.45), (0.9, 0.1))
-MODEL = ServedModel("judge", "default", {"root": "a/b"}, 2048, GRADED, "text", ("http://gpu1:8000/v1",))
+MODEL = ObservedModel("judge", "default", {"root": "a/b"}, 2048, GRADED, "text", ("http://gpu1:8000/v1",))
 SATURATED = replace(MODEL, replies=((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 0.0)))
 
 Open = Callable[[FakeServer], CachedJudge]

@@ -1,0 +1,164 @@
+"""Identify the model behind a server by its metadata and its replies to fixed probes.
+
+The name of a model says little: `default` is whatever was started last. Replies are compared with a tolerance, because
+the arithmetic of a busy server depends on what else it computes; see docs/design/served-models.md.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+_TOLD = ("root", "parent", "revision", "sha", "digest", "hash", "version", "quantization", "dtype", "meta")
+"""Fields of a model's entry in `/v1/models` that describe the model, not the server or its start."""
+
+_LENGTH = "max_model_len"
+
+MEAN_DISTANCE, LARGEST_DISTANCE = 0.03, 0.15
+"""Largest distances of the label probabilities of one model, over all probe questions and for one of them."""
+
+LARGEST_ANGLE = 0.002
+"""Largest difference from 1 of the cosine of two vectors of one text by one embedder."""
+
+_CERTAIN = 0.99
+_FEWEST_UNCERTAIN = 3
+_DIGITS = 2
+
+Kind: TypeAlias = Literal["judge", "embedder"]
+Traits: TypeAlias = tuple[tuple[tuple[float, ...], ...], str]
+"""The replies to the probe questions, and the text: what tells one model from another."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedModel:
+    """A model as its server shows it.
+
+    Args:
+        name: Name of the model at the server.
+        told: Description of the model by the server.
+        length: Context window that the server reports; None if it reports none.
+        replies: Replies to the probe questions: the probabilities of the labels, or the vectors of the probe texts.
+        text: Reply to a probe question that is answered with a text.
+    """
+
+    kind: Kind
+    name: str
+    told: Mapping[str, Any]
+    length: int | None
+    replies: tuple[tuple[float, ...], ...]
+    text: str
+    urls: tuple[str, ...] = ()
+
+    @property
+    def is_distinctive(self) -> bool:
+        """Whether the replies alone tell the model from others: several hold graded numbers, which differ by model."""
+        if self.kind == "embedder":
+            return True
+        return sum(0 < max(reply, default=0.0) < _CERTAIN for reply in self.replies) >= _FEWEST_UNCERTAIN
+
+    @property
+    def token(self) -> str:
+        """A short digest of the model, the same for servers that reply exactly alike."""
+        content: list[Any] = [self.kind, self.name, dict(self.told)]
+        content += [[[round(number, _DIGITS) for number in reply] for reply in self.replies]]
+        if not self.is_distinctive:
+            content += [self.text]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def find_difference(self, other: "ObservedModel") -> str | None:
+        """Return the difference from another model of the same name; None if it is the same model."""
+        for field in sorted({*self.told, *other.told}):
+            if self.told.get(field) != other.told.get(field):
+                return f"{field} {_short(other.told.get(field))} is now {_short(self.told.get(field))}"
+        if not self._replies_like(other):
+            return "its replies to the probe questions are others"
+        if self.is_distinctive and other.is_distinctive:
+            return None
+        if self.length != other.length:
+            return f"{_LENGTH} {other.length} is now {self.length}"
+        return None if self.text == other.text else "its replies to the probe questions are others"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model as JSON can hold it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "ObservedModel":
+        """Return the model from its JSON.
+
+        Raises:
+            KeyError: A field is missing.
+            TypeError: A field has another type, or there is another field.
+        """
+        replies = tuple(tuple(map(float, reply)) for reply in content["replies"])
+        return cls(**{**content, "replies": replies, "urls": tuple(content["urls"])})
+
+    def _replies_like(self, other: "ObservedModel") -> bool:
+        if [len(reply) for reply in self.replies] != [len(reply) for reply in other.replies]:
+            return False
+        pairs = list(zip(self.replies, other.replies, strict=True))
+        if self.kind == "embedder":
+            return all(1 - _cosine(mine, theirs) <= LARGEST_ANGLE for mine, theirs in pairs)
+        distances = [math.fsum(abs(a - b) for a, b in zip(mine, theirs, strict=True)) / 2 for mine, theirs in pairs]
+        return not distances or (
+            max(distances) <= LARGEST_DISTANCE and math.fsum(distances) / len(distances) <= MEAN_DISTANCE
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedModel:
+    """A model that was compared with those seen before.
+
+    Args:
+        token: Digest of the model in cache keys: that of the same model when it was first seen.
+        warning: Sentence for users if answers of another model with this name are cached; None otherwise.
+        foreign: Sentence for users if cached answers of this model may come from other servers; None otherwise.
+    """
+
+    token: str
+    warning: str | None = None
+    foreign: str | None = None
+
+
+Recognize: TypeAlias = Callable[[ObservedModel], RecognizedModel]
+
+
+def recognize_alone(model: ObservedModel) -> RecognizedModel:
+    """Return a model that is compared with no other."""
+    return RecognizedModel(model.token)
+
+
+def describe_card(card: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
+    """Return what an entry of `/v1/models` says about the model, and its context window.
+
+    Left out are fields that change with each start, such as `created`.
+
+    >>> describe_card({"id": "default", "created": 1767225600, "root": "Qwen/Qwen3-8B", "max_model_len": 8192})
+    ({'root': 'Qwen/Qwen3-8B'}, 8192)
+    """
+    length = card.get(_LENGTH)
+    told = {name: card[name] for name in _TOLD if card.get(name) is not None}
+    return told, length if type(length) is int else None
+
+
+def find_disagreement(models: Sequence[ObservedModel]) -> str | None:
+    """Return which replicas serve different models, and the difference; None if all serve the same.
+
+    Replicas of one model may have context windows of different length.
+    """
+    for other in models[1:]:
+        if (difference := replace(other, length=models[0].length).find_difference(models[0])) is not None:
+            return f"{' and '.join(models[0].urls)} and {' and '.join(other.urls)} serve different models: {difference}"
+    return None
+
+
+def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    norm = math.sqrt(math.fsum(x * x for x in a) * math.fsum(x * x for x in b))
+    return math.fsum(x * y for x, y in zip(a, b, strict=True)) / norm if norm else float(tuple(a) == tuple(b))
+
+
+def _short(value: Any) -> str:
+    text = "(nothing)" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
