@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import get_choices, get_count
+from tasks.model_clients.replica import Reply, get_choices, get_count
 
 BATCH = "chat/completions/batch"
 """Path of the endpoint below `/v1`."""

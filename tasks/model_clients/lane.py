@@ -1,15 +1,15 @@
-"""A replica with the requests that wait for it.
+"""A replica with the requests that wait for it, and the choice among replicas.
 
 Texts are asked for first, because other questions wait for them. But a server writes many texts at once, for a second
 or more, and reads no prompts meanwhile if all conversations that are allowed are texts. So half of the conversations
 are kept for labels, as long as any wait: their prompts are read while texts are written.
 """
 
+import hashlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tasks.model_clients.flight_limit import FlightLimit
 from tasks.model_clients.jobs import Job
 from tasks.model_clients.replica import Replica
 
@@ -18,6 +18,56 @@ TEXTS_SHARE = 0.5
 
 _SEARCHED = 4
 """Waiting requests that are looked through for companions, as a multiple of those that are wanted."""
+
+QUICK, SLOW = 0.5, 1.5
+"""Seconds for a reply with labels: below the first, the limit rises; above the second, it falls."""
+
+_TOKENS_OF_A_LABEL = 2
+
+
+class FlightLimit:
+    """The number of conversations that may be in flight at a replica: as many as it answers at once.
+
+    A server that computes several requests together needs enough of them. How many depends on its speed: while a text
+    is written, which takes a second, a fast one answers a thousand labels. So the limit rises while labels are answered
+    soon although all conversations that are allowed are in flight, and falls back when they wait: more in flight would
+    then only wait at the server, and be lost if the run is killed.
+
+    Args:
+        least: Number at the start, below which it does not fall.
+        most: Number above which it does not rise.
+
+    >>> limit = FlightLimit(128, 512)
+    >>> limit.note_reply(0.1, conversations=16, output_tokens=16, is_full=True)
+    >>> limit.value
+    144
+    """
+
+    def __init__(self, least: int, most: int) -> None:
+        self._least = least
+        self._most = max(least, most)
+        self.value = least
+        """Number of conversations that may be in flight."""
+
+    def note_reply(self, seconds: float, conversations: int, output_tokens: int, *, is_full: bool) -> None:
+        """Learn from a reply to a request of several conversations.
+
+        Args:
+            seconds: Time that the reply took.
+            conversations: Number of conversations in the request.
+            output_tokens: Tokens of the reply; one with texts says nothing, because they take long to write.
+            is_full: True if other requests wait because of the limit.
+        """
+        if output_tokens > _TOKENS_OF_A_LABEL * conversations:
+            return
+        if seconds > SLOW:
+            self.value = max(self._least, self.value - conversations)
+        elif seconds < QUICK and is_full:
+            self.value = min(self._most, self.value + conversations)
+
+    def note_refusal(self) -> None:
+        """Learn that the server is overloaded."""
+        self.value = max(self._least, self.value // 2)
 
 
 class JobQueue:
@@ -112,3 +162,34 @@ class Lane:
     def wants_texts(self) -> bool:
         """Whether the next conversation may be a text although labels wait."""
         return self.writing < TEXTS_SHARE * self.limit.value
+
+
+def choose_replica(affinity: str, replicas: Sequence[str]) -> int:
+    """Return the index of the replica that gets the requests with an affinity.
+
+    Rendezvous hashing gives the same replica in every process and run. When a replica is added or removed, only the
+    requests that it gains or loses move.
+
+    Args:
+        affinity: Text that related requests share: the beginning of their prompts.
+        replicas: Names of the replicas, in any order.
+
+    Returns:
+        An index into `replicas`.
+
+    >>> names = ["http://a/v1", "http://b/v1", "http://c/v1"]
+    >>> homes = [names[choose_replica(f"context {i}", names)] for i in range(6)]
+    >>> homes == [names[::-1][choose_replica(f"context {i}", names[::-1])] for i in range(6)]
+    True
+    >>> len(set(homes)) > 1
+    True
+    """
+    if len(replicas) == 1:
+        return 0
+    key = hashlib.blake2b(affinity.encode("utf-8", "surrogatepass"), digest_size=16)
+    weights = []
+    for name in replicas:
+        digest = key.copy()
+        digest.update(name.encode())
+        weights.append(digest.digest())
+    return weights.index(max(weights))

@@ -16,13 +16,10 @@ from typing import Any
 from metric_core.errors import BudgetSpentError
 from tasks.metering.server_counts import ReplyTokens
 from tasks.model_clients.backoff import backoff_seconds
-from tasks.model_clients.flight_limit import FlightLimit
 from tasks.model_clients.jobs import Arrived, Call, Job, Post, Request, RequestObserver, UnusableError
 from tasks.model_clients.joint_requests import BATCH, NO_SUCH_ENDPOINT, join_bodies, split_reply
-from tasks.model_clients.lane import Lane
-from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError
-from tasks.model_clients.reply_fields import get_count, get_reported_count
-from tasks.model_clients.routing import choose_replica
+from tasks.model_clients.lane import FlightLimit, Lane, choose_replica
+from tasks.model_clients.replica import LostReplyError, Replica, Reply, UnreachableError, get_count, get_reported_count
 from tasks.runtime.activity import ServerActivity
 from tasks.runtime.retry import Backoff
 

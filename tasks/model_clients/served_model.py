@@ -19,8 +19,7 @@ from tasks.model_clients.observed_model import (
     describe_card,
     find_disagreement,
 )
-from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import get_model
+from tasks.model_clients.replica import Reply, get_model
 from tasks.options.server_options import ServerOptions
 
 _ERRORS: Mapping[Kind, type[AssayError]] = {"judge": JudgeError, "embedder": EmbedderError}

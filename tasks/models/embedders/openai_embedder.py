@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from metric_core.errors import EmbedderError
 from tasks.model_clients.jobs import Request
 from tasks.model_clients.observed_model import Recognize, RecognizedModel, Traits, recognize_alone
-from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.model_clients.replica import Reply, get_count, get_model
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
 from tasks.models.embedders.windows import split_bytes

@@ -11,8 +11,7 @@ from typing import Any
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import object_schema
 from tasks.model_clients.jobs import Request, UnusableError
-from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import get_choices, get_mapping, get_model, get_reported_count
+from tasks.model_clients.replica import Reply, get_choices, get_mapping, get_model, get_reported_count
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.openai.completion import UNFINISHED_THOUGHT, read_completions
 from tasks.models.judges.openai.model_probe import CHAT

@@ -10,14 +10,12 @@ from jsonschema import Draft202012Validator
 
 from metric_core.prompts.replies import parse_json_reply
 from metric_core.records import AnswerStatus
-from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import get_model
+from tasks.model_clients.replica import Reply, get_model, usage_of
 from tasks.models.judges.openai.completion import Completion, read_completions
 from tasks.models.judges.openai.label_probabilities import decide_label, label_probabilities
 from tasks.models.judges.openai.plain_label import parse_plain_label
 from tasks.models.judges.openai.request_body import ANSWER, ANSWER_FRAME, serialize_labels
 from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerFeatures
-from tasks.models.judges.openai.token_usage import usage_of
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, is_storable
 from tasks.runtime.usage import Usage
 

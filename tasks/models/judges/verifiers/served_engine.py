@@ -9,8 +9,7 @@ from typing import Any
 from metric_core.errors import JudgeError
 from tasks.metering.accounts import account_of
 from tasks.model_clients.jobs import Request, UnusableError
-from tasks.model_clients.replica import Reply
-from tasks.model_clients.reply_fields import get_count, get_model
+from tasks.model_clients.replica import Reply, get_model, usage_of
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.openai.completion import read_completions
 from tasks.models.judges.openai.model_probe import CHAT
@@ -179,7 +178,7 @@ class ServedEngine:
     def read(self, asked: Asked, reply: Reply) -> list[Verdict]:
         """Return the verdicts on the pairs of a request."""
         pairs = asked.pairs
-        usage = _usage(reply)
+        usage = usage_of(reply, tells_cached=True)
         shares = [usage] + [Usage()] * (len(pairs) - 1)
         if not reply.is_answer:
             completion = read_completions(reply)[0]
@@ -311,13 +310,3 @@ class ServedEngine:
             return self._served.connection.send(requests) if requests else []
         except UnusableError as error:
             raise JudgeError(f"the judge cannot be used: {error}") from error
-
-
-def _usage(reply: Reply) -> Usage:
-    return Usage(
-        requests=reply.requests,
-        prompt_tokens=get_count(reply, "prompt_tokens"),
-        cached_tokens=get_count(reply, "cached_tokens"),
-        output_tokens=get_count(reply, "completion_tokens"),
-        seconds=reply.seconds,
-    )
