@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 
 from metric_core.errors import ConfigError, JudgeError
 from tasks.models.judges.openai.context_window import TOO_LONG
-from tasks.models.judges.protocol import JudgeIdentity
 from tasks.models.judges.verifiers.canaries import canary_questions, find_problem
 from tasks.models.judges.verifiers.engine import OnVerdict, Pair
 from tasks.models.judges.verifiers.forms import pair_of, text_of, whole_text
 from tasks.models.judges.verifiers.local_model import Encoded, LocalModel
-from tasks.models.judges.verifiers.open_served import OVERRIDDEN, PASSED, describe
 from tasks.models.judges.verifiers.question_plan import SMALLEST_ROOM, SentenceSplitter
 from tasks.models.judges.verifiers.readings import Verdict, class_support, fail, span_support
-from tasks.models.judges.verifiers.verifier_judge import VerifierDescription, VerifierFeatures, VerifierJudge
+from tasks.models.judges.verifiers.verifier_judge import VerifierJudge, VerifierModel
 from tasks.options.profile import ClassReading, InProcess, PairForm, Profile, SpanReading, TextForm
 from tasks.runtime.cancellation import current_cancellation
 from tasks.runtime.usage import Usage
@@ -143,29 +141,9 @@ def open_local_verifier(
     problem = find_problem(profile, questions, [verdicts[i] for i in range(len(questions))])
     if problem is not None and check_canaries:
         raise JudgeError(f"the verifier does not answer as its profile {profile.name} says. {problem}")
-    warning = f"canaries = false: the verdicts of a verifier are used that fails them. {problem}"
-    features = VerifierFeatures(
-        profile.name,
-        profile.version,
-        profile.digest(),
-        profile.license,
-        "in this process",
-        name,
-        model.software,
-        engine.window,
-        tokenizer=True,
-        canaries=PASSED if problem is None else f"{OVERRIDDEN}: {problem}",
-    )
-    identity = JudgeIdentity(
-        "verifier",
-        name,
-        model.revision,
-        describe(profile, f"{name} with {model.software}"),
-        language_model=False,
-        languages=profile.languages,
-    )
-    warnings = () if problem is None else (warning,)
-    return VerifierJudge(profile, engine, VerifierDescription(identity, features, warnings), splitter)
+    described = VerifierModel("verifier", name, model.revision, model.software, "in this process", tokenizer=True)
+    problems = [] if problem is None else [problem]
+    return VerifierJudge(profile, engine, described, splitter, problems)
 
 
 def require_in_process(profile: Profile) -> InProcess:

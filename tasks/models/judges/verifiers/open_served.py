@@ -7,17 +7,14 @@ from tasks.model_clients.jobs import UnusableError
 from tasks.model_clients.observed_model import Recognize, Traits, recognize_alone
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.served_model import ServedModel
-from tasks.models.judges.protocol import JudgeIdentity
 from tasks.models.judges.verifiers.canaries import canary_questions, find_problem
 from tasks.models.judges.verifiers.question_plan import SMALLEST_ROOM, SentenceSplitter
 from tasks.models.judges.verifiers.readings import Verdict
 from tasks.models.judges.verifiers.served_engine import ServedEngine
-from tasks.models.judges.verifiers.verifier_judge import VerifierDescription, VerifierFeatures, VerifierJudge
+from tasks.models.judges.verifiers.verifier_judge import VerifierJudge, VerifierModel
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.profile import Profile
 from tasks.runtime.wording import NO_REVISION
-
-PASSED, OVERRIDDEN = "passed", "overridden"
 
 
 def open_served_verifier(
@@ -52,8 +49,17 @@ def open_served_verifier(
         if problems and check_canaries:
             raise JudgeError(f"the verifier does not answer as its profile {profile.name} says. {problems[0]}")
         served.recognize(recognize)
-        description = _describe_verifier(profile, options, served, engine, problems)
-        return VerifierJudge(profile, engine, description, splitter)
+        model = VerifierModel(
+            "server",
+            served.name,
+            options.revision or NO_REVISION,
+            "vLLM" if served.is_vllm else "a model server",
+            str(profile.route),
+            engine.has_tokenizer,
+            served.place,
+            served.recognized,
+        )
+        return VerifierJudge(profile, engine, model, splitter, problems)
 
 
 def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -> list[str]:
@@ -79,45 +85,3 @@ def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -
     replies = served.observe([one.request for one in asked], read_model)
     problems = ((url, find_problem(profile, questions, read(given))) for url, given in replies.items())
     return [f"{url}: {problem}" for url, problem in problems if problem is not None]
-
-
-def _describe_verifier(
-    profile: Profile,
-    options: ServerJudgeOptions,
-    served: ServedModel,
-    engine: ServedEngine,
-    problems: Sequence[str],
-) -> VerifierDescription:
-    software = "vLLM" if served.is_vllm else "a model server"
-    features = VerifierFeatures(
-        profile.name,
-        profile.version,
-        profile.digest(),
-        profile.license,
-        str(profile.route),
-        engine.model,
-        software,
-        engine.window,
-        engine.has_tokenizer,
-        f"{OVERRIDDEN}: {problems[0]}" if problems else PASSED,
-    )
-    identity = JudgeIdentity(
-        "server",
-        engine.model,
-        options.revision or NO_REVISION,
-        describe(profile, f"{engine.model} served by {software} at {served.place}"),
-        language_model=False,
-        languages=profile.languages,
-        served=served.recognized.token,
-    )
-    overridden = (f"canaries = false: the verdicts of a verifier are used that fails them. {each}" for each in problems)
-    return VerifierDescription(identity, features, (*served.warnings, *overridden), served.recognized)
-
-
-def describe(profile: Profile, where: str) -> str:
-    """Return the sentence of reports about a verifier."""
-    note = f" {profile.note}" if profile.note else ""
-    accuracy = f" Published: {profile.accuracy}." if profile.accuracy else ""
-    return (
-        f"{where}, asked by the profile {profile.name} version {profile.version} ({profile.license}).{note}{accuracy}"
-    )

@@ -81,18 +81,26 @@ class _Collector:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifierDescription:
-    """The facts about an opened verifier.
+class VerifierModel:
+    """The model of a verifier, as it was found.
 
     Args:
-        features: Facts for the manifest.
-        warnings: Sentences for users about the model.
+        backend: Backend that opened it.
+        name: Name of the model at its server, or at the hub, or its folder.
+        software: Name and version of the server or library.
+        route: Endpoint that is asked, or where the model runs.
+        tokenizer: True if tokens are counted exactly.
+        place: Addresses of its servers; empty without a server.
         recognized: The model of a server, compared with those seen before; None without a server.
     """
 
-    identity: JudgeIdentity
-    features: VerifierFeatures
-    warnings: tuple[str, ...] = ()
+    backend: str
+    name: str
+    revision: str
+    software: str
+    route: str
+    tokenizer: bool
+    place: str = ""
     recognized: RecognizedModel | None = None
 
 
@@ -101,16 +109,45 @@ class VerifierJudge:
 
     A claim is divided into sentences if its profile says so, and a premise into parts that fit into the window. A
     sentence is supported as by the part that supports it most, a claim as its least supported sentence.
+
+    Args:
+        problems: Sentences on canaries that the model answers wrongly, which the user overrides.
     """
 
     def __init__(
-        self, profile: Profile, engine: Engine, description: VerifierDescription, splitter: SentenceSplitter
+        self,
+        profile: Profile,
+        engine: Engine,
+        model: VerifierModel,
+        splitter: SentenceSplitter,
+        problems: Sequence[str] = (),
     ) -> None:
         self.profile = profile
-        self.identity = description.identity
-        self.features = description.features
-        self.warnings = description.warnings
-        self.recognized = description.recognized
+        self.recognized = model.recognized
+        self.features = VerifierFeatures(
+            profile.name,
+            profile.version,
+            profile.digest(),
+            profile.license,
+            model.route,
+            model.name,
+            model.software,
+            engine.window,
+            model.tokenizer,
+            f"overridden: {problems[0]}" if problems else "passed",
+        )
+        self.identity = JudgeIdentity(
+            model.backend,
+            model.name,
+            model.revision,
+            _describe(profile, model),
+            language_model=False,
+            languages=profile.languages,
+            served="" if model.recognized is None else model.recognized.token,
+        )
+        warning = None if model.recognized is None else model.recognized.warning
+        overridden = [f"canaries = false: the verdicts of a verifier are used that fails them. {p}" for p in problems]
+        self.warnings = (*overridden,) if warning is None else (warning, *overridden)
         self._engine = engine
         self._splitter = splitter
 
@@ -195,3 +232,14 @@ class VerifierJudge:
             reply=reply,
             usage=usage,
         )
+
+
+def _describe(profile: Profile, model: VerifierModel) -> str:
+    """Return the sentence of reports about a verifier."""
+    where = f"served by {model.software} at {model.place}" if model.place else f"with {model.software}"
+    note = f" {profile.note}" if profile.note else ""
+    accuracy = f" Published: {profile.accuracy}." if profile.accuracy else ""
+    return (
+        f"{model.name} {where}, asked by the profile {profile.name} version {profile.version} ({profile.license})."
+        f"{note}{accuracy}"
+    )
