@@ -139,7 +139,8 @@ class Connection:
         Args:
             requests: Requests whose replies identify a model.
             is_same: Returns whether the replies of a replica are those of the model of this connection. Called in the
-                background thread, and only after this method has returned.
+                background thread, and only after this method has returned. It must not refer to the connection, which
+                would then be closed at the end of the process only.
 
         Raises:
             UnusableError: No replica can be reached.
@@ -149,8 +150,10 @@ class Connection:
     async def _ask_each(
         self, requests: Sequence[Request], is_same: Callable[[Sequence[Reply]], bool]
     ) -> dict[str, list[Reply]]:
+        concurrency = self._options.concurrency  # the pool keeps `check`, which must not keep the connection
+
         async def ask(replica: Replica) -> list[Reply]:
-            limit = asyncio.Semaphore(self._options.concurrency)
+            limit = asyncio.Semaphore(concurrency)
             return list(await asyncio.gather(*(_post_patiently(replica, request, limit) for request in requests)))
 
         async def check(replica: Replica) -> str | None:

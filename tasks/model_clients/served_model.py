@@ -1,5 +1,6 @@
 """A model behind one or several servers: connect to them, find it in their lists, identify it, and send requests."""
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -58,6 +59,7 @@ class ServedModel:
         self._options = options
         self._cards = cards
         self._replicas: list[ObservedModel] = []
+        self._read: Callable[[Sequence[Reply]], Traits]
 
     @classmethod
     @contextmanager
@@ -105,19 +107,26 @@ class ServedModel:
         Raises:
             UnusableError: No replica can be reached.
         """
-
-        def describe(url: str, replies: Sequence[Reply]) -> ObservedModel:
-            told, length = describe_card(self._cards.get(url, self.card))
-            numbers, text = read(replies)
-            return ObservedModel(self._kind, self.name, told, length, numbers, text, (url,))
+        self._read = read
+        is_known = weakref.WeakMethod(self._is_known)  # a strong one would keep the connection open
 
         def is_same(replies: Sequence[Reply]) -> bool:
-            return not self._replicas or describe("", replies).find_difference(self._replicas[0]) is None
+            known = is_known()
+            return known is None or known(replies)
 
         replies = self.connection.ask_each(requests, is_same)
         self.names |= {name for given in replies.values() for each in given if (name := get_model(each)) is not None}
-        self._replicas = [describe(url, given) for url, given in replies.items()]
+        self._replicas = [self._describe(url, given) for url, given in replies.items()]
         return replies
+
+    def _is_known(self, replies: Sequence[Reply]) -> bool:
+        """Return whether the replies of a replica that returns are those of the first one."""
+        return not self._replicas or self._describe("", replies).find_difference(self._replicas[0]) is None
+
+    def _describe(self, url: str, replies: Sequence[Reply]) -> ObservedModel:
+        told, length = describe_card(self._cards.get(url, self.card))
+        numbers, text = self._read(replies)
+        return ObservedModel(self._kind, self.name, told, length, numbers, text, (url,))
 
     def recognize(self, recognize: Recognize) -> None:
         """Compare the model with those seen before, once its replicas have been observed.
