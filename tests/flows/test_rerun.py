@@ -305,7 +305,7 @@ def test_rerun_errors_have_clear_messages(bench: Bench) -> None:
     cases: list[tuple[Mapping[str, Any], Mapping[str, Any], type[AssayError], str]] = [
         ({"format": 99}, {}, RunFolderError, "has the format 99, this rag-assay reads"),
         ({"status": "failed"}, {}, RunFolderError, "is not finished"),
-        ({"config": {"colour": "red"}}, {}, RunFolderError, "written by rag-assay .* cannot be used"),
+        ({"config": {"limit": "many"}}, {}, RunFolderError, "written by rag-assay .* cannot be used"),
         ({}, {"stage": "similarity"}, ConfigError, "has no stage similarity .*; it has claims, verdicts, aggregation"),
         ({}, {"stage": "claims", "rows": "changed"}, ConfigError, "leave --stage out"),
         ({}, {"metrics": "context_recall,nv_accuracy", "model": "m"}, ConfigError, "give --judge too"),
