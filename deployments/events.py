@@ -9,10 +9,10 @@ from prefect.events.schemas.events import Event
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import get_current_settings
 
-from deployments.local_server import mask_url
 from flows.index_events.index_event import EVENT, RESOURCE, IndexRebuilt
 from flows.index_events.listeners import describe_listeners, listening, read_listeners
 from metric_core.errors import AssayError, ConfigError
+from tasks.runtime.credentials import mask_url
 
 
 def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: datetime | None = None) -> UUID:

@@ -7,10 +7,14 @@ import typer
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import declared_option
+from deployments.cli._support.verb import VerbGroup
+
+app = VerbGroup()
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder to accept.", show_default=False)]
 
 
+@app.command()
 def accept(
     run: Run, baselines: Annotated[str | None, declared_option("baselines", "--baselines", ("deploy",))] = None
 ) -> None:

@@ -11,6 +11,7 @@ from rich.table import Table
 from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.options import Json, seed_option, with_config_except
 from deployments.cli._support.progress_bars import stage_progress
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.run import Verbose, load_models, set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
     from metric_core.calibration.calibrate import Confusion
     from tasks.calibration.calibration_files import Calibration
+
+app = VerbGroup()
 
 Label = Annotated[str, typer.Option("--label", envvar="ASSAY_CALIBRATE_LABEL", help="Column with the human labels.")]
 Metric = Annotated[
@@ -141,6 +144,7 @@ ListSaved = Annotated[
 ]
 
 
+@app.command()
 @with_config_except("metrics", "baseline", "explain", "name", "system_version", "history", "history_page")
 def calibrate(
     config: "RunConfig",

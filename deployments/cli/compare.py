@@ -8,12 +8,23 @@ import typer
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, by_option, seed_option, slice_option, split_names
+from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError, RunFolderError
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.writable import check_file
 
 if TYPE_CHECKING:
     from tasks.comparison.run_comparison import RunComparison
+
+app = VerbGroup()
+
+_EXAMPLES = """Examples:
+
+\b
+assay compare runs/first runs/second --html comparison.html
+assay compare runs/first runs/second --match user_input
+assay compare runs/first runs/second --gate gate.toml --junit gate.xml
+"""
 
 GATE_CODES = {"passed": 0, "failed": 10, "inconclusive": 11}
 """Exit codes of the outcomes of a gate."""
@@ -69,6 +80,7 @@ Html = Annotated[
 Junit = Annotated[Path | None, typer.Option("--junit", help="Write the gate's rules as JUnit XML.")]
 
 
+@app.command(epilog=_EXAMPLES)
 def compare(
     a: First,
     b: Second = None,

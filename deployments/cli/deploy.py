@@ -10,6 +10,7 @@ import typer
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, with_config_except
+from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import find_configured_url
 from metric_core.errors import ConfigError
 from metric_core.parsing.strict_json import DuplicateKeyError, parse_json
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from deployments.registry.changes import AppliedChanges
     from flows.config.result_options import MonitoringOptions
     from flows.config.run_config import RunConfig
+
+app = VerbGroup()
 
 Options = TypeVar("Options", bound="MonitoringOptions")
 
@@ -56,6 +59,7 @@ WorkingDir = Annotated[
 ]
 
 
+@app.command()
 @with_config_except("name")  # here, --name is the suffix of the deployments
 def deploy(
     config: "RunConfig",

@@ -12,10 +12,13 @@ from rich.text import Text
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.doctor_checks import Check, Level, run_checks
 from deployments.cli._support.options import Json
+from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import AssayError
 
 if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
+
+app = VerbGroup()
 
 PROBLEM = 7
 """Exit code if a check found a problem; warnings do not count."""
@@ -23,6 +26,7 @@ PROBLEM = 7
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 
 
+@app.command()
 def doctor(
     source: Annotated[
         str | None,

@@ -7,10 +7,11 @@ import typer
 
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
-from deployments.local_server import find_address, mask_url, use_server
+from deployments.local_server import find_address, use_server
 from metric_core.errors import ConfigError
+from tasks.runtime.credentials import mask_url
 
-app = VerbGroup(help="Announce an event, such as a rebuilt index.", no_args_is_help=True)
+app = VerbGroup(no_args_is_help=True)
 
 
 @app.callback()

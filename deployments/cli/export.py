@@ -9,17 +9,28 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from deployments.cli._support.console import stderr
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasks.reports.exports.score_tables import Format
 
+app = VerbGroup()
+
+_EXAMPLES = """Examples:
+
+\b
+assay export runs/first > scores.csv
+assay export runs/first --shape wide --out scores.parquet
+"""
+
 _STDOUT = "-"
 _PROMETHEUS = "prometheus"
 _QRELS, _TREC = "qrels", "trec"
 
 
+@app.command(epilog=_EXAMPLES)
 def export(
     run: RunFolder,
     file_format: Annotated[

@@ -13,10 +13,22 @@ from rich.table import Table
 
 from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, declared_option
+from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasks.history.catalogue import Catalogue
+
+app = VerbGroup()
+
+_EXAMPLES = """Examples:
+
+\b
+assay history
+assay history handbook --last 50 --metrics faithfulness,answer_correctness
+assay history handbook --page history.html --open
+assay history --rebuild runs
+"""
 
 Name = Annotated[
     str | None,
@@ -62,6 +74,7 @@ _RUN_WIDTH = 14
 """Width of a run's column in the table of metrics, with the gap before it."""
 
 
+@app.command(epilog=_EXAMPLES)
 def history(
     name: Name = None,
     history: Address = None,

@@ -7,10 +7,14 @@ from typing import Annotated
 import typer
 
 from deployments.cli._support.console import stdout
+from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
 from tasks.runtime.atomic_files import write_output
 
+app = VerbGroup()
 
+
+@app.command()
 def init(
     source: Annotated[str | None, typer.Argument(help="The data to evaluate.", show_default=False)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write the configuration to.")] = Path("assay.toml"),

@@ -10,6 +10,7 @@ import typer
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.progress_bars import stage_progress
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.run import set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import FailedCellsError, RunFolderError
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from flows.config.run_config import RunConfig
     from flows.evaluate import Evaluation
 
+app = VerbGroup()
+
 RESULTS = "job_results"
 
 
+@app.command()
 def job(
     file: Annotated[
         Path, typer.Argument(envvar="EVALHUB_JOB_SPEC_PATH", metavar="FILE", help="The JobSpec, as JSON.")

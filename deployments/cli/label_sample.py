@@ -7,11 +7,15 @@ import typer
 
 from deployments.cli._support.console import stderr
 from deployments.cli._support.options import seed_option
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 from metric_core.statistics.resampling import SEED
 
+app = VerbGroup()
 
+
+@app.command()
 def label_sample(
     run: RunFolder,
     out: Annotated[

@@ -1,45 +1,16 @@
-"""The `assay` command: register the verbs, and translate errors to messages and exit codes."""
+"""The `assay` command: run the verb that it is called with, and translate errors to messages and exit codes."""
 
 import atexit
 import gc
 import os
 import sys
-from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
 
-from deployments.cli import (
-    accept,
-    alert,
-    calibrate,
-    compare,
-    deploy,
-    doctor,
-    event,
-    export,
-    history,
-    init,
-    job,
-    judge,
-    label_sample,
-    metrics,
-    monitor,
-    plan,
-    prompts,
-    prune,
-    report,
-    rerun,
-    run,
-    serve,
-    server,
-    store,
-    traces,
-    undeploy,
-)
-from deployments.cli._support.cli_errors import Verbs, describe_error, describe_server_error
+from deployments.cli._support.cli_errors import describe_error, describe_server_error
 from deployments.cli._support.console import stderr, use_log_format
-from deployments.cli._support.verb import VerbGroup
+from deployments.cli._support.verb_table import Verbs
 from metric_core.errors import (
     AssayError,
     BudgetSpentError,
@@ -68,38 +39,7 @@ EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
 )
 """Error types and their exit codes, most specific first. 0: success. 1: a bug in rag-assay. 130: interrupted."""
 
-_RUN_EXAMPLES = """Examples:
-
-\b
-assay run answers.jsonl
-assay run assay.toml --limit 20 --out runs/trial
-assay run log.csv --column-map prompt=user_input,gold=reference
-assay run answers.jsonl --metrics "faithfulness,noise_sensitivity(mode=irrelevant)"
-assay run answers.jsonl --judge http://localhost:8000/v1
-"""
-_COMPARE_EXAMPLES = """Examples:
-
-\b
-assay compare runs/first runs/second --html comparison.html
-assay compare runs/first runs/second --match user_input
-assay compare runs/first runs/second --gate gate.toml --junit gate.xml
-"""
-_EXPORT_EXAMPLES = """Examples:
-
-\b
-assay export runs/first > scores.csv
-assay export runs/first --shape wide --out scores.parquet
-"""
-_HISTORY_EXAMPLES = """Examples:
-
-\b
-assay history
-assay history handbook --last 50 --metrics faithfulness,answer_correctness
-assay history handbook --page history.html --open
-assay history --rebuild runs
-"""
-
-app = VerbGroup(
+app = typer.Typer(
     name="assay",
     cls=Verbs,
     help="Evaluate retrieval-augmented generation.",
@@ -109,51 +49,6 @@ app = VerbGroup(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with: assay run answers.jsonl. Every command has a --help; docs/cli.md lists the exit codes.",
 )
-_EPILOGS = {
-    "run": _RUN_EXAMPLES,
-    "compare": _COMPARE_EXAMPLES,
-    "export": _EXPORT_EXAMPLES,
-    "history": _HISTORY_EXAMPLES,
-}
-_VERBS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
-    "Evaluate": {
-        "init": init.init,
-        "run": run.run,
-        "rerun": rerun.rerun,
-        "compare": compare.compare,
-        "plan": plan.plan,
-        "metrics": metrics.metrics,
-        "prompts": prompts.app,
-        "doctor": doctor.doctor,
-    },
-    "Look": {"report": report.report, "history": history.history, "export": export.export},
-    "People": {"label-sample": label_sample.label_sample, "calibrate": calibrate.calibrate},
-    "Schedule": {
-        "monitor": monitor.monitor,
-        "accept": accept.accept,
-        "alert": alert.app,
-        "serve": serve.serve,
-        "deploy": deploy.deploy,
-        "undeploy": undeploy.undeploy,
-        "event": event.app,
-        "job": job.job,
-    },
-    "Servers and storage": {
-        "judge": judge.app,
-        "server": server.app,
-        "traces": traces.app,
-        "store": store.store,
-        "prune": prune.prune,
-    },
-}
-"""Heading in the help -> verb -> its function or group."""
-
-for _heading, _verbs in _VERBS.items():
-    for _name, _verb in _verbs.items():
-        if isinstance(_verb, typer.Typer):
-            app.add_typer(_verb, name=_name, rich_help_panel=_heading)
-        else:
-            app.command(_name, epilog=_EPILOGS.get(_name), rich_help_panel=_heading)(_verb)
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,8 +8,11 @@ from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
 from deployments.cli._support.options import Json
+from deployments.cli._support.verb import VerbGroup
 from metric_core.declarations.metric import Metric
 from metric_core.records import Direction
+
+app = VerbGroup()
 
 ROOMY = 110
 """Minimum width of a terminal, in columns, for the full table."""
@@ -21,6 +24,7 @@ def _names(incomplete: str) -> list[str]:
     return [name for name in METRICS if name.startswith(incomplete)]
 
 
+@app.command()
 def metrics(
     name: Annotated[
         str | None,

@@ -10,6 +10,7 @@ import typer
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, with_config_except
 from deployments.cli._support.progress_bars import stage_progress
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.compare import GATE_CODES
 from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from flows.config.result_options import MonitoringOptions
     from flows.config.run_config import RunConfig
     from flows.monitoring.chain import ChainResult
+
+app = VerbGroup()
 
 CODES = {
     "accepted": 0,
@@ -40,6 +43,7 @@ def _tell_refused(error: ConfigError) -> None:
         error.add_note("nobody could be told of this error: the recipients in deploy.alerts cannot be read")
 
 
+@app.command()
 @with_config_except("out", "baseline", refused=_tell_refused)
 def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate as a schedule does: compare, gate, accept or alert.

@@ -15,6 +15,7 @@ from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.dry_run_table import print_dry_run, stage_content
 from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.summary_table import left_out_lines
+from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage
 from tasks.reports.run.summary_rows import PROBABILITIES
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from flows.dry_run.forecast import Forecast, Rates
     from flows.planning.metric_plan import MetricPlan
     from tasks.options.cost_options import CostOptions
+
+app = VerbGroup()
 
 Fetch = Annotated[
     bool,
@@ -58,6 +61,7 @@ RatesOption = Annotated[
 ]
 
 
+@app.command()
 @with_config
 def plan(
     config: "RunConfig",

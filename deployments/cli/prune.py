@@ -10,6 +10,9 @@ import typer
 from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json, declared_option
 from deployments.cli._support.sizes import format_size, parse_days, parse_size
+from deployments.cli._support.verb import VerbGroup
+
+app = VerbGroup()
 
 OlderThan = Annotated[
     str, typer.Option("--older-than", help="Remove what has not been used for this long: 12h, 30d, 8w.")
@@ -50,6 +53,7 @@ HistoryKeepFor = Annotated[
 ]
 
 
+@app.command()
 def prune(
     older_than: OlderThan = "30d",
     max_size: MaxSize = None,

@@ -7,10 +7,14 @@ from typing import Annotated
 import typer
 
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.verb import VerbGroup
+
+app = VerbGroup()
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.", show_default=False)]
 
 
+@app.command()
 def report(
     run: RunFolder,
     out: Annotated[

@@ -11,6 +11,7 @@ from deployments.cli._support.console import stderr, stdout, use_log_format
 from deployments.cli._support.dry_run_table import print_dry_run, stage_content
 from deployments.cli._support.options import Json, combine, declared_option
 from deployments.cli._support.progress_bars import stage_progress
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from flows.execution.rerun_plan import Rerun
     from metric_core.stages import Stage
+
+app = VerbGroup()
 
 _ONCE_PER_RUN = {
     "samples": "`--rows changed` reads the source again",
@@ -35,6 +38,7 @@ class Rows(StrEnum):
     ALL = "all"
 
 
+@app.command()
 def rerun(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run folder.", show_default=False)],
     rows: Annotated[

@@ -17,6 +17,7 @@ from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.slices_table import print_slices
 from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table, unscored_line
 from deployments.cli._support.usage import agreement_line, failure_lines, usage_lines, usage_table
+from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import ServerHandle, start_server, use_server
 from metric_core.errors import FailedCellsError
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
@@ -30,11 +31,24 @@ if TYPE_CHECKING:
     from flows.planning.run_plan import RunPlan
     from tasks.options.run_model_options import RunModelOptions
 
+app = VerbGroup()
+
+_EXAMPLES = """Examples:
+
+\b
+assay run answers.jsonl
+assay run assay.toml --limit 20 --out runs/trial
+assay run log.csv --column-map prompt=user_input,gold=reference
+assay run answers.jsonl --metrics "faithfulness,noise_sensitivity(mode=irrelevant)"
+assay run answers.jsonl --judge http://localhost:8000/v1
+"""
+
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Explain scores and judge at length; show Prefect's log on stderr.")
 ]
 
 
+@app.command(epilog=_EXAMPLES)
 @with_config
 def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate a source: write a run folder, print a summary."""

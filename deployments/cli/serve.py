@@ -16,8 +16,10 @@ import typer
 
 from deployments.cli._support.console import stderr
 from deployments.cli._support.options import with_config_except
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.deploy import Cron, Interval, Suffix, print_changes, with_schedule
-from deployments.local_server import mask_url, start_server, use_server
+from deployments.local_server import start_server, use_server
+from tasks.runtime.credentials import mask_url
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -27,11 +29,14 @@ if TYPE_CHECKING:
     from deployments.registry.changes import AppliedChanges
     from flows.config.run_config import RunConfig
 
+app = VerbGroup()
+
 POOL = "rag-assay-serve"
 _QUERY_SECONDS = "2"
 _STOP_SECONDS = 20.0
 
 
+@app.command()
 @with_config_except("name")  # here, --name is the suffix of the deployments
 def serve(
     config: "RunConfig",

@@ -12,6 +12,7 @@ from rich.table import Table
 from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json
 from deployments.cli._support.sizes import format_size
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.prune import Cache, Tables
 from metric_core.errors import ConfigError
 
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
     from tasks.cache.maintenance import StepStatistics
     from tasks.rows.inventory import Entry
 
+app = VerbGroup()
+
 Check = Annotated[bool, typer.Option("--check", help="Read and verify everything; exit code 6 if there is damage.")]
 
 DAMAGED = 6
 """Exit code if a check found damage."""
 
 
+@app.command()
 def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_json: Json = False) -> None:
     """Show or check the stored tables and cached answers."""
     from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick

@@ -9,9 +9,14 @@ import typer
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
 
-app = VerbGroup(help="Receive traces of a running system.", no_args_is_help=True)
+app = VerbGroup(no_args_is_help=True)
 
 _LOOPBACK = "127.0.0.1"
+
+
+@app.callback()
+def traces() -> None:
+    """Receive traces of a running system."""
 
 
 @app.command()

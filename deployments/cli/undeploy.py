@@ -7,10 +7,15 @@ import typer
 
 from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json
+from deployments.cli._support.verb import VerbGroup
 from deployments.cli.deploy import Suffix, print_changes
-from deployments.local_server import ensure_server, mask_url, use_server
+from deployments.local_server import ensure_server, use_server
+from tasks.runtime.credentials import mask_url
+
+app = VerbGroup()
 
 
+@app.command()
 def undeploy(
     name: Suffix = "",
     yes: Annotated[

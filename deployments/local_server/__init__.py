@@ -6,7 +6,7 @@ ends after some idle minutes. If Prefect's settings name a server, that one is u
 """
 
 from deployments.local_server.find_server import ServerStatus, find_address, server_status, stop_server
-from deployments.local_server.server_address import ServerAddress, find_configured_url, mask_url, use_server
+from deployments.local_server.server_address import ServerAddress, find_configured_url, use_server
 from deployments.local_server.start import ServerHandle, ensure_server, start_server
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "ensure_server",
     "find_address",
     "find_configured_url",
-    "mask_url",
     "server_status",
     "start_server",
     "stop_server",

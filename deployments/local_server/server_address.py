@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from metric_core.errors import AssayError, ConfigError
 from tasks.prefect_support.own_runs import end_killed_runs
+from tasks.runtime.credentials import mask_url
 from tasks.runtime.start_up import garbage_kept
 from tasks.runtime.telemetry import DO_NOT_TRACK, disable_telemetry
 
@@ -70,19 +71,6 @@ def invalid_url_error(url: str) -> str:
     """
     hint = ". It has a user or a password, not shown here; in those, percent-encode / : @ [ ]" if "@" in url else ""
     return f"{API_URL} must be like http://127.0.0.1:4200/api, got {mask_url(url)!r}{hint}"
-
-
-def mask_url(url: str) -> str:
-    """Return an API URL for messages, without a user and password, whether these are encoded correctly or not.
-
-    Args:
-        url: API URL.
-
-    >>> mask_url("https://me:hunter2@prefect.example/api"), mask_url("http://me:hun/ter2@prefect.example/api")
-    ('https://prefect.example/api', 'http://prefect.example/api')
-    """
-    scheme, separator, rest = url.partition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 @contextmanager

@@ -100,3 +100,16 @@ def read_secret(reference: str) -> str:
     except ValueError as error:
         raise ConfigError(str(error)) from error
     return _read_block(name) if kind == "block" else _read_variable(name)
+
+
+def mask_url(url: str) -> str:
+    """Return an API URL for messages, without a user and password, whether these are encoded correctly or not.
+
+    Args:
+        url: API URL.
+
+    >>> mask_url("https://me:hunter2@prefect.example/api"), mask_url("http://me:hun/ter2@prefect.example/api")
+    ('https://prefect.example/api', 'http://prefect.example/api')
+    """
+    scheme, separator, rest = url.partition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"

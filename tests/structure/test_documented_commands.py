@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from deployments.cli._support.verb_table import ListedVerb
 from deployments.cli.main import app
 from tests.structure.house import ROOT
 
@@ -39,7 +40,7 @@ def test_every_documented_command_exists(page: str) -> None:
             if None in found:
                 missing.append(f"assay {call}: no {'|'.join(names)}")
                 break
-            command = found[0]
+            command = found[0].load() if isinstance(found[0], ListedVerb) else found[0]
         else:
             known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
             known |= {"--help", "-h", "--install-completion"}

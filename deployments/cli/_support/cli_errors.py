@@ -1,92 +1,17 @@
-"""Explain errors on the command line: suggest verbs, and describe errors of files and of the Prefect server."""
+"""Describe errors of files and of the Prefect server."""
 
 import errno
 import os
 import sys
-from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
-import typer
-from typer.core import TyperGroup
-
-from deployments.cli._support.console import stderr
-from deployments.cli._support.interrupts import INTERRUPTED, handle_interrupts
-from deployments.cli._support.options import RENAMED_FLAGS
-from deployments.local_server import mask_url
+from tasks.runtime.credentials import mask_url
 from tasks.runtime.home import assay_home
 
-SUGGESTIONS = {
-    "check": "doctor",
-    "diff": "compare",
-    "eval": "run",
-    "evaluate": "run",
-    "gate": "compare",
-    "help": "--help",
-    "html": "report",
-    "list": "metrics",
-    "metric": "metrics",
-    "retry": "rerun",
-    "save": "export",
-    "score": "run",
-    "test": "run",
-    "version": "--version",
-}
-"""Verbs of other tools and the verbs to suggest for them. Misspelled verbs are found by similarity."""
-
-_KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate", "job")
-_CONTINUE = "; answers and finished stage tables are stored; the same command continues from there"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SETTINGS = ("Settings", "APISettings")
 """Prefect's names for the groups of its settings that locate its server."""
 _OTHER_SERVER = "Without PREFECT_API_URL, runs use a local server."
-
-
-class Verbs(TyperGroup):
-    """The group of verbs, which suggests a verb for an unknown one."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the verb that the arguments begin with; refuse earlier names of flags."""
-        for flag in (argument.partition("=")[0] for argument in takewhile(lambda argument: argument != "--", args)):
-            if flag in RENAMED_FLAGS:
-                ctx.fail(f"{flag} is now called {RENAMED_FLAGS[flag]}.")
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
-
-            nearest = suggest_names(args[0], [*self.commands, *SUGGESTIONS], most=1)
-            hint = (
-                f"Did you mean {SUGGESTIONS.get(nearest[0], nearest[0])!r}?"
-                if nearest
-                else "`assay --help` lists them."
-            )
-            ctx.fail(f"No such command {args[0]!r}. {hint}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of the verbs by their purpose."""
-        verbs: dict[str, list[tuple[str, Any]]] = {}
-        for name in self.list_commands(ctx):
-            command: Any = self.get_command(ctx, name)
-            verbs.setdefault(command.rich_help_panel, []).append((name, command))
-        room = formatter.width - 6 - max(map(len, self.commands))
-        for heading, found in verbs.items():
-            with formatter.section(heading):
-                rows = [(name, command.get_short_help_str(room)) for name, command in found]
-                formatter.write_dl([(f"{name:{max(map(len, self.commands))}}", text) for name, text in rows])
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run a verb; if it is interrupted, print what is stored and how to continue."""
-        try:
-            with handle_interrupts(lambda: _keeps_work(ctx)):
-                return super().invoke(ctx)
-        except KeyboardInterrupt:
-            hint = _CONTINUE if _keeps_work(ctx) else ""
-            stderr.print(f"interrupted{hint}", markup=False, soft_wrap=True)
-            raise typer.Exit(INTERRUPTED) from None
-
-
-def _keeps_work(ctx: Any) -> bool:
-    return ctx.invoked_subcommand in _KEEP_THEIR_WORK
 
 
 def describe_error(error: OSError) -> str | None:

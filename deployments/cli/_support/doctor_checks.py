@@ -137,9 +137,9 @@ def check_prefect() -> Iterator[Check]:
     from deployments.local_server import (  # noqa: PLC0415 keeps `assay --help` quick
         ServerAddress,
         find_configured_url,
-        mask_url,
         server_status,
     )
+    from tasks.runtime.credentials import mask_url  # noqa: PLC0415
     from tasks.runtime.home import assay_home  # noqa: PLC0415
 
     url = find_configured_url()

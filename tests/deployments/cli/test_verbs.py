@@ -1,6 +1,8 @@
 """The verbs that need no server: metrics, plan, init; and messages about mistakes."""
 
 import json
+import os
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -8,12 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from deployments.cli._support.verb_table import VERBS, ListedVerb
 from deployments.cli.main import main
 from metric_core.metrics.registry import METRICS
 from tests.deployments.cli.conftest import Outcome
+from tests.structure.house import ROOT
 
 Assay = Callable[..., Outcome]
 EXAMPLE = "examples/handbook.jsonl"
+PRINTS_MODULES = """
+import atexit, sys
+from deployments.cli.main import main
+sys.argv[0] = "assay"
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+main()
+"""
 
 
 def test_help_lists_every_verb(assay: Assay) -> None:
@@ -23,6 +34,37 @@ def test_help_lists_every_verb(assay: Assay) -> None:
     ]
     assert headings == sorted(headings)
     assert all(f"\n  {verb} " in shown for verb in ("run", "plan", "metrics", "init", "server"))
+
+
+def test_the_table_lists_the_verbs_in_order_with_the_first_sentence_of_their_help() -> None:
+    listed = {name: ListedVerb(name, help=text) for verbs in VERBS.values() for name, text in verbs.items()}
+    modules = {path.stem for path in (ROOT / "deployments" / "cli").glob("*.py")} - {"__init__", "main"}
+    assert modules == {name.replace("-", "_") for name in listed}
+    for name, verb in listed.items():
+        assert (name, verb.get_short_help_str(200)) == (name, verb.load().get_short_help_str(200))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (("--help",), {}),
+        (("--version",), {}),
+        ((), {"_ASSAY_COMPLETE": "complete_bash", "COMP_WORDS": "assay ", "COMP_CWORD": "1"}),
+    ],
+)
+def test_a_command_without_a_verb_imports_none(arguments: tuple[str, ...], environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PRINTS_MODULES, *arguments],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout
+    imported = set(done.stderr.split())
+    assert "deployments.cli.main" in imported
+    assert not imported & {f"deployments.cli.{name.replace('-', '_')}" for verbs in VERBS.values() for name in verbs}
 
 
 def test_every_option_of_run_names_its_environment_variable(assay: Assay) -> None:
