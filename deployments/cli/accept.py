@@ -22,7 +22,7 @@ def accept(
 
     Later runs are compared with it, even if it is older than the present baseline.
     """
-    from flows.monitoring.acceptance import accept_run  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.monitoring.acceptance import accept_run
 
     done = accept_run(run, baselines)
     before = "there was none before" if done.earlier is None else f"it replaces {done.earlier.version}"

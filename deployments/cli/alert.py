@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deployments.cli._support.alarm_evidence import print_evidence
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json
 from deployments.cli._support.verb import VerbGroup
@@ -15,19 +16,27 @@ from deployments.cli.doctor import PROBLEM
 from deployments.cli.history import Address, find_history, find_names
 from deployments.cli.run import set_log_levels
 from deployments.local_server import find_address, start_server, use_server
+from flows.alerting.incident_states import IncidentState, incident_states
+from flows.alerting.silencing import standing_silence
+from flows.config.alert_options import AlertSettings
+from flows.config.intervals import parse_interval
+from flows.config.loading import load_config
 from metric_core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from flows.alerting.delivery import Delivery
-    from flows.alerting.incident_states import IncidentState
-    from flows.config.alert_options import AlertSettings
-    from tasks.history.alert_log import AlertLog
-    from tasks.history.operator_log import Silence
+from metric_core.parsing.suggestions import suggest_names
+from tasks.history.alert_log import AlertLog
+from tasks.history.catalogue import Catalogue
+from tasks.history.operator_log import Acknowledgement, Silence
+from tasks.options.option import find_references
+from tasks.runs.outcome import read_outcome
+from tasks.runtime.home import assay_home
 
 _NOT_YET = (
     "the Prefect server goes on to report runs that are late, missing or stuck: only a silence that begins at once can "
     "stop that"
 )
+
+if TYPE_CHECKING:
+    from flows.alerting.delivery import Delivery
 
 app = VerbGroup(
     help="Show, explain, acknowledge and silence open incidents.", invoke_without_command=True, no_args_is_help=True
@@ -68,11 +77,7 @@ def alert(
         return
     if context.invoked_subcommand is not None:
         raise ConfigError(f"--explain has no command after it, got {context.invoked_subcommand}")
-    from deployments.cli._support.alarm_evidence import print_evidence  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.config.loading import load_config  # noqa: PLC0415
-    from flows.monitoring.night_alarms import explain as explain_run  # noqa: PLC0415
-    from tasks.history.catalogue import Catalogue  # noqa: PLC0415 loads the database driver
-    from tasks.runs.outcome import read_outcome  # noqa: PLC0415
+    from flows.monitoring.night_alarms import explain as explain_run
 
     outcome = read_outcome(explain)
     runs = [] if outcome is None else Catalogue(find_history(history, config)).runs(outcome.name)
@@ -91,8 +96,6 @@ def list_incidents(
     as_json: Json = False,
 ) -> None:
     """Show open incidents: who was told, what was not delivered, who takes care of them, what is silenced."""
-    from flows.alerting.incident_states import incident_states  # noqa: PLC0415 loads the database driver
-
     log, names = _open(history, config, name)
     now = datetime.now(UTC)
     maintenance = _maintenance(config, now)
@@ -120,9 +123,6 @@ def acknowledge(
     config: ConfigFile = None,
 ) -> None:
     """Note who takes care of an incident, so that it is not escalated."""
-    from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.history.operator_log import Acknowledgement  # noqa: PLC0415 loads the database driver
-
     log, _ = _open(history, config, name)
     incidents = log.open_incidents(name)
     known = [each.key for each in incidents]
@@ -152,8 +152,6 @@ def silence(
     config: ConfigFile = None,
 ) -> None:
     """Send no messages about an evaluation for a while; what is still open then is told after it."""
-    from tasks.history.operator_log import Silence  # noqa: PLC0415 loads the database driver
-
     log, _ = _open(history, config, name)
     now = datetime.now(UTC)
     start = now if begins is None else _parse_time("--begin", begins, now)
@@ -187,8 +185,6 @@ def send_test_messages(
     as_json: Json = False,
 ) -> None:
     """Send a test message to each recipient, and show what came back."""
-    from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
-
     settings = load_config(config).deploy.alerts
     set_log_levels(verbose=False)
     deliveries = _send(settings)
@@ -198,7 +194,7 @@ def send_test_messages(
         for each in deliveries:
             verb = "sent" if each.is_sent else "not sent"
             stdout.print(f"{each.channel}: {verb}, {each.reply}", markup=False, soft_wrap=True)
-        from flows.alerting.recipients import RECIPIENTS, recipients_of  # noqa: PLC0415 loads Prefect
+        from flows.alerting.recipients import RECIPIENTS, recipients_of
 
         if not recipients_of(settings):
             told = f"no recipient is configured: set one of {', '.join(RECIPIENTS)} in [deploy.alerts]"
@@ -209,16 +205,14 @@ def send_test_messages(
 
 def _change_reports(name: str, end: datetime | None) -> None:
     """Silence the reports of the Prefect server about an evaluation until a time, or resume them without one."""
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     address = find_address(assay_home())
     if address is None:
         return  # without a server, nothing is reported
     set_log_levels(verbose=False)
     with use_server(address):
-        from prefect.client.orchestration import get_client  # noqa: PLC0415 Prefect reads its settings at import
+        from prefect.client.orchestration import get_client
 
-        from deployments.registry.silenced_reports import resume_reports, silence_reports  # noqa: PLC0415 as above
+        from deployments.registry.silenced_reports import resume_reports, silence_reports
 
         with get_client(sync_client=True) as client:
             found = resume_reports(client, name) if end is None else silence_reports(client, name, end)
@@ -227,20 +221,14 @@ def _change_reports(name: str, end: datetime | None) -> None:
         stdout.print(f"reports of the Prefect server about {', '.join(found)}: {done}", markup=False, soft_wrap=True)
 
 
-def _open(history: str | None, config: Path | None, name: str | None) -> "tuple[AlertLog, list[str]]":
+def _open(history: str | None, config: Path | None, name: str | None) -> tuple[AlertLog, list[str]]:
     """Return the history, and the evaluations that are meant, which it must know."""
-    from tasks.history.alert_log import AlertLog  # noqa: PLC0415 loads the database driver
-    from tasks.history.catalogue import Catalogue  # noqa: PLC0415
-
     address = find_history(history, config)
     return AlertLog(address), find_names(Catalogue(address), name)
 
 
-def _maintenance(config: Path | None, now: datetime) -> "list[Silence]":
+def _maintenance(config: Path | None, now: datetime) -> list[Silence]:
     """Return the period of maintenance in a configuration that holds now, if there is one."""
-    from flows.alerting.silencing import standing_silence  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.config.loading import load_config  # noqa: PLC0415
-
     windows = () if config is None else load_config(config).deploy.alerts.maintenance
     found = standing_silence([], windows, now)
     return [] if found is None else [found]
@@ -248,8 +236,6 @@ def _maintenance(config: Path | None, now: datetime) -> "list[Silence]":
 
 def _parse_time(option: str, text: str, start: datetime) -> datetime:
     """Return a time, which may be a length from another one."""
-    from flows.config.intervals import parse_interval  # noqa: PLC0415 keeps `assay --help` quick
-
     try:
         return start + parse_interval(text)
     except ValueError:
@@ -263,7 +249,7 @@ def _parse_time(option: str, text: str, start: datetime) -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-def _content(name: str, states: "list[IncidentState]", silences: "list[Silence]") -> dict[str, Any]:
+def _content(name: str, states: list[IncidentState], silences: list[Silence]) -> dict[str, Any]:
     incidents = [
         {
             "key": each.incident.key,
@@ -282,7 +268,7 @@ def _content(name: str, states: "list[IncidentState]", silences: "list[Silence]"
     return {"name": name, "incidents": incidents, "silences": periods}
 
 
-def _print(name: str, states: "list[IncidentState]", silences: "list[Silence]", now: datetime) -> None:
+def _print(name: str, states: list[IncidentState], silences: list[Silence], now: datetime) -> None:
     if not states and not silences:
         return
     stdout.print(name, style="bold", markup=False, soft_wrap=True)
@@ -306,17 +292,14 @@ def _iso(time: datetime) -> str:
     return time.isoformat(timespec="seconds")
 
 
-def _send(settings: "AlertSettings") -> "tuple[Delivery, ...]":
+def _send(settings: AlertSettings) -> "tuple[Delivery, ...]":
     """Send the message; a Prefect server is needed only for blocks."""
-    from tasks.options.option import find_references  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runtime.home import assay_home  # noqa: PLC0415
-
     blocks = [settings.block, settings.escalation and settings.escalation.block]
     if not any(blocks) and not any(each.startswith("block:") for each in find_references(settings)):
-        from flows.alerting.outbox import send_test  # noqa: PLC0415 loads Prefect
+        from flows.alerting.outbox import send_test
 
         return send_test(settings)
     with use_server(start_server(assay_home()).wait()):
-        from flows.alerting.outbox import send_test  # noqa: PLC0415 Prefect reads its settings at import
+        from flows.alerting.outbox import send_test
 
         return send_test(settings)

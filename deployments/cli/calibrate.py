@@ -14,15 +14,19 @@ from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.run import Verbose, load_models, set_log_levels
 from deployments.local_server import start_server, use_server
+from flows.config.calibration_request import CalibrationRequest
+from flows.config.run_config import RunConfig
+from flows.planning.planner import plan_run, use_plan
+from metric_core.calibration.calibrate import Confusion
 from metric_core.errors import ConfigError
+from tasks.calibration.calibration_files import Calibration, load_saved
+from tasks.reports.calibration.calibration_text import count_line, figure_rows, reach_lines, result_lines, saved_line
+from tasks.reports.calibration.judges_text import HEADINGS, comparison_rows, overlap_lines, recommendation
+from tasks.runtime.home import assay_home
 
 if TYPE_CHECKING:
     from flows.calibrate import CalibrationResult
     from flows.compare_judges import JudgesResult
-    from flows.config.calibration_request import CalibrationRequest
-    from flows.config.run_config import RunConfig
-    from metric_core.calibration.calibrate import Confusion
-    from tasks.calibration.calibration_files import Calibration
 
 app = VerbGroup()
 
@@ -122,8 +126,6 @@ def _list_saved(wanted: bool) -> None:
     """Print the saved calibrations, and end the command."""
     if not wanted:
         return
-    from tasks.calibration.calibration_files import load_saved  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.reports.calibration.calibration_text import saved_line  # noqa: PLC0415
 
     saved = load_saved()
     for found in saved:
@@ -147,7 +149,7 @@ ListSaved = Annotated[
 @app.command()
 @with_config_except("metrics", "baseline", "explain", "name", "system_version", "history", "history_page")
 def calibrate(
-    config: "RunConfig",
+    config: RunConfig,
     label: Label,
     metric: Metric = None,
     positive: Positive = None,
@@ -172,7 +174,6 @@ def calibrate(
         raise ConfigError(
             "--judges asks judges about the labelled rows and saves nothing; leave --run, --audit and --replace out"
         )
-    from flows.config.calibration_request import CalibrationRequest  # noqa: PLC0415 keeps `assay --help` quick
 
     request = CalibrationRequest(config=config, **options)
     if judges is not None:
@@ -181,7 +182,7 @@ def calibrate(
     if run is None:
         result = _run_calibration(request, verbose, as_json)
     else:
-        from flows.calibrate import calibrate_run  # noqa: PLC0415 Prefect loads slowly
+        from flows.calibrate import calibrate_run
 
         result = calibrate_run(request)
     if as_json:
@@ -194,13 +195,10 @@ def calibrate(
         _print(result)
 
 
-def _compare(request: "CalibrationRequest", judges: str, margin: float, verbose: bool, as_json: bool) -> None:
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
+def _compare(request: CalibrationRequest, judges: str, margin: float, verbose: bool, as_json: bool) -> None:
     set_log_levels(verbose)
-    from flows.calibrate import prepare  # noqa: PLC0415 loads Prefect
-    from flows.compare_judges import compare_candidates, comparison_content, parse_candidates  # noqa: PLC0415
-    from flows.planning.planner import plan_run  # noqa: PLC0415
+    from flows.calibrate import prepare
+    from flows.compare_judges import compare_candidates, comparison_content, parse_candidates
 
     candidates = parse_candidates(judges, request.config.prices)
     ready = prepare(request)
@@ -221,13 +219,6 @@ def _compare(request: "CalibrationRequest", judges: str, margin: float, verbose:
 
 
 def _print_comparison(result: "JudgesResult") -> None:
-    from tasks.reports.calibration.judges_text import (  # noqa: PLC0415 keeps `assay --help` quick
-        HEADINGS,
-        comparison_rows,
-        overlap_lines,
-        recommendation,
-    )
-
     comparison = result.comparison
     title = f"{result.metric}: judges compared on {comparison.rows:,} labelled rows that all of them scored"
     stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
@@ -248,12 +239,9 @@ def _tokens(tokens: float | None) -> str:
     return "all cached" if tokens is None else f"{tokens:,.0f} tokens" if tokens else "this process"
 
 
-def _run_calibration(request: "CalibrationRequest", verbose: bool, quiet: bool) -> "CalibrationResult":
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
+def _run_calibration(request: CalibrationRequest, verbose: bool, quiet: bool) -> "CalibrationResult":
     set_log_levels(verbose)
-    from flows.calibrate import prepare, run_calibration  # noqa: PLC0415 loads Prefect
-    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415
+    from flows.calibrate import prepare, run_calibration
 
     ready = prepare(request)
     plan = plan_run(ready.config)
@@ -277,13 +265,6 @@ def _span(text: str | None) -> tuple[float, float] | None:
 
 
 def _print(result: "CalibrationResult") -> None:
-    from tasks.reports.calibration.calibration_text import (  # noqa: PLC0415 keeps `assay --help` quick
-        count_line,
-        figure_rows,
-        reach_lines,
-        result_lines,
-    )
-
     calibration = result.calibration
     for warning in (*calibration.warnings, *result.warnings):
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
@@ -306,7 +287,7 @@ def _print(result: "CalibrationResult") -> None:
         stdout.print(f"saved: {result.kept}", markup=False, soft_wrap=True)
 
 
-def _lines(calibration: "Calibration") -> list[str]:
+def _lines(calibration: Calibration) -> list[str]:
     matrices = {"at the best threshold": calibration.best, "at the middle": calibration.middle}
     lines = [f"{threshold}: {_confusion(matrix)}" for threshold, matrix in matrices.items() if matrix is not None]
     if calibration.map is None:
@@ -314,7 +295,7 @@ def _lines(calibration: "Calibration") -> list[str]:
     return [*lines, f"probability map: slope {calibration.map.slope:.3f}, intercept {calibration.map.intercept:.3f}"]
 
 
-def _confusion(confusion: "Confusion") -> str:
+def _confusion(confusion: Confusion) -> str:
     return (
         f"both yes {confusion.both}, both no {confusion.neither}, only the judge yes {confusion.judge_only}, "
         f"only people yes {confusion.people_only}"

@@ -2,19 +2,25 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from deployments.cli._support.comparison_table import print_comparison
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, by_option, seed_option, slice_option, split_names
 from deployments.cli._support.verb import VerbGroup
+from flows.config.gate_file import load_gate
+from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
 from metric_core.errors import ConfigError, RunFolderError
+from metric_core.statistics.resampling import SEED
+from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
+from tasks.comparison.run_pair import Matching
+from tasks.reports.comparison.comparison_page import comparison_page
+from tasks.reports.comparison.comparison_text import comparison_markdown
+from tasks.reports.comparison.junit import gate_junit_xml
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.writable import check_file
-
-if TYPE_CHECKING:
-    from tasks.comparison.run_comparison import RunComparison
 
 app = VerbGroup()
 
@@ -102,11 +108,6 @@ def compare(
     Exit codes with --gate: 0 passed, 10 failed, 11 inconclusive, 12 refused because
     the runs are not like for like. docs/compare.md explains the numbers and gate files.
     """
-    from flows.config.gate_file import load_gate  # noqa: PLC0415
-    from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs  # noqa: PLC0415 keeps help quick
-    from metric_core.statistics.resampling import SEED  # noqa: PLC0415
-    from tasks.comparison.run_pair import Matching  # noqa: PLC0415
-
     if junit is not None and gate is None:
         raise ConfigError("--junit writes the rules of a gate: name a gate file with --gate")
     if html is not None and b is None:
@@ -130,18 +131,12 @@ def compare(
         raise typer.Exit(GATE_CODES[comparison.gate.outcome])
 
 
-def _write(comparison: "RunComparison", markdown: Path | None, html: Path | None, junit: Path | None) -> None:
+def _write(comparison: RunComparison, markdown: Path | None, html: Path | None, junit: Path | None) -> None:
     if markdown is not None:
-        from tasks.reports.comparison.comparison_text import comparison_markdown  # noqa: PLC0415 only needed here
-
         _save(markdown, comparison_markdown(comparison))
     if junit is not None and comparison.gate is not None:
-        from tasks.reports.comparison.junit import gate_junit_xml  # noqa: PLC0415 only needed here
-
         _save(junit, gate_junit_xml(comparison.gate, comparison.b.folder))
     if html is not None:
-        from tasks.reports.comparison.comparison_page import comparison_page  # noqa: PLC0415 only needed here
-
         _save(html, comparison_page(comparison))
 
 
@@ -150,10 +145,7 @@ def _save(path: Path, text: str) -> None:
     stderr.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
-def _print(comparison: "RunComparison", as_json: bool, top: int) -> None:
-    from deployments.cli._support.comparison_table import print_comparison  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.comparison.run_comparison import comparison_to_dict  # noqa: PLC0415
-
+def _print(comparison: RunComparison, as_json: bool, top: int) -> None:
     if as_json:
         stdout.print_json(json.dumps(comparison_to_dict(comparison), allow_nan=False))
     else:

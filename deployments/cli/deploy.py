@@ -1,6 +1,7 @@
 """`assay deploy`: create the deployments of a configuration on a Prefect server."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -12,15 +13,13 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, with_config_except
 from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import find_configured_url
+from flows.config.result_options import MonitoringOptions
+from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from metric_core.parsing.strict_json import DuplicateKeyError, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from deployments.registry.changes import AppliedChanges
-    from flows.config.result_options import MonitoringOptions
-    from flows.config.run_config import RunConfig
 
 app = VerbGroup()
 
@@ -62,7 +61,7 @@ WorkingDir = Annotated[
 @app.command()
 @with_config_except("name")  # here, --name is the suffix of the deployments
 def deploy(
-    config: "RunConfig",
+    config: RunConfig,
     pool: Pool = "rag-assay",
     work_pool_type: Annotated[
         PoolType | None, typer.Option("--work-pool-type", help="Type of a new pool. Default: process.")
@@ -83,9 +82,9 @@ def deploy(
             "no Prefect server is configured: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
             "To run on this machine only, use `assay serve`, which needs no server."
         )
-    from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
-    from deployments.registry.checks import check_deployment  # noqa: PLC0415
-    from deployments.registry.specs import build_specs, name_suffix, plan_deployments, prefect_yaml  # noqa: PLC0415
+    from deployments.registry.apply import Place, apply
+    from deployments.registry.checks import check_deployment
+    from deployments.registry.specs import build_specs, name_suffix, plan_deployments, prefect_yaml
 
     variables = _variables(job_variable or [])
     if image is None and work_pool_type in (None, PoolType.PROCESS) and "working_dir" not in variables:

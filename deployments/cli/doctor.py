@@ -4,19 +4,19 @@ import json
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.doctor_checks import Check, Level, run_checks
+from deployments.cli._support.doctor_checks import Check, Level, all_checks
 from deployments.cli._support.options import Json
 from deployments.cli._support.verb import VerbGroup
+from flows.config.loading import CONFIG_SUFFIXES, load_config
+from flows.config.run_config import RunConfig
 from metric_core.errors import AssayError
-
-if TYPE_CHECKING:
-    from flows.config.run_config import RunConfig
+from tasks.options.model_words import replace_judge
 
 app = VerbGroup()
 
@@ -44,7 +44,7 @@ def doctor(
     """Check what a run depends on, and say how to fix it."""
     config, problem = _configuration(source, judge, model)
     found = []
-    for check in chain([] if problem is None else [problem], run_checks(config)):
+    for check in chain([] if problem is None else [problem], all_checks(config)):
         found.append(check)
         if not as_json:
             _print(check)
@@ -56,10 +56,7 @@ def doctor(
         raise typer.Exit(PROBLEM)
 
 
-def _configuration(source: str | None, judge: str | None, model: str | None) -> "tuple[RunConfig | None, Check | None]":
-    from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.options.model_words import replace_judge  # noqa: PLC0415 keeps `assay --help` quick
-
+def _configuration(source: str | None, judge: str | None, model: str | None) -> tuple[RunConfig | None, Check | None]:
     overrides: dict[str, Any] = {}
     if judge is not None:
         overrides["judge"] = replace_judge(judge)

@@ -8,8 +8,10 @@ import typer
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import find_address, use_server
+from flows.index_events.index_event import IndexRebuilt
 from metric_core.errors import ConfigError
 from tasks.runtime.credentials import mask_url
+from tasks.runtime.home import assay_home
 
 app = VerbGroup(no_args_is_help=True)
 
@@ -34,15 +36,12 @@ def index_rebuilt(
     ] = "",
 ) -> None:
     """Announce that an index was rebuilt, so that its new version is evaluated."""
-    from flows.index_events.index_event import IndexRebuilt  # noqa: PLC0415 loads Prefect
-    from tasks.runtime.home import assay_home  # noqa: PLC0415
-
     server = find_address(assay_home())
     if server is None:
         IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, datetime.now(UTC))
         raise ConfigError("no Prefect server is running: set PREFECT_API_URL, or start `assay serve`")
     with use_server(server):
-        from deployments.events import emit_index_rebuilt  # noqa: PLC0415
+        from deployments.events import emit_index_rebuilt
 
         event_id = emit_index_rebuilt(index, version, dataset)
     message = f"announced to {mask_url(server.url)}: index {index} was rebuilt, version {version} (event {event_id})"

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 import typer
 
@@ -12,9 +12,12 @@ from deployments.cli._support.console import stderr
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from tasks.reports.exports.score_tables import Format
+from tasks.options.otlp_endpoint import check_endpoint
+from tasks.reports.exports.qrels_table import read_qrels_of_run, write_qrels
+from tasks.reports.exports.score_tables import Format, guess_format, parse_format, parse_shape, reshape, write_export
+from tasks.reports.exports.scored_rows import read_scored_rows
+from tasks.reports.exports.send_scores import parse_form, send_scores
+from tasks.runtime.atomic_files import write_output
 
 app = VerbGroup()
 
@@ -71,14 +74,6 @@ def export(
     if otlp is not None:
         _send(run, otlp, form)
         return
-    from tasks.reports.exports.score_tables import (  # noqa: PLC0415 keeps `assay --help` quick
-        Format,
-        guess_format,
-        parse_format,
-        parse_shape,
-        reshape,
-        write_export,
-    )
 
     if shape == _QRELS or file_format == _TREC:
         _write_qrels(run, out, file_format, shape)
@@ -100,10 +95,6 @@ def export(
 
 
 def _send(run: Path, endpoint: str, form: str) -> None:
-    from tasks.options.otlp_endpoint import check_endpoint  # noqa: PLC0415
-    from tasks.reports.exports.scored_rows import read_scored_rows  # noqa: PLC0415
-    from tasks.reports.exports.send_scores import parse_form, send_scores  # noqa: PLC0415 keeps `assay --help` quick
-
     try:
         check_endpoint(endpoint)
     except ValueError as error:
@@ -113,8 +104,7 @@ def _send(run: Path, endpoint: str, form: str) -> None:
 
 
 def _write_figures(run: Path, out: str) -> None:
-    from flows.publishing.metrics_file import describe_figures  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runtime.atomic_files import write_output  # noqa: PLC0415
+    from flows.publishing.metrics_file import describe_figures
 
     figures = describe_figures(run)
     if out == _STDOUT:
@@ -126,9 +116,6 @@ def _write_figures(run: Path, out: str) -> None:
 
 def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> None:
     """Write the judgments of a run, as TREC qrels unless a format or the extension of the file says otherwise."""
-    from tasks.reports.exports.qrels_table import read_qrels_of_run, write_qrels  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.reports.exports.score_tables import Format, parse_format, write_export  # noqa: PLC0415
-
     if shape != _QRELS:
         raise ConfigError(f"the format {_TREC} holds relevance judgments; write --shape {_QRELS}, got {shape!r}")
     extension = Path(out).suffix.removeprefix(".").lower()
@@ -146,9 +133,7 @@ def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> No
         stderr.print(f"wrote {table.num_rows} judgments to {out}", markup=False, soft_wrap=True)
 
 
-def _print_export(table: object, chosen_format: "Format") -> None:
-    from tasks.reports.exports.score_tables import Format, write_export  # noqa: PLC0415 keeps `assay --help` quick
-
+def _print_export(table: object, chosen_format: Format) -> None:
     if chosen_format is Format.PARQUET and sys.stdout.isatty():
         raise ConfigError("cannot print Parquet to a terminal; name a file with --out, or redirect the output")
     _print(lambda file: write_export(table, file, chosen_format))

@@ -5,7 +5,7 @@ import os
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -14,10 +14,16 @@ from rich.table import Table
 from deployments.cli._support.console import print_table, stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, declared_option
 from deployments.cli._support.verb import VerbGroup
+from deployments.history_server.history_pages import HOST, open_history
+from flows.config.history_options import check_history
+from flows.config.loading import load_config, refuse_renamed_variables
 from metric_core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from tasks.history.catalogue import Catalogue
+from metric_core.parsing.suggestions import suggest_names
+from tasks.history.catalogue import Catalogue
+from tasks.options.text_forms import split_commas
+from tasks.reports.history import history_text as text
+from tasks.reports.history.history_page import write_history_page
+from tasks.reports.history.history_text import describe_outcome, format_time, history_to_dict
 
 app = VerbGroup()
 
@@ -90,8 +96,6 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Show an evaluation over time, as text, JSON or a page."""
-    from tasks.history.catalogue import Catalogue  # noqa: PLC0415 loads the database driver
-
     if show and page is None and not serve:
         raise ConfigError("--open opens the page: name its file with --page, or serve it with --serve")
     if serve and (page is not None or as_json):
@@ -119,16 +123,13 @@ def history(
 
 def find_history(history: str | None, config: Path | None) -> str | None:
     """Return the address of the history: as given, or as in the configuration."""
-    from flows.config.history_options import check_history  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.config.loading import load_config, refuse_renamed_variables  # noqa: PLC0415
-
     refuse_renamed_variables(os.environ)
     if history is not None:
         return check_history(history)
     return None if config is None else load_config(config).history
 
 
-def _rebuild(catalogue: "Catalogue", folders: list[Path], as_json: bool) -> None:
+def _rebuild(catalogue: Catalogue, folders: list[Path], as_json: bool) -> None:
     report = catalogue.rebuild(folders)
     if as_json:
         skipped = [{"folder": each.folder, "problem": each.problem} for each in report.skipped]
@@ -140,14 +141,12 @@ def _rebuild(catalogue: "Catalogue", folders: list[Path], as_json: bool) -> None
     stdout.print(f"recorded {report.recorded} runs{skipped_text}: {catalogue.address}", markup=False, soft_wrap=True)
 
 
-def find_names(catalogue: "Catalogue", name: str | None) -> list[str]:
+def find_names(catalogue: Catalogue, name: str | None) -> list[str]:
     """Return the evaluations to show.
 
     Raises:
         ConfigError: The history has no run, or none of this name.
     """
-    from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
-
     names = catalogue.names()
     if not names:
         raise ConfigError(
@@ -168,16 +167,12 @@ def _only(names: list[str]) -> str:
     return names[0]
 
 
-def _write_page(catalogue: "Catalogue", name: str, last: int | None, page: Path, link: str | None) -> None:
-    from tasks.reports.history.history_page import write_history_page  # noqa: PLC0415 only needed here
-
+def _write_page(catalogue: Catalogue, name: str, last: int | None, page: Path, link: str | None) -> None:
     written = write_history_page(catalogue, name, page, last=last, link=link)
     stdout.print(str(written), markup=False, soft_wrap=True)
 
 
-def _serve(catalogue: "Catalogue", name: str | None, port: int, last: int | None, show: bool) -> None:
-    from deployments.history_server.history_pages import HOST, open_history  # noqa: PLC0415 only needed here
-
+def _serve(catalogue: Catalogue, name: str | None, port: int, last: int | None, show: bool) -> None:
     with open_history(catalogue, port, last) as server, suppress(KeyboardInterrupt):
         address = f"http://{HOST}:{server.port}/" + ("" if name is None else f"history/{quote(name, safe='')}")
         stdout.print(f"{address}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
@@ -191,9 +186,7 @@ def _open_browser(address: str) -> None:
         stderr.print("cannot start a browser; open the page yourself", style="yellow")
 
 
-def _print_json(catalogue: "Catalogue", names: list[str], last: int | None) -> None:
-    from tasks.reports.history.history_text import history_to_dict  # noqa: PLC0415 only needed here
-
+def _print_json(catalogue: Catalogue, names: list[str], last: int | None) -> None:
     evaluations: list[dict[str, Any]] = [
         history_to_dict(name, catalogue.runs(name, last=last), catalogue.incidents(name), catalogue.availability(name))
         for name in names
@@ -201,9 +194,7 @@ def _print_json(catalogue: "Catalogue", names: list[str], last: int | None) -> N
     stdout.print_json(json.dumps({"history": catalogue.address, "evaluations": evaluations}, allow_nan=False))
 
 
-def _print_names(catalogue: "Catalogue", names: list[str]) -> None:
-    from tasks.reports.history.history_text import describe_outcome, format_time  # noqa: PLC0415 only needed here
-
+def _print_names(catalogue: Catalogue, names: list[str]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("evaluation", "last run", "outcome", "open incidents"):
         table.add_column(heading, overflow="fold")
@@ -215,9 +206,7 @@ def _print_names(catalogue: "Catalogue", names: list[str]) -> None:
     stdout.print("`assay history NAME` shows the runs of an evaluation", soft_wrap=True)
 
 
-def _print_runs(catalogue: "Catalogue", name: str, last: int, metrics: list[str] | None) -> None:
-    from tasks.reports.history import history_text as text  # noqa: PLC0415 only needed here
-
+def _print_runs(catalogue: Catalogue, name: str, last: int, metrics: list[str] | None) -> None:
     runs = catalogue.runs(name, last=last)
     known = text.choose_metrics(runs)
     chosen = _parse_metrics(metrics, known) if metrics else known
@@ -247,9 +236,6 @@ def _print_table(headings: list[str], rows: list[list[str]], words: int) -> None
 
 
 def _parse_metrics(given: list[str], known: list[str]) -> list[str]:
-    from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.options.text_forms import split_commas  # noqa: PLC0415
-
     chosen = [name for text in given for name in split_commas(text)]
     for each in chosen:
         if each not in known:

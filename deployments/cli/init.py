@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from deployments.cli._support.config_template import config_template
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
+from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
 from tasks.runtime.atomic_files import write_output
 
@@ -22,9 +24,6 @@ def init(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of configurations instead.")] = False,
 ) -> None:
     """Write a commented configuration for your data."""
-    from deployments.cli._support.config_template import config_template  # noqa: PLC0415
-    from flows.config.run_config import RunConfig  # noqa: PLC0415 keeps `assay --help` quick
-
     if schema:
         stdout.print_json(json.dumps(RunConfig.model_json_schema()))
         return

@@ -12,15 +12,21 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.run import set_log_levels
+from deployments.eval_hub.hub_callback import HubCallback
+from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config
+from deployments.eval_hub.job_keys import mode
+from deployments.eval_hub.job_results import JobResults, build_results
+from deployments.eval_hub.job_spec import JobSpec
 from deployments.local_server import start_server, use_server
+from flows.config.run_config import RunConfig
+from flows.planning.planner import plan_run
 from metric_core.errors import FailedCellsError, RunFolderError
+from tasks.reports.exports.score_tables import Format, Shape, reshape, write_export
 from tasks.runtime.atomic_files import write_output
+from tasks.runtime.home import assay_home
 from tasks.runtime.writable import check_file
 
 if TYPE_CHECKING:
-    from deployments.eval_hub.hub_callback import HubCallback
-    from deployments.eval_hub.job_results import JobResults
-    from flows.config.run_config import RunConfig
     from flows.evaluate import Evaluation
 
 app = VerbGroup()
@@ -61,12 +67,6 @@ def job(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
 ) -> None:
     """Run a job of eval-hub: JobSpec in, JobResults out."""
-    from deployments.eval_hub.hub_callback import HubCallback  # noqa: PLC0415
-    from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config  # noqa: PLC0415 keeps `assay --help` quick
-    from deployments.eval_hub.job_keys import mode  # noqa: PLC0415
-    from deployments.eval_hub.job_results import build_results  # noqa: PLC0415
-    from deployments.eval_hub.job_spec import JobSpec  # noqa: PLC0415
-
     started = time.monotonic()
     spec = JobSpec.from_file(file)
     default = DataFolders()
@@ -90,7 +90,7 @@ def job(
 
 
 @contextmanager
-def _show_problems(reporter: "HubCallback") -> Iterator[None]:
+def _show_problems(reporter: HubCallback) -> Iterator[None]:
     try:
         yield
     finally:
@@ -102,15 +102,12 @@ def _warn(warnings: Iterable[str]) -> None:
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
 
 
-def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
-    from flows.planning.planner import plan_run  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415
-
+def _evaluate(config: RunConfig, quiet: bool) -> "Evaluation":
     plan = plan_run(config)
     set_log_levels(verbose=False)
     server = start_server(assay_home()).wait()
     with use_server(server), nullcontext() if quiet else stage_progress(plan.metrics.stages):
-        from flows.evaluate import Evaluation, run_planned  # noqa: PLC0415 Prefect reads its settings at import
+        from flows.evaluate import Evaluation, run_planned
 
         try:
             return run_planned(config, plan)
@@ -118,10 +115,8 @@ def _evaluate(config: "RunConfig", quiet: bool) -> "Evaluation":
             return Evaluation.from_folder(error.folder)
 
 
-def _write(job_results: "JobResults", folder: Path, results: Path | None) -> None:
+def _write(job_results: JobResults, folder: Path, results: Path | None) -> None:
     """Write and print the results as JSON, and write the scores per row in the two formats that eval-hub stores."""
-    from tasks.reports.exports.score_tables import Format, Shape, reshape, write_export  # noqa: PLC0415
-
     text = job_results.model_dump_json(indent=2)
     target = results or folder / f"{RESULTS}.json"
     write_output(target, text + "\n", "the results")

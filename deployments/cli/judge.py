@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -16,14 +16,20 @@ from rich.text import Text
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, flag_parameters, with_parameters
 from deployments.cli._support.verb import VerbGroup
+from flows.config.loading import load_config
 from metric_core.errors import ConfigError
+from metric_core.question_kinds import KindGroup
+from tasks.opening.run_models import RunModels
+from tasks.opening.trial import Trial, try_judge
+from tasks.options.judge_options import JudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.launch_options import LaunchSettings
+from tasks.options.load_profile import load_profile
 from tasks.options.model_words import replace_judge
-
-if TYPE_CHECKING:
-    from tasks.opening.trial import Trial
-    from tasks.options.launch_options import LaunchSettings
-    from tasks.processes.find_judge import JudgeStatus
-    from tasks.processes.start import Progress
+from tasks.options.narrow import narrow
+from tasks.processes.find_judge import JudgeStatus, judge_status, stop_judge
+from tasks.processes.start import Progress, launch_judge
+from tasks.runtime.home import assay_home
 
 QUIET_SECONDS = 15.0
 """Seconds between two lines of progress if stderr is not a terminal."""
@@ -80,10 +86,6 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Launch a judge server; options override the table [judge.launch] of --config."""
-    from tasks.processes.find_judge import judge_status  # noqa: PLC0415
-    from tasks.processes.start import launch_judge  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     settings = _settings(config, launch, profile)
     with _progress() as on_progress:
         judge = launch_judge(settings, assay_home(), on_progress, wait=wait)
@@ -97,18 +99,12 @@ def start(
 @app.command()
 def status(as_json: Json = False) -> None:
     """Show whether a launched judge server is running, and its address."""
-    from tasks.processes.find_judge import judge_status  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     _print(judge_status(assay_home()), as_json)
 
 
 @app.command()
 def stop() -> None:
     """Stop the launched judge server."""
-    from tasks.processes.find_judge import stop_judge  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     stdout.print("stopped" if stop_judge(assay_home()) else "no judge was running")
 
 
@@ -124,14 +120,6 @@ def try_(
     as_json: Json = False,
 ) -> None:
     """Ask whether a passage supports a claim; show request and reply."""
-    from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from metric_core.question_kinds import KindGroup  # noqa: PLC0415
-    from tasks.opening.run_models import RunModels  # noqa: PLC0415 loads the models
-    from tasks.opening.trial import try_judge  # noqa: PLC0415
-    from tasks.options.judge_options import JudgeSettings  # noqa: PLC0415
-    from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
-    from tasks.options.narrow import narrow  # noqa: PLC0415
-
     named: dict[str, Any] = {} if judge is None else {"judge": replace_judge(judge)}
     if model is not None:
         named.setdefault("judge", {}).setdefault("server", {})["model"] = model
@@ -161,7 +149,7 @@ def _text_of(argument: str) -> str:
         raise ConfigError(f"{argument[1:]} cannot be read as text: {error}; name a UTF-8 file after the @") from error
 
 
-def _trial_content(trial: "Trial") -> dict[str, Any]:
+def _trial_content(trial: Trial) -> dict[str, Any]:
     answer = trial.answer
     return {
         "judge": asdict(trial.judge),
@@ -174,7 +162,7 @@ def _trial_content(trial: "Trial") -> dict[str, Any]:
     }
 
 
-def _print_trial(trial: "Trial") -> None:
+def _print_trial(trial: Trial) -> None:
     stdout.print(f"judge: {trial.judge.backend}: {trial.judge.model}", markup=False, soft_wrap=True)
     for request in trial.requests:
         stdout.print(f"request: POST {request.path} to {' or '.join(request.urls)}", markup=False, soft_wrap=True)
@@ -204,8 +192,6 @@ def env(
     profile: Annotated[str, typer.Argument(help="Packaged profile of a verifier, or a file.", metavar="PROFILE")],
 ) -> None:
     """Print the variables with which the compose file serves a verifier."""
-    from tasks.options.load_profile import load_profile  # noqa: PLC0415 keeps `assay --help` quick
-
     chosen = load_profile(profile)
     if chosen.route is None:
         raise ConfigError(
@@ -223,9 +209,7 @@ def env(
         stdout.print(f"{name}={value}", markup=False, soft_wrap=True)
 
 
-def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -> "LaunchSettings":
-    from flows.config.loading import load_config  # noqa: PLC0415 keeps `assay --help` quick
-
+def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -> LaunchSettings:
     launch = {name: value for name, value in given.items() if value is not None}
     judge: dict[str, Any] = {"launch": launch} if launch else {}
     judge |= {"profile": profile} if profile is not None else {}
@@ -240,7 +224,7 @@ def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -
 
 
 @contextmanager
-def _progress() -> "Iterator[Progress]":
+def _progress() -> Iterator[Progress]:
     """Show the seconds and the last line of the log: as a status line in a terminal, else as occasional lines."""
     if stderr.is_terminal:
         with stderr.status("launching the judge") as shown:
@@ -261,7 +245,7 @@ def _line(seconds: float, line: str) -> str:
     return f"launching the judge, {seconds:.0f} s: {line}"
 
 
-def _print(status: "JudgeStatus", as_json: bool) -> None:
+def _print(status: JudgeStatus, as_json: bool) -> None:
     if not as_json:
         stdout.print(str(status), markup=False, soft_wrap=True)
         return

@@ -11,6 +11,8 @@ from deployments.cli._support.verb import VerbGroup
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 from metric_core.statistics.resampling import SEED
+from tasks.calibration.label_sampling import SampleOptions, sample_rows
+from tasks.reports.exports.score_tables import guess_format, write_export
 
 app = VerbGroup()
 
@@ -44,9 +46,6 @@ def label_sample(
     seed: Annotated[int | None, seed_option("ASSAY_LABEL_SAMPLE_SEED")] = None,
 ) -> None:
     """Draw rows of a run at random for people to label."""
-    from tasks.calibration.label_sampling import SampleOptions, sample_rows  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.reports.exports.score_tables import guess_format, write_export  # noqa: PLC0415
-
     file_format = guess_format(out)
     if out.exists():
         raise ConfigError(f"{out} already exists, and may hold labels. Name another file with --out, or remove it.")

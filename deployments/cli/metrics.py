@@ -7,10 +7,22 @@ import typer
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
+from deployments.cli._support.metric_guide import (
+    allowed_values,
+    default_request,
+    describe,
+    judge_of,
+    range_of,
+    render_overview,
+    render_page,
+)
 from deployments.cli._support.options import Json
 from deployments.cli._support.verb import VerbGroup
 from metric_core.declarations.metric import Metric
+from metric_core.metrics.guides import read_guide
+from metric_core.metrics.registry import METRICS
 from metric_core.records import Direction
+from tasks.plugins.metric_lookup import find_metric, packaged_metrics
 
 app = VerbGroup()
 
@@ -19,8 +31,6 @@ ROOMY = 110
 
 
 def _names(incomplete: str) -> list[str]:
-    from metric_core.metrics.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
-
     return [name for name in METRICS if name.startswith(incomplete)]
 
 
@@ -38,12 +48,7 @@ def metrics(
     ] = False,
 ) -> None:
     """List the metrics, or describe one."""
-    from metric_core.metrics.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.plugins.metric_lookup import find_metric, packaged_metrics  # noqa: PLC0415
-
     if markdown:
-        from deployments.cli._support.metric_guide import render_overview, render_page  # noqa: PLC0415
-
         typer.echo(render_page(find_metric(name)) if name else render_overview(METRICS.values()), nl=False)
         return
     chosen = [find_metric(name)] if name else [*METRICS.values(), *packaged_metrics()]
@@ -60,12 +65,6 @@ def metrics(
 
 
 def _entry(metric: Metric) -> dict[str, object]:
-    from deployments.cli._support.metric_guide import (  # noqa: PLC0415 keeps `assay --help` quick
-        allowed_values,
-        default_request,
-    )
-    from metric_core.metrics.guides import read_guide  # noqa: PLC0415
-
     request = default_request(metric)
     bounds = request.bounds
     return {
@@ -90,12 +89,6 @@ def _entry(metric: Metric) -> dict[str, object]:
 
 
 def _table(chosen: list[Metric]) -> Table:
-    from deployments.cli._support.metric_guide import (  # noqa: PLC0415 keeps `assay --help` quick
-        default_request,
-        judge_of,
-        range_of,
-    )
-
     table = Table(box=None, pad_edge=False, header_style="bold")
     headings = ("metric", "better", "range", "judge", "columns", "what it measures")
     shown = [name for name in headings if stdout.width >= ROOMY or name not in ("judge", "columns")]
@@ -115,8 +108,6 @@ def _table(chosen: list[Metric]) -> Table:
 
 
 def _show(metric: Metric) -> None:
-    from deployments.cli._support.metric_guide import describe  # noqa: PLC0415 keeps `assay --help` quick
-
     stdout.print(metric.name, style="bold")
     for section in describe(metric):
         if section.title:

@@ -14,11 +14,18 @@ from deployments.cli._support.verb import VerbGroup
 from deployments.cli.compare import GATE_CODES
 from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
+from flows.alerting.alert import has_told
+from flows.config.loading import InvalidOptionsError, options_to_tell
+from flows.config.result_options import MonitoringOptions
+from flows.config.run_config import RunConfig
+from flows.planning.planner import plan_run, use_plan
 from metric_core.errors import AssayError, ConfigError
+from tasks.options.option import find_references
+from tasks.runs.outcome import read_outcome
+from tasks.runs.run_folder import COMPARISON
+from tasks.runtime.home import assay_home
 
 if TYPE_CHECKING:
-    from flows.config.result_options import MonitoringOptions
-    from flows.config.run_config import RunConfig
     from flows.monitoring.chain import ChainResult
 
 app = VerbGroup()
@@ -35,8 +42,6 @@ CODES = {
 
 def _tell_refused(error: ConfigError) -> None:
     """Tell of a configuration that cannot be used, as far as it says whom to tell."""
-    from flows.config.loading import InvalidOptionsError, options_to_tell  # noqa: PLC0415 keeps `assay --help` quick
-
     if isinstance(error, InvalidOptionsError) and error.content is not None:
         _tell(options_to_tell(error.content), error)
     else:
@@ -45,16 +50,13 @@ def _tell_refused(error: ConfigError) -> None:
 
 @app.command()
 @with_config_except("out", "baseline", refused=_tell_refused)
-def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
+def monitor(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate as a schedule does: compare, gate, accept or alert.
 
     The run is compared with the accepted baseline of its evaluation and checked by deploy.gate; people are told as
     deploy.alerts says, also of an error. Exit codes: 0 nothing is wrong, 10 the gate failed or an alarm stands, 11
     inconclusive, or an alarm that another good run ends.
     """
-    from flows.planning.planner import plan_run, use_plan  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     set_log_levels(verbose)
     with print_despite_failed_cells(as_json, verbose), _telling(config):
         config = config.model_copy(update={"out": None, "baseline": None})
@@ -62,7 +64,7 @@ def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False
         starting = start_server(assay_home())
         load_models(plan.models, starting)
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
-            from flows.monitor import run_monitor  # noqa: PLC0415 Prefect reads its settings when it is imported
+            from flows.monitor import run_monitor
 
             with use_plan(config, plan):
                 done = run_monitor(config)
@@ -71,39 +73,32 @@ def monitor(config: "RunConfig", as_json: Json = False, verbose: Verbose = False
 
 
 @contextmanager
-def _telling(options: "MonitoringOptions") -> Iterator[None]:
+def _telling(options: MonitoringOptions) -> Iterator[None]:
     """Tell of an error in the block, unless the run that it ends has told of it."""
     try:
         yield
     except Exception as error:
-        from flows.alerting.alert import has_told  # noqa: PLC0415 keeps `assay --help` quick
-
         if not has_told(error):  # the run did not begin
             _tell(options, error)
         raise
 
 
-def _tell(options: "MonitoringOptions", error: Exception) -> None:
+def _tell(options: MonitoringOptions, error: Exception) -> None:
     """Tell of an error before the run; only blocks need a Prefect server, which may be what is broken."""
-    from tasks.options.option import find_references  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     set_log_levels(verbose=False)
     with ExitStack() as stack:
         alerts = options.deploy.alerts
         if alerts.block is not None or any(each.startswith("block:") for each in find_references(alerts)):
             with suppress(AssayError):
                 stack.enter_context(use_server(start_server(assay_home()).wait()))
-        from flows.monitoring.teller import Teller  # noqa: PLC0415 Prefect reads its settings when it is imported
-        from flows.monitoring.watched import Watched  # noqa: PLC0415 as above
+        from flows.monitoring.teller import Teller
+        from flows.monitoring.watched import Watched
 
         Teller(options=options, watched=Watched.now(options, "hand")).tell_error(error)
 
 
 def _print(done: "ChainResult", as_json: bool, verbose: bool) -> None:
-    from flows.evaluate import Evaluation  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runs.outcome import read_outcome  # noqa: PLC0415
-    from tasks.runs.run_folder import COMPARISON  # noqa: PLC0415
+    from flows.evaluate import Evaluation
 
     outcome = None if done.folder is None else read_outcome(done.folder)
     if as_json:

@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -16,16 +16,19 @@ from deployments.cli._support.dry_run_table import print_dry_run, stage_content
 from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.summary_table import left_out_lines
 from deployments.cli._support.verb import VerbGroup
+from flows.config.run_config import RunConfig
+from flows.dry_run.dry_run_result import DryRun, PendingContexts
+from flows.dry_run.forecast import Forecast, Rates, make_forecast
+from flows.planning.metric_plan import MetricPlan
+from flows.planning.planner import draft_plan
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage
+from tasks.comparison.rows_needed import LEAST_OBSERVED, find_rows_needed
+from tasks.engine.registry import LEVELS
+from tasks.metering.money import cost_entry, money_text
+from tasks.options.cost_options import CostOptions
 from tasks.reports.run.summary_rows import PROBABILITIES
-
-if TYPE_CHECKING:
-    from flows.config.run_config import RunConfig
-    from flows.dry_run.dry_run_result import DryRun, PendingContexts
-    from flows.dry_run.forecast import Forecast, Rates
-    from flows.planning.metric_plan import MetricPlan
-    from tasks.options.cost_options import CostOptions
+from tasks.runs.finished_run import FinishedRun
 
 app = VerbGroup()
 
@@ -64,7 +67,7 @@ RatesOption = Annotated[
 @app.command()
 @with_config
 def plan(
-    config: "RunConfig",
+    config: RunConfig,
     fetch: Fetch = False,
     rates: RatesOption = None,
     detect: Detect = None,
@@ -76,9 +79,7 @@ def plan(
         _show_rows_needed(detect, runs or [], config.by, as_json)
         return
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    from flows.dry_run.dry_run import make_dry_run  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.dry_run.forecast import make_forecast  # noqa: PLC0415
-    from flows.planning.planner import draft_plan  # noqa: PLC0415
+    from flows.dry_run.dry_run import make_dry_run
 
     given = None if rates is None else _parse_rates(rates)
     planned = draft_plan(config)
@@ -102,14 +103,12 @@ def plan(
             stdout.print(line, markup=False, soft_wrap=True)
 
 
-def _parse_rates(text: str) -> "Rates":
+def _parse_rates(text: str) -> Rates:
     """Return the rates in the form "55000,6000".
 
     Raises:
         ConfigError: The text is not two numbers above 0.
     """
-    from flows.dry_run.forecast import Rates  # noqa: PLC0415 keeps `assay --help` quick
-
     try:
         prompt, output = (float(part.replace("_", "")) for part in text.split(","))
     except ValueError:
@@ -119,9 +118,7 @@ def _parse_rates(text: str) -> "Rates":
     return Rates.from_speeds(prompt, output)
 
 
-def _forecast_content(forecast: "Forecast") -> dict[str, Any]:
-    from tasks.metering.money import cost_entry  # noqa: PLC0415 keeps `assay --help` quick
-
+def _forecast_content(forecast: Forecast) -> dict[str, Any]:
     rates = forecast.rates
     measured = None if rates is None or rates.measured is None else rates.measured.isoformat()
     return {
@@ -132,10 +129,8 @@ def _forecast_content(forecast: "Forecast") -> dict[str, Any]:
     }
 
 
-def _forecast_lines(costs: "CostOptions", dry_run: "DryRun", forecast: "Forecast") -> Iterator[str]:
+def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> Iterator[str]:
     """Yield what the questions to a judge server are expected to take and to cost."""
-    from tasks.metering.money import cost_entry, money_text  # noqa: PLC0415 keeps `assay --help` quick
-
     tally, rates = dry_run.tally, forecast.rates
     if not tally.requests:
         return
@@ -170,9 +165,6 @@ def _duration(seconds: float) -> str:
 
 
 def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_json: bool) -> None:
-    from tasks.comparison.rows_needed import LEAST_OBSERVED, find_rows_needed  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runs.finished_run import FinishedRun  # noqa: PLC0415
-
     if not detect or not runs:
         raise ConfigError(
             "numbers of rows need a difference above 0 and a run to learn from: assay plan --detect 0.02 --from RUN"
@@ -217,7 +209,7 @@ def _rows(count: int | None) -> str:
     return "over 10 million" if count is None else f"{count:,}"
 
 
-def _content(metrics: "MetricPlan", dry_run: "DryRun") -> dict[str, Any]:
+def _content(metrics: MetricPlan, dry_run: DryRun) -> dict[str, Any]:
     found = {stage.stage: stage_content(stage) for stage in dry_run.stages}
     return {
         "metrics": [request.key for request in metrics.requests],
@@ -245,20 +237,20 @@ def _content(metrics: "MetricPlan", dry_run: "DryRun") -> dict[str, Any]:
     }
 
 
-def _anchor_content(anchor: "DryRun") -> dict[str, Any]:
+def _anchor_content(anchor: DryRun) -> dict[str, Any]:
     stages = [{"stage": str(stage.stage), **stage_content(stage)} for stage in anchor.stages]
     judge = {**asdict(anchor.tally), "certainty": anchor.certainty}
     return {"rows": anchor.rows, "stages": stages, "judge": judge, "problems": list(anchor.problems)}
 
 
-def _contexts_content(contexts: "PendingContexts | None") -> dict[str, Any] | None:
+def _contexts_content(contexts: PendingContexts | None) -> dict[str, Any] | None:
     if contexts is None:
         return None
     fetched = None if contexts.fetched is None else contexts.fetched.isoformat()
     return {"index": contexts.index, "rows": contexts.rows, "fetched": fetched}
 
 
-def _describe(contexts: "PendingContexts") -> str:
+def _describe(contexts: PendingContexts) -> str:
     fetched = f"the contexts of {contexts.rows} rows from {contexts.index}"
     if contexts.fetched is not None:
         return (
@@ -271,9 +263,7 @@ def _describe(contexts: "PendingContexts") -> str:
     )
 
 
-def _show(metrics: "MetricPlan") -> None:
-    from tasks.engine.registry import LEVELS  # noqa: PLC0415 keeps `assay --help` quick
-
+def _show(metrics: MetricPlan) -> None:
     tree = Tree(f"[bold]{len(metrics.requests)} metrics[/]: " + ", ".join(request.key for request in metrics.requests))
     for number, level in enumerate(LEVELS, start=1):
         needed = [stage for stage in level if stage in metrics.stages]

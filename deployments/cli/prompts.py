@@ -8,6 +8,7 @@ import typer
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
 from metric_core.errors import ConfigError
+from metric_core.prompts.prompt_set import load_prompts, packaged_languages
 from tasks.runtime.atomic_files import write_output
 
 app = VerbGroup(help="Export the packaged prompts, or check your own.", no_args_is_help=True)
@@ -21,8 +22,6 @@ def export_prompts(
     language: Language = "en",
 ) -> None:
     """Write the packaged prompts to a folder, one file per kind of question."""
-    from metric_core.prompts.prompt_set import load_prompts, packaged_languages  # noqa: PLC0415 quick `assay --help`
-
     if language not in packaged_languages():
         raise ConfigError(f"there are no prompts in {language!r}; there are: {', '.join(packaged_languages())}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -45,8 +44,6 @@ def check_prompts(
     folder: Annotated[Path, typer.Argument(help="Folder with prompts.")], language: Language = "en"
 ) -> None:
     """Check the files of a folder, and list the prompts that differ from the packaged ones."""
-    from metric_core.prompts.prompt_set import load_prompts  # noqa: PLC0415 quick `assay --help`
-
     packaged, own = load_prompts(language), load_prompts(folder)
     changed = [name for name, wording in own.wordings.items() if wording != packaged.wordings[name]]
     stdout.print(

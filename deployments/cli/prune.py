@@ -11,6 +11,7 @@ from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json, declared_option
 from deployments.cli._support.sizes import format_size, parse_days, parse_size
 from deployments.cli._support.verb import VerbGroup
+from flows.config.loading import refuse_renamed_variables
 
 app = VerbGroup()
 
@@ -72,8 +73,7 @@ def prune(
     """Remove unused rows and answers, old runs and old entries."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
-    from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.prune import PruneSettings, run_prune  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.prune import PruneSettings, run_prune
 
     refuse_renamed_variables(os.environ)
     settings = PruneSettings(

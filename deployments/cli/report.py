@@ -8,6 +8,7 @@ import typer
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.verb import VerbGroup
+from tasks.reports.run.report_page import WORST_ROWS, write_report
 
 app = VerbGroup()
 
@@ -27,8 +28,6 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Write the report of a run again, as one offline HTML file."""
-    from tasks.reports.run.report_page import WORST_ROWS, write_report  # noqa: PLC0415 keeps `assay --help` quick
-
     written = write_report(run, WORST_ROWS if rows is None else rows, out).absolute()
     stdout.print(str(written), markup=False, soft_wrap=True)
     if show and not webbrowser.open(written.as_uri()):

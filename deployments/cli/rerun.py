@@ -1,6 +1,7 @@
 """`assay rerun`: run a finished run again for failed cells, changed rows or other metrics."""
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +16,14 @@ from deployments.cli._support.verb import VerbGroup
 from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
+from metric_core.stages import Stage
+from tasks.engine.registry import STAGES
+from tasks.runs.finished_run import FinishedRun
+from tasks.runtime.home import assay_home
+from tasks.runtime.wording import suggest_nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from flows.execution.rerun_plan import Rerun
-    from metric_core.stages import Stage
 
 app = VerbGroup()
 
@@ -95,14 +98,11 @@ def rerun(
     verbose: Verbose = False,
 ) -> None:
     """Run a finished run again: failed, changed or all rows."""
-    from tasks.runs.finished_run import FinishedRun  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runtime.home import assay_home  # noqa: PLC0415
-
     earlier = FinishedRun(run)  # refuse other folders before Prefect is loaded, which takes a second
     use_log_format(_log_format(log_format, earlier.config))
     first = None if stage is None else _stage(stage)
     set_log_levels(verbose)
-    from flows.execution.rerun_plan import parse_request, prepare  # noqa: PLC0415 loads Prefect
+    from flows.execution.rerun_plan import parse_request, prepare
 
     options: dict[str, Any] = {"metrics": combine(metrics), "judge": judge, "model": model, "cache": cache}
     options |= {"tables": tables, "on_bad_row": on_bad_row, "fail_on_failed": fail_on_failed, "out": out}
@@ -117,13 +117,13 @@ def rerun(
     load_models(ready.plan.models, starting)
     with print_despite_failed_cells(as_json, verbose):
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(ready.plan.metrics.stages):
-            from flows.rerun import run_rerun  # noqa: PLC0415 only needed here
+            from flows.rerun import run_rerun
 
             evaluation = run_rerun(request)
         print_evaluation(evaluation, as_json, verbose)
 
 
-def _log_format(given: str | None, earlier: "Mapping[str, Any]") -> str:
+def _log_format(given: str | None, earlier: Mapping[str, Any]) -> str:
     chosen = given or str(earlier.get("log_format", "text"))
     if chosen not in ("text", "json"):
         raise ConfigError(f"--log-format must be text or json, got {chosen!r}")
@@ -131,7 +131,7 @@ def _log_format(given: str | None, earlier: "Mapping[str, Any]") -> str:
 
 
 def _show_preview(ready: "Rerun", as_json: bool) -> None:
-    from flows.dry_run.rerun_preview import preview_rerun  # noqa: PLC0415 keeps `assay --help` quick
+    from flows.dry_run.rerun_preview import preview_rerun
 
     preview = preview_rerun(ready)
     if as_json:
@@ -144,10 +144,7 @@ def _show_preview(ready: "Rerun", as_json: bool) -> None:
     print_dry_run(preview.dry_run, preview.recomputed)
 
 
-def _stage(name: str) -> "Stage":
-    from tasks.engine.registry import STAGES  # noqa: PLC0415
-    from tasks.runtime.wording import suggest_nearest  # noqa: PLC0415 keeps `assay --help` quick
-
+def _stage(name: str) -> Stage:
     found = next((stage for stage in STAGES if stage == name), None)
     if name in _ONCE_PER_RUN:
         raise ConfigError(f"the stage {name} cannot be recomputed alone: {_ONCE_PER_RUN[name]}")

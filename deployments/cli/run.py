@@ -19,17 +19,27 @@ from deployments.cli._support.summary_table import incremental_lines, reason_lin
 from deployments.cli._support.usage import agreement_line, failure_lines, usage_lines, usage_table
 from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import ServerHandle, start_server, use_server
+from flows.config.run_config import RunConfig
+from flows.planning.planner import plan_run
+from flows.planning.run_plan import RunPlan
 from metric_core.errors import FailedCellsError
+from tasks.calibration.bias_correction import read_corrected_means
+from tasks.opening.run_models import open_early, preload
+from tasks.options.run_model_options import RunModelOptions
+from tasks.reports.calibration.calibration_text import agreement_lines
+from tasks.reports.calibration.correction_text import CorrectionText
+from tasks.reports.run.anchor_view import anchor_line
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
+from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line
+from tasks.reports.run.judge_view import judge_line, judge_lines
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
+from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
+from tasks.runtime.home import assay_home
 from tasks.runtime.start_up import garbage_kept, limit_heaps
 from tasks.runtime.wording import shorten_path
 
 if TYPE_CHECKING:
-    from flows.config.run_config import RunConfig
     from flows.evaluate import Evaluation
-    from flows.planning.run_plan import RunPlan
-    from tasks.options.run_model_options import RunModelOptions
 
 app = VerbGroup()
 
@@ -50,11 +60,8 @@ Verbose = Annotated[
 
 @app.command(epilog=_EXAMPLES)
 @with_config
-def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) -> None:
+def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate a source: write a run folder, print a summary."""
-    from flows.planning.planner import plan_run  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     limit_heaps()
     plan = plan_run(config)
     open_judges(plan)
@@ -64,7 +71,7 @@ def run(config: "RunConfig", as_json: Json = False, verbose: Verbose = False) ->
     with print_despite_failed_cells(as_json, verbose):
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
             with garbage_kept():
-                from flows.evaluate import run_planned  # noqa: PLC0415 Prefect reads its settings when it is imported
+                from flows.evaluate import run_planned
 
             evaluation = run_planned(config, plan)
         print_evaluation(evaluation, as_json, verbose)
@@ -76,7 +83,7 @@ def print_despite_failed_cells(as_json: bool, verbose: bool) -> Iterator[None]:
     try:
         yield
     except FailedCellsError as error:
-        from flows.evaluate import Evaluation  # noqa: PLC0415 keeps `assay --help` quick
+        from flows.evaluate import Evaluation
 
         print_evaluation(Evaluation.from_folder(error.folder), as_json, verbose)
         raise
@@ -91,30 +98,25 @@ def set_log_levels(verbose: bool) -> None:
         logging.getLogger(worker).setLevel(logging.ERROR)
 
 
-def open_judges(plan: "RunPlan") -> None:
+def open_judges(plan: RunPlan) -> None:
     """Begin to open the judges of a run on servers: these are waited for while Prefect is imported."""
-    from tasks.opening.run_models import open_early  # noqa: PLC0415 keeps `assay --help` quick
-
     if plan.metrics.kinds:
         open_early(plan.models.judges, plan.judged)
 
 
-def load_models(models: "RunModelOptions", starting: ServerHandle) -> None:
+def load_models(models: RunModelOptions, starting: ServerHandle) -> None:
     """Load the models while the server starts; without a start to wait for, each is loaded when a text needs it.
 
     The thread is not a daemon: the libraries of the models abort a process that exits while they load.
     """
     if starting.process is None:
         return
-    from tasks.opening.run_models import preload  # noqa: PLC0415 loads spaCy and onnxruntime
 
     threading.Thread(target=preload, args=(models.embedder, models.language), name="load-models").start()
 
 
 def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = False) -> None:
     """Print the summary of a finished run: the table, what the user asked for, a line on each of the rest, or all."""
-    from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder  # noqa: PLC0415 keeps `assay --help` quick
-
     folder = RunFolder(Path(evaluation.folder))
     manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
     if as_json:
@@ -146,12 +148,6 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
 
 def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line on each matter that every user should see, and the results of what this user asked for."""
-    from tasks.calibration.bias_correction import read_corrected_means  # noqa: PLC0415
-    from tasks.reports.calibration.correction_text import CorrectionText  # noqa: PLC0415
-    from tasks.reports.run.anchor_view import anchor_line  # noqa: PLC0415
-    from tasks.reports.run.diagnosis_view import diagnosis_line  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.reports.run.judge_view import judge_line  # noqa: PLC0415
-
     if any(metric["direction"] == "lower" for metric in summary["metrics"]):
         yield f"{LOWER_IS_BETTER} lower is better"
     if (diagnosis := diagnosis_line(summary)) is not None:
@@ -173,10 +169,6 @@ def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[
 
 def _details(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the report explains: the meaning of scores, reasons for missing ones, the judges and their work."""
-    from tasks.reports.calibration.calibration_text import agreement_lines  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.reports.run.diagnosis_view import class_counts  # noqa: PLC0415
-    from tasks.reports.run.judge_view import judge_lines  # noqa: PLC0415
-
     if (classes := class_counts(summary)) is not None:
         yield f"rows: {classes}"
     yield from note_lines(summary)

@@ -19,7 +19,11 @@ from deployments.cli._support.options import with_config_except
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.deploy import Cron, Interval, Suffix, print_changes, with_schedule
 from deployments.local_server import start_server, use_server
+from flows.config.run_config import RunConfig
+from flows.planning.checks import run_checks
+from flows.planning.planner import plan_without_data
 from tasks.runtime.credentials import mask_url
+from tasks.runtime.home import assay_home
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
     from deployments.registry.changes import AppliedChanges
-    from flows.config.run_config import RunConfig
 
 app = VerbGroup()
 
@@ -39,31 +42,27 @@ _STOP_SECONDS = 20.0
 @app.command()
 @with_config_except("name")  # here, --name is the suffix of the deployments
 def serve(
-    config: "RunConfig",
+    config: RunConfig,
     cron: Cron = None,
     interval: Interval = None,
     name: Suffix = "",
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Maximum number of concurrent runs.")] = 2,
 ) -> None:
     """Run evaluations on schedules and events until interrupted."""
-    from flows.planning.checks import run_checks  # noqa: PLC0415 keeps `assay --help` quick
-    from flows.planning.planner import plan_without_data  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415
-
     interrupts = Interrupts()
     interrupts.install()
     scheduled = with_schedule(config, cron, interval)
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
     for check in run_checks(plan_without_data(scheduled), with_data=False):
         check.check()
-    from deployments.registry.checks import check_deployment  # noqa: PLC0415 loads Prefect
-    from deployments.registry.specs import name_suffix, plan_deployments  # noqa: PLC0415
+    from deployments.registry.checks import check_deployment
+    from deployments.registry.specs import name_suffix, plan_deployments
 
     plan = plan_deployments(scheduled, name_suffix(name))
     check_deployment(plan, is_here=True)
     starting = start_server(assay_home())
     with use_server(server := starting.wait()):
-        from deployments.registry.apply import Place, apply  # noqa: PLC0415 loads Prefect
+        from deployments.registry.apply import Place, apply
 
         place = Place(
             pool=POOL,
@@ -93,9 +92,9 @@ def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
     A process that was killed could not pause them, so overdue runs are deleted first. Runs that are missing are not
     reported while nothing is to run.
     """
-    from prefect.client.orchestration import get_client  # noqa: PLC0415
+    from prefect.client.orchestration import get_client
 
-    from deployments.registry.automations import pause_reports  # noqa: PLC0415 loads Prefect
+    from deployments.registry.automations import pause_reports
 
     scheduled = [each.name for each in done if each.kind == "deployment" and each.detail.startswith(("cron", "every"))]
     with get_client(sync_client=True) as client:
@@ -111,7 +110,7 @@ def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
 
 def _delete_missed_runs(client: "SyncPrefectClient", deployments: "Sequence[UUID]") -> None:
     """Delete the scheduled runs that are overdue and have not started."""
-    from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter  # noqa: PLC0415
+    from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
 
     if not deployments:  # an empty filter would match all deployments
         return
@@ -134,7 +133,7 @@ class Interrupts:
     """
 
     is_stopped: bool = False
-    _worker: "subprocess.Popen[bytes] | None" = None
+    _worker: subprocess.Popen[bytes] | None = None
     _is_starting: bool = False
 
     def install(self) -> None:
@@ -142,7 +141,7 @@ class Interrupts:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._handle)
 
-    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the worker that the next signals stop."""
         self._is_starting = True
         self._worker = subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603
@@ -162,7 +161,7 @@ class Interrupts:
                 stderr.print("stopping; runs in progress are stopped too. Press Ctrl-C again to exit at once")
         self._stop(self._worker)
 
-    def _stop(self, worker: "subprocess.Popen[bytes]") -> None:
+    def _stop(self, worker: subprocess.Popen[bytes]) -> None:
         worker.send_signal(signal.SIGTERM)  # a second SIGTERM kills Prefect's worker
 
 

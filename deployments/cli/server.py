@@ -7,6 +7,7 @@ from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import server_status, stop_server
 from deployments.local_server.server_record import ServerFolder
 from metric_core.errors import ConfigError
+from tasks.runtime.home import assay_home
 
 _USE = """\
 It asks for a password, made at its start and kept in {record}, which only you can read.
@@ -19,8 +20,6 @@ app = VerbGroup(help="Inspect or stop the local Prefect server that runs share."
 @app.command()
 def status() -> None:
     """Show whether the local server is running, its address, and how other programs use it."""
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     found = server_status(assay_home())
     stdout.print(str(found), markup=False, soft_wrap=True)
     if found.record is not None:
@@ -30,8 +29,6 @@ def status() -> None:
 @app.command()
 def env() -> None:
     """Print the variables with which `prefect` and other programs use the local server, its password among them."""
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     status = server_status(assay_home())
     if status.record is None:
         raise ConfigError(f"{status}; the next run or `assay serve` starts it")
@@ -42,8 +39,6 @@ def env() -> None:
 @app.command()
 def stop() -> None:
     """Stop the local server."""
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     in_use = server_status(assay_home()).open_connections > 0
     stdout.print("stopped" if stop_server(assay_home()) else "no local server was running")
     if in_use:

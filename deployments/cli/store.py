@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -14,11 +14,13 @@ from deployments.cli._support.options import Json
 from deployments.cli._support.sizes import format_size
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.prune import Cache, Tables
+from flows.config.loading import refuse_renamed_variables
 from metric_core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from tasks.cache.maintenance import StepStatistics
-    from tasks.rows.inventory import Entry
+from tasks.cache.maintenance import StepStatistics, statistics
+from tasks.cache.maintenance import check as check_answers
+from tasks.opening.caches import open_cache
+from tasks.rows.inventory import Entry, Inventory
+from tasks.runtime.home import assay_home
 
 app = VerbGroup()
 
@@ -31,13 +33,6 @@ DAMAGED = 6
 @app.command()
 def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_json: Json = False) -> None:
     """Show or check the stored tables and cached answers."""
-    from flows.config.loading import refuse_renamed_variables  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.cache.maintenance import check as check_answers  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.cache.maintenance import statistics  # noqa: PLC0415
-    from tasks.opening.caches import open_cache  # noqa: PLC0415
-    from tasks.rows.inventory import Inventory  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415
-
     refuse_renamed_variables(os.environ)
     root = tables or str(assay_home() / "tables")
     inventory, answer_cache = Inventory(root), open_cache(cache)
@@ -67,7 +62,7 @@ def _is_damaged(check: dict[str, Any]) -> bool:
     return bool(check["damaged"] or check["problems"])
 
 
-def _folders(entries: "list[Entry]") -> Iterator[dict[str, Any]]:
+def _folders(entries: list[Entry]) -> Iterator[dict[str, Any]]:
     for folder in dict.fromkeys(entry.folder for entry in entries):
         found = [entry for entry in entries if entry.folder == folder]
         used = [entry.used for entry in found]
@@ -80,7 +75,7 @@ def _folders(entries: "list[Entry]") -> Iterator[dict[str, Any]]:
         }
 
 
-def _step(found: "StepStatistics") -> dict[str, Any]:
+def _step(found: StepStatistics) -> dict[str, Any]:
     times = {name: getattr(found, name).isoformat(timespec="seconds") for name in ("oldest", "newest", "used")}
     return {"step": found.step, "count": found.count, "size": found.size, **times}
 

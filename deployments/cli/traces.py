@@ -8,6 +8,8 @@ import typer
 
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
+from deployments.trace_receiver.receiver import open_receiver
+from deployments.trace_receiver.trace_files import TraceFiles
 
 app = VerbGroup(no_args_is_help=True)
 
@@ -43,9 +45,6 @@ def receive(
     Point an exporter to it (OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318), end it with Ctrl-C, and evaluate
     `traces:` and the folder. JSON and protobuf are received, gRPC is not.
     """
-    from deployments.trace_receiver.receiver import open_receiver  # noqa: PLC0415 keeps `assay --help` quick
-    from deployments.trace_receiver.trace_files import TraceFiles  # noqa: PLC0415
-
     files = TraceFiles(out, int(max_gib * 1024**3))
     with open_receiver(files, host, port, names or ()) as server, suppress(KeyboardInterrupt):
         stdout.print(f"receiving at http://{host}:{port}/v1/traces, writing to {out}", markup=False, soft_wrap=True)

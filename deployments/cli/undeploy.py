@@ -11,6 +11,7 @@ from deployments.cli._support.verb import VerbGroup
 from deployments.cli.deploy import Suffix, print_changes
 from deployments.local_server import ensure_server, use_server
 from tasks.runtime.credentials import mask_url
+from tasks.runtime.home import assay_home
 
 app = VerbGroup()
 
@@ -25,11 +26,10 @@ def undeploy(
 ) -> None:
     """Remove deployments with their schedules and automations."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
 
     with use_server(server := ensure_server(assay_home())):  # the local server has the deployments of `assay serve`
-        from deployments.registry.apply import remove  # noqa: PLC0415 loads Prefect
-        from deployments.registry.specs import name_suffix  # noqa: PLC0415
+        from deployments.registry.apply import remove
+        from deployments.registry.specs import name_suffix
 
         done = remove(name_suffix(name), dry_run=not yes)
     print_changes(done, as_json)

@@ -74,8 +74,26 @@ def test_the_contract_names_every_adapter() -> None:
     assert others <= with_prefect
 
 
+VERBS = [".".join(path.with_suffix("").parts) for path in modules("deployments") if path.parts[1:-1] == ("cli",)]
+
+
+def test_import_of_the_verbs_loads_nothing_that_they_must_prepare_or_seldom_need() -> None:
+    assert "deployments.cli.run" in VERBS
+    code = f"import sys, {', '.join(VERBS)}; print(*sorted(set(sys.modules) & set({HEAVY}) - {{'sqlalchemy'}}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
 @pytest.mark.parametrize(
-    "module", ["deployments.cli.main", "metric_core.metrics.registry", "tasks.sources", "tasks.opening.run_models"]
+    "module",
+    [
+        "deployments.cli.main",
+        "deployments.cli.run",
+        "metric_core.metrics.registry",
+        "tasks.sources",
+        "tasks.opening.run_models",
+    ],
 )
 def test_import_loads_no_heavy_package(module: str) -> None:
     command = [sys.executable, "-c", f"import {module}; {NAMES_OF_THE_LOADED}"]

@@ -2,19 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
-
-if TYPE_CHECKING:
-    from metric_core.statistics.nights import Stream
-    from tasks.history.alarm_explanation import AlarmExplanation, NightEvidence
-    from tasks.runs.outcome import OutcomeAlarm
+from metric_core.statistics.nights import Stream
+from tasks.history.alarm_explanation import AlarmExplanation, NightEvidence
+from tasks.runs.outcome import OutcomeAlarm
 
 
-def print_evidence(found: "AlarmExplanation", alarms: "Sequence[OutcomeAlarm]", as_json: bool) -> None:
+def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_json: bool) -> None:
     """Print the runs that were read and left out, and the evidence after each.
 
     Args:
@@ -52,7 +49,7 @@ def print_evidence(found: "AlarmExplanation", alarms: "Sequence[OutcomeAlarm]", 
         stdout.print(f"not watched: {metric}, {reason}", markup=False, soft_wrap=True)
 
 
-def _table(stream: "Stream", nights: "Sequence[NightEvidence]", threshold: float) -> Table:
+def _table(stream: Stream, nights: Sequence[NightEvidence], threshold: float) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(f"{stream.metric}{'' if stream.slice is None else f' of {stream.slice}'}", overflow="fold")
     for heading in ("rows", "mean change", "evidence"):
@@ -65,10 +62,10 @@ def _table(stream: "Stream", nights: "Sequence[NightEvidence]", threshold: float
     return table
 
 
-def _entry(night: "NightEvidence") -> dict[str, object]:
+def _entry(night: NightEvidence) -> dict[str, object]:
     started = night.started.isoformat(timespec="seconds")
     return {"started": started, "rows": night.rows, "change": night.change, "evidence": night.evidence}
 
 
-def _slice(stream: "Stream") -> dict[str, str] | None:
+def _slice(stream: Stream) -> dict[str, str] | None:
     return None if stream.slice is None else {stream.slice.column: stream.slice.value}

@@ -12,25 +12,35 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+import httpx
+
 from deployments.cli._support.summary_table import left_out_lines
+from deployments.local_server import ServerAddress, find_address, find_configured_url, server_status, use_server
 from deployments.web.http_guard import basic_authorization
+from flows.config.run_config import RunConfig
+from flows.planning.checks import RunCheck, run_checks
+from flows.planning.planner import draft_plan, plan_source, plan_without_data
+from flows.planning.run_plan import RunPlan
 from metric_core.errors import AssayError
+from tasks.cache.maintenance import statistics
+from tasks.opening.caches import open_cache
+from tasks.opening.local_models import load_pipeline
+from tasks.opening.run_models import RunModels
+from tasks.options.cache_options import CacheOptions
+from tasks.options.embedder_options import EmbedderOptions, EmbedderSettings
+from tasks.options.evaluation_options import EvaluationOptions
+from tasks.options.judge_options import SingleJudgeSettings
+from tasks.options.judged_settings import JudgedSettings
+from tasks.options.language_options import LanguageOptions, LanguageSettings
+from tasks.options.run_model_options import RunModelOptions
 from tasks.runtime import release
+from tasks.runtime.credentials import mask_url
+from tasks.runtime.home import assay_home
 from tasks.runtime.writable import probe_folder
+from tasks.sources import available_columns
 
 if TYPE_CHECKING:
-    from deployments.local_server import ServerAddress
     from deployments.registry.specs import DeploymentPlan
-    from flows.config.run_config import RunConfig
-    from flows.planning.checks import RunCheck
-    from flows.planning.run_plan import RunPlan
-    from tasks.options.cache_options import CacheOptions
-    from tasks.options.embedder_options import EmbedderOptions
-    from tasks.options.evaluation_options import EvaluationOptions
-    from tasks.options.judge_options import SingleJudgeSettings
-    from tasks.options.judged_settings import JudgedSettings
-    from tasks.options.language_options import LanguageOptions
-    from tasks.options.run_model_options import RunModelOptions
 
 PACKAGES = ("prefect", "pyarrow", "datasets", "spacy", "onnxruntime", "rapidfuzz")
 MIN_FREE_BYTES = 2 * 1024**3
@@ -85,8 +95,6 @@ def check_versions() -> Iterator[Check]:
 
 def check_home() -> Iterator[Check]:
     """Check that ASSAY_HOME can be written and has free space."""
-    from tasks.runtime.home import assay_home  # noqa: PLC0415 keeps `assay --help` quick
-
     home = assay_home()
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -102,31 +110,22 @@ def check_home() -> Iterator[Check]:
     yield Check("disk", level, f"{free / 1024**3:,.1f} GiB free", disk_advice)
 
 
-def check_cache(options: "CacheOptions | None") -> Iterator[Check]:
+def check_cache(options: CacheOptions | None) -> Iterator[Check]:
     """Check that the answer cache can be opened."""
-    from tasks.cache.maintenance import statistics  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.opening.caches import open_cache  # noqa: PLC0415
-
     cache = open_cache(None if options is None else options.cache)
     count = sum(step.count for step in statistics(cache))
     yield Check("answers", Level.OK, f"{count:,} cached in {cache.database.name}")
 
 
-def check_entities(options: "LanguageOptions | None") -> Iterator[Check]:
+def check_entities(options: LanguageOptions | None) -> Iterator[Check]:
     """Check that the entity recognizer works."""
-    from tasks.opening.local_models import load_pipeline  # noqa: PLC0415 loads spaCy and onnxruntime
-    from tasks.options.language_options import LanguageSettings  # noqa: PLC0415
-
     pipeline = load_pipeline((options.language if options else LanguageSettings()).pipeline)
     pipeline.entities(["Ada Lovelace lived in London."])
     yield Check("entities", Level.OK, f"{pipeline.identity.model} {pipeline.identity.revision}")
 
 
-def check_embedder(options: "EmbedderOptions | None") -> Iterator[Check]:
+def check_embedder(options: EmbedderOptions | None) -> Iterator[Check]:
     """Check that the embedder works."""
-    from tasks.opening.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
-    from tasks.options.embedder_options import EmbedderSettings  # noqa: PLC0415
-
     embedder = RunModels().open_embedder(options.embedder if options else EmbedderSettings())
     embedder.embed(["one sentence"])
     yield Check("embedder", Level.OK, f"{embedder.identity.model}, {embedder.identity.dimensions} dimensions")
@@ -134,14 +133,6 @@ def check_embedder(options: "EmbedderOptions | None") -> Iterator[Check]:
 
 def check_prefect() -> Iterator[Check]:
     """Check the Prefect server that a run would use."""
-    from deployments.local_server import (  # noqa: PLC0415 keeps `assay --help` quick
-        ServerAddress,
-        find_configured_url,
-        server_status,
-    )
-    from tasks.runtime.credentials import mask_url  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415
-
     url = find_configured_url()
     if url is None:
         status = server_status(assay_home())
@@ -150,8 +141,7 @@ def check_prefect() -> Iterator[Check]:
         if status.record is not None:
             yield from _check_automations(status.record.address)
         return
-    import httpx  # noqa: PLC0415 only needed here
-    from prefect.settings import get_current_settings  # noqa: PLC0415 loads Prefect
+    from prefect.settings import get_current_settings
 
     password = get_current_settings().api.auth_string
     headers = {} if password is None else {"Authorization": basic_authorization(password.get_secret_value())}
@@ -169,17 +159,16 @@ def check_prefect() -> Iterator[Check]:
         yield from _check_automations(ServerAddress(url))
 
 
-def _check_automations(server: "ServerAddress") -> Iterator[Check]:
+def _check_automations(server: ServerAddress) -> Iterator[Check]:
     """Check that each automation on the server has its deployment, and report deployments that share an index."""
-    from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
+    from prefect.client.orchestration import get_client
 
-    from deployments.local_server import use_server  # noqa: PLC0415 keeps `assay --help` quick
-    from deployments.registry.automations import (  # noqa: PLC0415 loads Prefect
+    from deployments.registry.automations import (
         find_overlaps,
         find_unwatched,
         stale_automations,
     )
-    from flows.index_events.unhandled import find_unhandled  # noqa: PLC0415 loads Prefect
+    from flows.index_events.unhandled import find_unhandled
 
     with use_server(server), get_client(sync_client=True) as client:
         stale, overlaps, unwatched = stale_automations(client), list(find_overlaps(client)), find_unwatched(client)
@@ -200,10 +189,8 @@ def _check_automations(server: "ServerAddress") -> Iterator[Check]:
         yield Check("events", Level.WARNING, f"no run has taken up {found}", advice)
 
 
-def check_judge(models: "RunModelOptions | None") -> Iterator[Check]:
+def check_judge(models: RunModelOptions | None) -> Iterator[Check]:
     """Check that the judges can be reached, and report their features."""
-    from tasks.options.judged_settings import JudgedSettings  # noqa: PLC0415
-
     chosen = JudgedSettings()
     if models is not None:
         chosen = JudgedSettings(judge=models.judge, embedder=models.embedder, language=models.language)
@@ -217,10 +204,8 @@ def check_judge(models: "RunModelOptions | None") -> Iterator[Check]:
             yield Check(name, Level.PROBLEM, str(error), _JUDGE_ADVICE)
 
 
-def _check_one(name: str, settings: "SingleJudgeSettings", options: "JudgedSettings") -> Iterator[Check]:
+def _check_one(name: str, settings: SingleJudgeSettings, options: JudgedSettings) -> Iterator[Check]:
     """Check one judge of a configuration."""
-    from tasks.opening.run_models import RunModels  # noqa: PLC0415 loads spaCy and onnxruntime
-
     if settings.launch is not None and (settings.server is None or not settings.server.urls):
         yield Check(name, Level.OK, "is launched with the run")
         return
@@ -250,16 +235,13 @@ def _check_features(features: object, judge: str) -> Iterator[Check]:
     yield Check(f"{judge} features", level, ", ".join(f"{name} {value}" for name, value in values.items()), advice)
 
 
-def check_source(options: "EvaluationOptions", draft: "Callable[[], RunPlan]") -> Iterator[Check]:
+def check_source(options: EvaluationOptions, draft: Callable[[], RunPlan]) -> Iterator[Check]:
     """Check the columns of the data, and report the metrics that they allow.
 
     Args:
         options: Options of the evaluation.
         draft: Function that plans the run.
     """
-    from flows.planning.planner import plan_source  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.sources import available_columns  # noqa: PLC0415
-
     columns = available_columns(options.source or "", plan_source(options).options(limit=None))
     yield Check("columns", Level.OK, f"{', '.join(columns)} in {options.source}")
     metrics = draft().metrics
@@ -268,15 +250,13 @@ def check_source(options: "EvaluationOptions", draft: "Callable[[], RunPlan]") -
         yield Check("left out", Level.OK, line)
 
 
-def check_run_needs(draft: "Callable[[], RunPlan]", draft_without_data: "Callable[[], RunPlan]") -> Iterator[Check]:
+def check_run_needs(draft: Callable[[], RunPlan], draft_without_data: Callable[[], RunPlan]) -> Iterator[Check]:
     """Check what a run checks before it starts: its folder, the files that it reads, and the first rows of the data.
 
     Args:
         draft: Function that plans the run.
         draft_without_data: Function that plans it without its rows and metrics.
     """
-    from flows.planning.checks import run_checks  # noqa: PLC0415 keeps `assay --help` quick
-
     try:
         plan, with_data = draft(), True
     except AssayError:  # the check of the data reports it
@@ -286,20 +266,17 @@ def check_run_needs(draft: "Callable[[], RunPlan]", draft_without_data: "Callabl
 
 def check_deployments(plan: "DeploymentPlan") -> Iterator[Check]:
     """Check what deployments need."""
-    from deployments.registry.checks import deployment_checks  # noqa: PLC0415 loads Prefect
+    from deployments.registry.checks import deployment_checks
 
     yield from _results(deployment_checks(plan, is_here=True))
 
 
 def check_blocks_and_pool(plan: "DeploymentPlan") -> Iterator[Check]:
     """Check the blocks that the deployments use, and the work pool."""
-    from prefect.client.orchestration import get_client  # noqa: PLC0415 loads Prefect
+    from prefect.client.orchestration import get_client
 
-    from deployments.local_server import find_address, find_configured_url, use_server  # noqa: PLC0415
-    from deployments.registry.checks import check_pool, server_checks  # noqa: PLC0415
-    from deployments.registry.specs import POOL  # noqa: PLC0415
-    from flows.planning.checks import RunCheck  # noqa: PLC0415
-    from tasks.runtime.home import assay_home  # noqa: PLC0415
+    from deployments.registry.checks import check_pool, server_checks
+    from deployments.registry.specs import POOL
 
     configured, server = find_configured_url(), find_address(assay_home())
     if server is None:
@@ -314,7 +291,7 @@ def check_blocks_and_pool(plan: "DeploymentPlan") -> Iterator[Check]:
             yield from _results([RunCheck("work pool", lambda: check_pool(client, pool), "")], Level.WARNING)
 
 
-def _results(checks: "Iterable[RunCheck]", level: Level = Level.PROBLEM) -> Iterator[Check]:
+def _results(checks: Iterable[RunCheck], level: Level = Level.PROBLEM) -> Iterator[Check]:
     """Yield the results of checks; `level` is that of a check that fails."""
     for each in checks:
         try:
@@ -323,23 +300,19 @@ def _results(checks: "Iterable[RunCheck]", level: Level = Level.PROBLEM) -> Iter
             yield Check(each.name, level, str(error), each.advice or None)
 
 
-def _groups_of_plans(config: "RunConfig") -> Iterator[tuple[str, Callable[[], Iterator[Check]], str]]:
+def _groups_of_plans(config: RunConfig) -> Iterator[tuple[str, Callable[[], Iterator[Check]], str]]:
     """Yield the checks of the plans that are made from a configuration, each with its name and advice."""
 
     @cache
-    def draft() -> "RunPlan":
-        from flows.planning.planner import draft_plan  # noqa: PLC0415 keeps `assay --help` quick
-
+    def draft() -> RunPlan:
         return draft_plan(config)
 
-    def draft_without_data() -> "RunPlan":
-        from flows.planning.planner import plan_without_data  # noqa: PLC0415 keeps `assay --help` quick
-
+    def draft_without_data() -> RunPlan:
         return plan_without_data(config)
 
     @cache
     def deployments() -> "DeploymentPlan":
-        from deployments.registry.specs import plan_deployments  # noqa: PLC0415 loads Prefect
+        from deployments.registry.specs import plan_deployments
 
         return plan_deployments(config)
 
@@ -354,7 +327,7 @@ def _groups_of_plans(config: "RunConfig") -> Iterator[tuple[str, Callable[[], It
         yield "blocks", lambda: check_blocks_and_pool(deployments()), advice
 
 
-def run_checks(config: "RunConfig | None") -> Iterator[Check]:
+def all_checks(config: RunConfig | None) -> Iterator[Check]:
     """Run all checks, in the order in which a run needs their subjects; an error becomes the result of its check.
 
     Args:

@@ -2,25 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
-
-if TYPE_CHECKING:
-    from flows.dry_run.dry_run_result import DryRun, StageDryRun
+from flows.dry_run.dry_run_result import DryRun, StageDryRun
 
 _QUALIFIERS = {"exact": "", "estimated": "about ", "at least": "at least "}
 
 
-def stage_content(stage: "StageDryRun") -> dict[str, Any]:
+def stage_content(stage: StageDryRun) -> dict[str, Any]:
     """Return the counts of a stage for JSON."""
     rows = {"kept": stage.kept, "missing": stage.missing, "unknown": stage.unknown}
     return {"rows": rows, "judge": {**asdict(stage.tally), "certainty": stage.certainty} if stage.judged else None}
 
 
-def print_dry_run(dry_run: "DryRun", recomputed: int | None = None) -> None:
+def print_dry_run(dry_run: DryRun, recomputed: int | None = None) -> None:
     """Print the counts of each stage, and the questions to each judge.
 
     Args:
@@ -57,7 +55,7 @@ def print_dry_run(dry_run: "DryRun", recomputed: int | None = None) -> None:
         stdout.print(line, soft_wrap=True, markup=False)
 
 
-def _judge_lines(dry_run: "DryRun") -> Iterator[str]:
+def _judge_lines(dry_run: DryRun) -> Iterator[str]:
     """Yield a line for each judge of a run with several."""
     by_judge = dry_run.by_judge
     for name, tally in by_judge.items() if len(by_judge) > 1 else ():
@@ -68,7 +66,7 @@ def _judge_lines(dry_run: "DryRun") -> Iterator[str]:
         )
 
 
-def _describe_anchor(anchor: "DryRun") -> str:
+def _describe_anchor(anchor: DryRun) -> str:
     tally, rows = anchor.tally, f"{anchor.rows:,} row{'s' * (anchor.rows != 1)}"
     if not tally.asked and anchor.certainty == "exact":
         return f"The anchor has {rows}; all answers about it are cached."
@@ -76,12 +74,12 @@ def _describe_anchor(anchor: "DryRun") -> str:
     return f"The anchor has {rows}, about which {qualifier}{tally.asked} questions are to ask, included below."
 
 
-def _describe_again(again: "DryRun") -> str:
+def _describe_again(again: DryRun) -> str:
     rows = f"{again.rows:,} anchor row{'s' * (again.rows != 1)}"
     return f"About {again.tally.asked} questions about {rows} are asked again, past the cache, included below."
 
 
-def _counts(stage: "StageDryRun") -> tuple[str, ...]:
+def _counts(stage: StageDryRun) -> tuple[str, ...]:
     tally = stage.tally
     counts = (tally.questions, tally.stored, tally.asked, tally.prompt_tokens, tally.output_tokens)
     return tuple(str(count) for count in counts)

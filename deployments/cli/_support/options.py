@@ -16,9 +16,12 @@ from annotated_types import Ge
 
 from deployments.cli._support.console import stderr, use_log_format
 from flows.config.history_options import HistoryOptions
+from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.config.output_options import OutputOptions
 from flows.config.run_config import RunConfig
 from metric_core.errors import ConfigError
+from metric_core.metrics.registry import METRICS
+from metric_core.parsing.suggestions import suggest_names
 from tasks.options.cache_options import CacheOptions
 from tasks.options.citation_options import CitationOptions
 from tasks.options.cost_options import CostOptions
@@ -30,6 +33,7 @@ from tasks.options.option import Flag, OptionGroup, declarations, facts_of, vari
 from tasks.options.source_options import RowOptions
 from tasks.options.text_forms import RepeatedText, split_commas
 from tasks.options.trace_options import TraceSettings
+from tasks.runtime.start_up import defer_pandas
 
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option("--config", "-c", envvar="ASSAY_CONFIG", help="Configuration file (.toml, .yaml).")
@@ -81,8 +85,6 @@ def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:
     >>> list(find_misspelled_variables({"ASSAY_LIMT": "5", "ASSAY_LIMIT": "5", "ASSAY_SECRET": "x"}))
     ['no option reads the variable ASSAY_LIMT. Did you mean ASSAY_LIMIT?']
     """
-    from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 keeps `assay --help` quick
-
     known = [f"{_PREFIX}{name.upper()}" for name in (*RunConfig.model_fields, *_NO_FIELDS)]
     for variable in sorted(environment):
         name, nested, _ = variable.partition("__")
@@ -95,8 +97,6 @@ def find_misspelled_variables(environment: Mapping[str, str]) -> Iterator[str]:
 
 def _complete_metrics(incomplete: str) -> list[str]:
     """Complete the last of several metrics."""
-    from metric_core.metrics.registry import METRICS  # noqa: PLC0415 keeps `assay --help` quick
-
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in METRICS if name.startswith(last)]
 
@@ -309,9 +309,6 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
     Raises:
         ConfigError: There are two configuration files, or a value cannot be used.
     """
-    from flows.config.loading import CONFIG_SUFFIXES, load_config  # noqa: PLC0415 keeps `assay --help` quick
-    from tasks.runtime.start_up import defer_pandas  # noqa: PLC0415
-
     for warning in find_misspelled_variables(os.environ):
         stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     for name in ("judge", "embedder"):

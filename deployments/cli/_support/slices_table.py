@@ -10,6 +10,8 @@ from rich.text import Text
 from deployments.cli._support.console import print_table
 from metric_core.statistics.slice_comparison import SliceComparison
 from metric_core.statistics.slices import SMALL_SLICE
+from tasks.reports.comparison.comparison_words import numbers, title
+from tasks.reports.comparison.slices_words import headline_of_slices, worst_slices_first
 from tasks.reports.run.slices_view import SliceLine, describe_column, read_lines, worst_first
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.slice_summaries import SLICES
@@ -54,8 +56,6 @@ def print_compared_slices(console: Console, slices: Sequence[SliceComparison], i
     """
     if not slices:
         return
-    from tasks.reports.comparison.comparison_words import numbers, title  # noqa: PLC0415 `assay run` needs neither
-    from tasks.reports.comparison.slices_words import headline_of_slices, worst_slices_first  # noqa: PLC0415
 
     ordered = worst_slices_first(slices)
     shown = _first_of_each(ordered, lambda part: part.comparison.metric, lambda part: part.stands_out)

@@ -154,7 +154,7 @@ def test_interrupted_command_reports_what_it_has_saved(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flows.planning.planner.plan_run", interrupt)
+    monkeypatch.setattr("deployments.cli.run.plan_run", interrupt)
     monkeypatch.setattr("deployments.cli.metrics._table", interrupt)
     outcome = assay(*call)
     assert (outcome.code, " ".join(outcome.err.split())) == (130, said.strip())
