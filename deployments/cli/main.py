@@ -1,7 +1,5 @@
 """The `assay` command: run the verb that it is called with, and translate errors to messages and exit codes."""
 
-import atexit
-import gc
 import os
 import sys
 from typing import Annotated
@@ -72,7 +70,6 @@ def root(
 
 def main() -> None:
     """Run the command line; print errors that the user can correct as messages, without a traceback."""
-    _collect_garbage_less_often()
     guard_streams()
     use_log_format(os.environ.get("ASSAY_LOG_FORMAT", "text"))  # also for errors before the configuration is loaded
     disable_telemetry()
@@ -90,9 +87,3 @@ def main() -> None:
             raise
         stderr.print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
-
-
-def _collect_garbage_less_often() -> None:
-    """Collect garbage less often, and not at exit: models, modules and tables live until the end of a run."""
-    gc.set_threshold(100_000, 50, 1000)
-    atexit.register(gc.freeze)

@@ -35,7 +35,7 @@ from tasks.reports.run.judge_view import judge_line, judge_lines
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
 from tasks.runtime.home import assay_home
-from tasks.runtime.start_up import garbage_kept, limit_heaps
+from tasks.runtime.start_up import garbage_kept
 from tasks.runtime.wording import shorten_path
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ Verbose = Annotated[
 @with_config
 def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate a source: write a run folder, print a summary."""
-    limit_heaps()
     plan = plan_run(config)
     open_judges(plan)
     starting = start_server(assay_home())

@@ -1,7 +1,6 @@
 """Serve Prefect's application under uvicorn until the process is stopped or idle: the process of the local server."""
 
 import asyncio
-import gc
 import os
 import platform
 import signal
@@ -18,6 +17,7 @@ from filelock import FileLock, Timeout
 from deployments.local_server.middleware import Activity, RetryBusy
 from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from deployments.web.http_guard import Guard
+from tasks.runtime.start_up import garbage_kept
 
 DONE = 0
 FAILED = 3
@@ -73,36 +73,34 @@ def _take(lock: FileLock, folder: ServerFolder) -> bool:
 
 
 async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: float) -> int:
-    gc.disable()  # the imports create 400,000 lasting objects, and scanning them takes a seventh of the start
-    credentials = f"assay:{token_urlsafe(32)}"
-    os.environ["PREFECT_SERVER_API_AUTH_STRING"] = credentials  # Prefect asks for it on WebSockets
-    import uvicorn  # noqa: PLC0415 only once the lock is held
-    from prefect.server.api.server import create_app  # noqa: PLC0415 takes seconds
+    with garbage_kept():
+        credentials = f"assay:{token_urlsafe(32)}"
+        os.environ["PREFECT_SERVER_API_AUTH_STRING"] = credentials  # Prefect asks for it on WebSockets
+        import uvicorn  # noqa: PLC0415 only once the lock is held
+        from prefect.server.api.server import create_app  # noqa: PLC0415 takes seconds
 
-    from deployments.web.http_server import bounded_protocol  # noqa: PLC0415
+        from deployments.web.http_server import bounded_protocol  # noqa: PLC0415
 
-    port = listener.getsockname()[1]
-    record = ServerRecord(
-        pid=os.getpid(),
-        host=platform.node(),
-        version=version("prefect"),
-        api_url=f"http://{LOOPBACK}:{port}/api",
-        token=token_hex(16),
-        credentials=credentials,
-    )
-    activity = Activity(RetryBusy(create_app()), {"token": record.token, "pid": record.pid})
-    guarded = Guard(activity, host=LOOPBACK, port=port, credentials=credentials)
-    options: dict[str, Any] = {"log_level": "warning", "lifespan": "on", "timeout_graceful_shutdown": 5}
-    server = uvicorn.Server(uvicorn.Config(guarded, http=bounded_protocol(MOST_CONNECTIONS), **options))
-    serving = asyncio.create_task(_until_exit(server.serve(sockets=[listener])))
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.02)
-    if not server.started:
-        return FAILED
-    activity.touch()
-    record.write(folder)
-    gc.enable()
-    gc.freeze()
+        port = listener.getsockname()[1]
+        record = ServerRecord(
+            pid=os.getpid(),
+            host=platform.node(),
+            version=version("prefect"),
+            api_url=f"http://{LOOPBACK}:{port}/api",
+            token=token_hex(16),
+            credentials=credentials,
+        )
+        activity = Activity(RetryBusy(create_app()), {"token": record.token, "pid": record.pid})
+        guarded = Guard(activity, host=LOOPBACK, port=port, credentials=credentials)
+        options: dict[str, Any] = {"log_level": "warning", "lifespan": "on", "timeout_graceful_shutdown": 5}
+        server = uvicorn.Server(uvicorn.Config(guarded, http=bounded_protocol(MOST_CONNECTIONS), **options))
+        serving = asyncio.create_task(_until_exit(server.serve(sockets=[listener])))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.02)
+        if not server.started:
+            return FAILED
+        activity.touch()
+        record.write(folder)
     while not serving.done():
         server.should_exit = server.should_exit or activity.close_if_idle(idle_seconds)
         await asyncio.wait({serving}, timeout=min(max(idle_seconds - activity.idle_seconds, 0.1), 60.0))

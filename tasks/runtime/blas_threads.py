@@ -1,18 +1,9 @@
 """Multiply matrices on one thread: on several, small ones cost twice the CPU time."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
-
-
-def start_with_one_blas_thread() -> None:
-    """Let numpy start with one thread per matrix product, unless the user has set a number; call it before the import.
-
-    Stages run at the same time, and the other threads would spin while they wait for work.
-    """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _Limit:

@@ -1,5 +1,6 @@
 """Start a process quickly and small: no scan for garbage among imports, pandas only if used, few heaps of memory."""
 
+import atexit
 import ctypes
 import gc
 import os
@@ -16,6 +17,19 @@ _PANDAS = "pandas"
 
 _M_ARENA_MAX, _ARENAS = -8, 2
 """Parameter of glibc's `mallopt`, and its value: Python threads take turns, so that more heaps only leave more gaps."""
+
+
+def tune_process() -> None:
+    """Set up the process of a command; call it before numpy and pyarrow are imported, which read the environment then.
+
+    Matrix products get one thread, unless the user has set a number: stages run at the same time, and the other threads
+    would spin while they wait for work. Garbage is collected less often, and not at exit: models, modules and tables
+    live until the end of a run.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _limit_heaps()
+    gc.set_threshold(100_000, 50, 1000)
+    atexit.register(gc.freeze)
 
 
 @contextmanager
@@ -74,7 +88,7 @@ def defer_pandas() -> None:
     finder.is_hidden = False
 
 
-def limit_heaps() -> None:
+def _limit_heaps() -> None:
     """Let all threads of the process share two heaps, where the C library is glibc; elsewhere do nothing.
 
     By default it has eight per processor. What threads free in one cannot be used in another, so that a run with eleven

@@ -6,10 +6,9 @@ from rag_assay._packages import open_packages
 def main() -> None:
     """Run the command line with the packages of rag-assay, whatever the import path has first."""
     open_packages(alone=True)
-    from tasks.runtime.blas_threads import start_with_one_blas_thread  # noqa: PLC0415 its packages are open only now
-    from tasks.runtime.start_up import garbage_kept  # noqa: PLC0415
+    from tasks.runtime.start_up import garbage_kept, tune_process  # noqa: PLC0415 its packages are open only now
 
-    start_with_one_blas_thread()
+    tune_process()
     with garbage_kept():
         from deployments.cli.main import main as run_command  # noqa: PLC0415
 

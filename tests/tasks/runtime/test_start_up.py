@@ -56,6 +56,28 @@ def test_a_command_has_one_thread_per_matrix_product(monkeypatch: pytest.MonkeyP
     assert done.stdout.splitlines()[-1] == "threads per BLAS: [1]"
 
 
+_POOL = """
+import os, sys
+from rag_assay.__main__ import main
+sys.argv = ["assay", "run", "--help"]
+try:
+    main()
+except SystemExit:
+    pass
+import pyarrow as pa
+print("pool:", pa.default_memory_pool().backend_name, os.environ["ARROW_DEFAULT_MEMORY_POOL"])
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the allocator is chosen where the C library is glibc")
+def test_arrow_allocates_with_jemalloc_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MALLOC_ARENA_MAX", "ARROW_DEFAULT_MEMORY_POOL"):
+        monkeypatch.delenv(name, raising=False)
+    done = subprocess.run([sys.executable, "-c", _POOL], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "pool: jemalloc jemalloc"
+
+
 def test_garbage_is_collected_again_after_the_imports() -> None:
     was = gc.isenabled()
     gc.enable()
@@ -86,8 +108,8 @@ def test_work_is_done_while_a_block_waits() -> None:
 
 _HEAPS = """
 import ctypes, threading
-from tasks.runtime.start_up import limit_heaps
-limit_heaps()
+from tasks.runtime.start_up import tune_process
+tune_process()
 ready, done = threading.Barrier(9), threading.Event()
 def fill():
     blocks = [bytearray(1000) for _ in range(100)]
