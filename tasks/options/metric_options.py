@@ -8,9 +8,11 @@ from pydantic import BeforeValidator, Field
 from metric_core.declarations.metric import MetricRequest
 from metric_core.declarations.metric_text import parse_metrics
 from metric_core.errors import AssayError, ConfigError
+from metric_core.metrics.registry import resolve
 from tasks.options.conversation_options import FollowUpOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text
+from tasks.plugins.metric_lookup import find_metric, parse_metric
 
 
 def _split_metrics(text: str) -> list[str]:
@@ -32,16 +34,12 @@ class MetricChoice(OptionGroup, affects_scores=True):
 
     def request(self) -> MetricRequest:
         """Return the metric request that the options describe."""
-        from tasks.plugins.metric_lookup import find_metric  # noqa: PLC0415 keeps `assay --help` quick
-
         key = self.key or self.parameters.get("name")
         return find_metric(self.metric).request(self.parameters, key)
 
 
 def is_packaged_metric(choice: Any) -> bool:
     """Return whether a choice, as text or as a table, names only metrics of rag-assay, which load no other code."""
-    from metric_core.metrics.registry import resolve  # noqa: PLC0415 keeps `assay --help` quick
-
     try:
         text = choice["metric"] if isinstance(choice, Mapping) else choice
         return text is None or all(resolve(each.name) for each in parse_metrics(text))
@@ -128,8 +126,6 @@ class MetricOptions(VerdictOptions, FollowUpOptions, affects_scores=True):
         Raises:
             ConfigError: A metric or parameter is unknown, or two metrics have the same key.
         """
-        from tasks.plugins.metric_lookup import parse_metric  # noqa: PLC0415 keeps `assay --help` quick
-
         if self.metrics is None:
             return None
         requests = [parse_metric(m) if isinstance(m, str) else m.request() for m in self.metrics]

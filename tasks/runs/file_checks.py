@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from jsonschema import Draft202012Validator
 
 from metric_core.errors import RunFolderError
 from metric_core.records import Direction, Status
@@ -123,8 +124,6 @@ def check_json(content: Any, schema: Mapping[str, Any], path: Path) -> None:
 
 @cache
 def _validator(identity: int) -> Any:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 keeps `assay --help` quick
-
     return Draft202012Validator(next(each for each in (MANIFEST_SCHEMA, SUMMARY_SCHEMA) if id(each) == identity))
 
 
