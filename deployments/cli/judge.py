@@ -28,6 +28,7 @@ from tasks.options.load_profile import load_profile
 from tasks.options.model_words import replace_judge
 from tasks.options.narrow import narrow
 from tasks.processes.find_judge import JudgeStatus, judge_status, stop_judge
+from tasks.processes.install import Pins, find_gpus, install_vllm
 from tasks.processes.start import Progress, launch_judge
 from tasks.runtime.home import assay_home
 
@@ -57,8 +58,6 @@ def install(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")] = False,
 ) -> None:
     """Install vLLM in a separate environment (4 GB)."""
-    from tasks.processes.install import Pins, find_gpus, install_vllm  # noqa: PLC0415 keeps `assay --help` quick
-
     pins = Pins.read(_PINS)
     for gpu in find_gpus(pins.cuda) if gpu_check else ():
         _say(f"GPU: {gpu}")

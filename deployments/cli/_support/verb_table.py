@@ -47,7 +47,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
     "Servers and storage": {
         "store": "Show or check the stored tables and cached answers.",
         "prune": "Remove unused rows and answers, old runs and old entries.",
-        "judge": "Launch, inspect, stop or try a judge server (vLLM) here.",
+        "judge": "Install, launch, inspect or try a judge server (vLLM).",
         "server": "Inspect or stop the local Prefect server that runs share.",
         "traces": "Receive traces of a running system.",
     },
