@@ -16,10 +16,10 @@ from scipy.stats import binomtest, wilcoxon
 
 from benchmarks.docs_tables import publish
 from metric_core.gates.rules import Threshold
-from metric_core.gates.thresholds import Stream, check_mean
+from metric_core.gates.thresholds import RandomStream, check_mean
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import BoundedMean, Bounds
-from metric_core.statistics.comparison import ChangeOutcome, compare
+from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
 from metric_core.statistics.paired_tests import paired_test
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Floats, Units, bootstrap_mean
@@ -135,7 +135,7 @@ def errors(is_pass: bool, runs: int, world: World, size: int) -> list[Share]:
     for seed in range(runs):
         units = Units.from_values(world.draw(generator, size))
         for share, known in zip(shares, (None, bounds), strict=True):
-            finding = check_mean(units, Threshold(world.mean), 0.95, known, Stream(seed))
+            finding = check_mean(units, Threshold(world.mean), 0.95, known, RandomStream(seed))
             is_certain = known is None and not units.influence.any()
             p = finding.p_violated if is_pass else finding.p_met
             # An earlier rule without bounds took rows that are all alike as proof.
@@ -203,7 +203,7 @@ def missing_scores(size: int, runs: int) -> list[Share]:
             for row, value, gone in zip(rows, b, is_missing, strict=True)
         }
         columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=cells_a, b=cells_b, bounds=(0.0, 1.0))
-        [found] = compare([columns], seed)
+        [found] = compare_metrics([columns], seed)
         shares[1].add(found.verdict is ChangeOutcome.BETTER)
         shares[0].add(found.verdict in {ChangeOutcome.BETTER, ChangeOutcome.UNDECIDED})
     return shares

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.docs_tables import publish
 from metric_core.calibration import transfer, weighted_statistics
 from metric_core.calibration.beta_means import BetaMean
-from metric_core.calibration.calibrate import LabelledScores, measure_agreement
+from metric_core.calibration.calibrate import LabelledScores, measure_human_agreement
 from metric_core.calibration.judge_error import correct_mean, estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
@@ -221,7 +221,7 @@ def _figures(size: int, share: float, runs: int) -> str:
         sample = draw(size)
         if len(np.unique(sample[0])) < 2:
             continue
-        figures = measure_agreement(LabelledScores(Scale.BINARY, *sample, (0.0, 1.0)), seed).figures
+        figures = measure_human_agreement(LabelledScores(Scale.BINARY, *sample, (0.0, 1.0)), seed).figures
         for name, truth in (("auroc", auroc), ("kappa", kappa)):
             if name in figures and (interval := figures[name].interval) is not None:
                 held[name].append(_covers(interval, truth))
@@ -244,7 +244,7 @@ def _ranks(shares: tuple[float, ...], noise: float, steps: int | None, size: int
     widths: dict[str, list[float]] = {name: [] for name in figures}
     above = []
     for seed in range(runs):
-        found = measure_agreement(LabelledScores(Scale.GRADED, *draw(size), (0.0, 1.0)), seed).figures
+        found = measure_human_agreement(LabelledScores(Scale.GRADED, *draw(size), (0.0, 1.0)), seed).figures
         for name in figures:
             if name in found and (interval := found[name].interval) is not None:
                 held[name].append(_covers(interval, truth[name]))

@@ -16,11 +16,18 @@ from functools import cached_property
 import numpy as np
 
 from benchmarks.docs_tables import publish
-from benchmarks.nights import KINDS, METRICS, YEAR, Drift, Simulation, Watched, World, percent
-from metric_core.statistics.alarms import NIGHTS_ADDED, SHARE_OF_FURTHER, AlarmSettings, find_raised, shares_of, watch
-from metric_core.statistics.further_drops import NIGHTS_COMPARED, watch_further
-from metric_core.statistics.nights import Panel, Stream
+from benchmarks.nights import KINDS, METRICS, YEAR, Drift, MonitoredYear, Simulation, World, percent
+from metric_core.statistics.alarms import (
+    NIGHTS_ADDED,
+    SHARE_OF_FURTHER,
+    AlarmSettings,
+    find_raised,
+    shares_of,
+    update_alarms,
+)
+from metric_core.statistics.further_drops import NIGHTS_COMPARED, update_further_alarms
 from metric_core.statistics.resampling import Floats
+from metric_core.statistics.run_panel import Panel, Stream
 
 BEGIN, END = "<!-- begin: benchmarks/further_drops.py -->", "<!-- end of further drops -->"
 
@@ -96,17 +103,17 @@ class Followed:
 
     def check(self, night: int) -> None:
         """Check that the product raises an alarm on a night if and only if it is one of `raised`."""
-        alarms = watch(self.panel.select(range(self.told + 1)), self.told + 1)
+        alarms = update_alarms(self.panel.select(range(self.told + 1)), self.told + 1)
         standing = [replace(alarm, is_new=False) for alarm in alarms if alarm.stream == self.stream]
         known = self.panel.select(range(night + 1))
-        assert bool(watch_further(known, known, night + 1, standing=standing)) == (night in self.raised)
+        assert bool(update_further_alarms(known, known, night + 1, standing=standing)) == (night in self.raised)
 
 
 def follow(simulation: Simulation) -> list[Followed]:
     """Return the metrics that have an alarm because of the first drop."""
     drift = simulation.drift
     assert drift is not None
-    watched = Watched(simulation.panel)
+    watched = MonitoredYear(simulation.panel)
     last = simulation.days_run < getattr(simulation, "again", 10 * YEAR)
     found = []
     for metric in drift.metrics:

@@ -25,7 +25,7 @@ from metric_core.diagnosis.overlap import coverage, trigrams
 from metric_core.prompts import judge_questions as q
 from metric_core.prompts.judge_questions import NO, YES, JudgeQuestion
 from metric_core.question_kinds import QuestionKind
-from metric_core.refusals.refusal_forms import split_sentences
+from metric_core.refusals.refusal_forms import split_rough_sentences
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 FILES = ("handbook.jsonl", "handbook_v2.jsonl")
@@ -86,13 +86,13 @@ class Truth:
         match question.kind:
             case QuestionKind.CLAIMS:
                 declines = self._declines(texts[q.TEXT])
-                return {"claims": [] if declines else split_sentences(texts[q.TEXT])}
+                return {"claims": [] if declines else split_rough_sentences(texts[q.TEXT])}
             case QuestionKind.REFUSAL:
                 return _yes(self._declines(texts[q.RESPONSE]))
             case QuestionKind.VERDICT:
                 return _yes(self._supports(texts[q.CONTEXT], texts[q.CLAIM]))
             case QuestionKind.USEFULNESS_FOR_REFERENCE:
-                sentences = split_sentences(texts[q.REFERENCE])
+                sentences = split_rough_sentences(texts[q.REFERENCE])
                 return _yes(any(self._home(sentence) == texts[q.CONTEXT] for sentence in sentences))
         return None
 
@@ -116,7 +116,7 @@ class Truth:
         """Return whether a response states a sentence of its reference."""
         if row["planted"] in _LOSES_EVERY_POINT:
             return False
-        wrong = [sentence for sentence in split_sentences(row["response"]) if self._is_wrong(sentence)]
+        wrong = [sentence for sentence in split_rough_sentences(row["response"]) if self._is_wrong(sentence)]
         about = trigrams(point)
         return not any(coverage(about, trigrams(sentence)) > _SAME_FACT for sentence in wrong)
 

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.docs_tables import publish
 from metric_core.statistics.asked_again import NIGHTS, count_rows
 from metric_core.statistics.resampling import Floats
-from tasks.runs.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, RowAnswers
+from tasks.runs.judge_drift import NIGHTS_READ, JudgeDriftDetector, PastRepeat, RowAnswers
 
 BEGIN, END = "<!-- begin: benchmarks/judge_drift.py -->", "<!-- end of judge drift -->"
 YEAR = 365
@@ -125,7 +125,7 @@ def share_of_noise(world: World) -> float:
 
 def night_told(world: World, seed: int, nights: int, drift: float = 0.1) -> int | None:
     """Return the first night on which a change is told, from 0; None if none is."""
-    anchor, watch, past = Anchor(world, seed), JudgeWatch(drift), list[PastNight]()
+    anchor, watch, past = Anchor(world, seed), JudgeDriftDetector(drift), list[PastRepeat]()
     for night in range(nights):
         start = START + timedelta(days=night)
         turn = watch.choose_turn(anchor.names, f"seed {seed}", start, past[-NIGHTS_READ:])
@@ -133,7 +133,7 @@ def night_told(world: World, seed: int, nights: int, drift: float = 0.1) -> int 
         found = watch.entry(turn, "judge", {row: answers[row] for row in turn.rows})
         if found["told"] is not None:
             return night
-        past.append(PastNight(start, {**turn.entry(), "judges": [found]}))
+        past.append(PastRepeat(start, {**turn.entry(), "judges": [found]}))
     return None
 
 

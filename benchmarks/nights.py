@@ -29,13 +29,13 @@ from metric_core.statistics.alarms import (
     AlarmSettings,
     find_raised,
     shares_of,
-    watch,
+    update_alarms,
 )
 from metric_core.statistics.attribution import Cause, ScoreChanges, attribute_change
 from metric_core.statistics.betting import log_e_values
-from metric_core.statistics.nights import Panel, SliceRows
 from metric_core.statistics.paired_tests import mcnemar_mid_p
 from metric_core.statistics.resampling import Floats
+from metric_core.statistics.run_panel import Panel, SliceRows
 from metric_core.statistics.slices import Slice
 
 BEGIN, END = "<!-- begin: benchmarks/nights.py -->", "<!-- end of nights -->"
@@ -342,7 +342,7 @@ KINDS = ("lost", "anywhere", "half")
 
 
 @dataclass
-class Watched:
+class MonitoredYear:
     """A year whose nights were watched one after the other.
 
     Args:
@@ -382,7 +382,7 @@ class Watched:
             improvements=self.panel.improvements[: night + 1],
             favorable=None if self.panel.favorable is None else self.panel.favorable[: night + 1],
         )
-        alarms = watch(seen.recent(NIGHTS_READ), night + 1, self.settings)
+        alarms = update_alarms(seen.recent(NIGHTS_READ), night + 1, self.settings)
         assert {alarm.stream for alarm in alarms} == {
             stream for stream, is_raised in zip(self.panel.streams, self.raised[night], strict=True) if is_raised
         }
@@ -414,7 +414,7 @@ def quiet_line(world: World, years: int) -> str:
     """Return a line about years of a world without drift."""
     found = np.zeros(1 + len(COMMON))
     for seed in range(years):
-        watched = Watched(Simulation(world, seed).panel)
+        watched = MonitoredYear(Simulation(world, seed).panel)
         means = watched.means[:, : len(METRICS)]
         common = [rule(watched.panel.improvements, means) for rule in COMMON.values()]
         found += np.array([bool(watched.raised.any()), *common])
@@ -478,7 +478,7 @@ def follow(world: World, drift: Drift, seed: int) -> Told:
     """Watch the nights around the onset of a drift, for thirty nights after it."""
     onset = 20 + seed % 7
     simulation = Simulation(world, seed, onset + 30, drift, onset)
-    watched = Watched(simulation.panel)
+    watched = MonitoredYear(simulation.panel)
     names = {METRICS[metric] for metric in (range(JUDGED) if simulation.is_judge_swapped else drift.metrics)}
     part = None if drift.language is None else Slice("language", LANGUAGES[drift.language])
     affected = np.array(

@@ -19,7 +19,7 @@ from flows.execution.run import running_judges
 from flows.planning.metric_plan import plan_requests
 from flows.planning.planner import compose_plan, plan_source
 from flows.publishing.artifacts import write_artifact
-from metric_core.calibration.calibrate import HumanAgreement, measure_agreement
+from metric_core.calibration.calibrate import HumanAgreement, measure_human_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
 from metric_core.calibration.labels import Scale
@@ -107,7 +107,7 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     """
     if request.run is not None:
         return calibrate_run(request)
-    ready = prepare(request)
+    ready = prepare_calibration(request)
     with running_judges(ready.config) as urls:
         config = ready.config.with_launched_judges(urls)
         evaluation = run_evaluation(config)
@@ -199,7 +199,7 @@ class Ready:
     data: LabelledData
 
 
-def prepare(request: CalibrationRequest) -> Ready:
+def prepare_calibration(request: CalibrationRequest) -> Ready:
     """Read the labels and find the metric, before the judge is asked.
 
     Raises:
@@ -280,7 +280,7 @@ def _measure(
     judge: tuple[str, JudgeName],
 ) -> _Measured:
     rows = pair_labels(run, metric, data, request.rules)
-    agreement = measure_agreement(rows.judged, request.seed)
+    agreement = measure_human_agreement(rows.judged, request.seed)
     calibration = Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         identity=judge[0],
@@ -350,7 +350,7 @@ def _audit(run: FinishedRun, key: str, known: Mapping[str, Any] | None, calibrat
 
 def _data_digest(run: FinishedRun, data: LabelledData) -> str:
     digests = run.manifest["stages"]["samples"]["digests"]
-    return calibration_files.digest_rows([*digests, *sorted(data.labels.values.items())])
+    return calibration_files.digest_label_rows([*digests, *sorted(data.labels.values.items())])
 
 
 def _entry(calibration: Calibration) -> dict[str, Any]:

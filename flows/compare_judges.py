@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.calibrate import prepare, run_calibration
+from flows.calibrate import prepare_calibration, run_calibration
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
-from flows.planning.answerable import scoring_kinds
+from flows.planning.capabilities import scoring_kinds
 from metric_core.calibration.judge_comparison import JudgeComparison, compare_judges
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
@@ -130,7 +130,7 @@ def compare_candidates(
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
-    ready = prepare(request)
+    ready = prepare_calibration(request)
     labels: dict[str, RunLabels] = {}
     costs, calibrations, folders = {}, {}, {}
     for number, candidate in enumerate(candidates, start=1):

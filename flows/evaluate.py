@@ -10,8 +10,8 @@ from flows.config.run_config import RunConfig
 from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, missing_scores
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.engine import compute_rows
-from flows.execution.read_source import read_samples, retrieval_settings
-from flows.execution.run import Run, open_run
+from flows.execution.read_source import read_source, retrieval_settings
+from flows.execution.run import Run, start_run
 from flows.execution.run_record import compare_with_baseline
 from flows.execution.run_writing import write_run_folder
 from flows.execution.spending import cost_so_far, measure_throughput
@@ -110,7 +110,7 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
     with failure_in_metrics_file(config, subject):
         plan = plan_run(config)
         baseline = FinishedRun(plan.outputs.baseline) if plan.outputs.baseline is not None else None
-        with open_run(plan, subject=subject) as run:
+        with start_run(plan, subject=subject) as run:
             evaluation = _evaluate(run, baseline)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
@@ -119,11 +119,11 @@ def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
     started = time.monotonic()
     plan, findings = run.plan, dict[str, Any]()
     if plan.source.retriever is None:
-        read = read_samples(plan)
+        read = read_source(plan)
     else:
         fetched = retrieval(retrieval_settings(plan), run.tables)
         plan = plan.with_fetched_contexts(fetched.source)
-        read = fetched.add_to(read_samples(plan))
+        read = fetched.add_to(read_source(plan))
         findings |= {"config": plan.record, "retrieval": fetched.manifest_entry()}
     tables = compute_rows(run, read.refs)
     findings["seconds"] = round(time.monotonic() - started, 3)

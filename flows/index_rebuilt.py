@@ -30,8 +30,8 @@ from flows.index_events.debounce import claim_newest, supersede_older
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
 from flows.index_events.unhandled import start_unhandled
 from flows.monitoring.chain import ChainResult, run_chain
+from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.teller import Teller, tell_refused
-from flows.monitoring.watched import Watched
 from flows.planning.planner import plan_run
 from flows.publishing.run_subject import name_index_run, subject_name
 from metric_core.errors import AssayError, ConfigError
@@ -134,15 +134,15 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
     with teller.tells_errors():
         versions = _Versions(config)
         rebuilt = versions.newest(payload, announced, event)
-        teller.watched = _watched(options, rebuilt)
-        done = run_chain(teller, teller.watched, partial(versions.evaluate, rebuilt))
+        teller.monitored_run = _monitored_run(options, rebuilt)
+        done = run_chain(teller, teller.monitored_run, partial(versions.evaluate, rebuilt))
         if isinstance(event, Mapping) and done.verdict != "superseded":
             supersede_older(rebuilt)
         return _state(rebuilt, done)
 
 
-def _watched(options: MonitoringOptions, rebuilt: IndexRebuilt) -> Watched:
-    return Watched(
+def _monitored_run(options: MonitoringOptions, rebuilt: IndexRebuilt) -> MonitoredRun:
+    return MonitoredRun(
         name=subject_name(options.name, options.source, rebuilt.index),
         trigger="event",
         index=rebuilt.index,

@@ -21,8 +21,8 @@ from flows.execution.deployed_parameters import as_deployed
 from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.messages import Verdict
 from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
+from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.teller import Teller, explain_refusal, usable_options
-from flows.monitoring.watched import Watched
 from flows.planning.planner import with_outputs
 from flows.publishing.run_subject import name_monitored_run
 from metric_core.errors import ConfigError
@@ -54,7 +54,7 @@ class BadVerdict(Exception):  # noqa: N818 nothing went wrong in the run
 def _refuse(parameters: dict[str, Any], error: Exception) -> State[Any]:
     """End a run whose parameters cannot be used."""
     options = usable_options(parameters)
-    teller = Teller(options=options, watched=Watched.now(options, _find_trigger()))
+    teller = Teller(options=options, monitored_run=MonitoredRun.now(options, _find_trigger()))
     return _end(teller, explain_refusal(parameters, error))
 
 
@@ -71,12 +71,12 @@ def monitor(config: RunConfig) -> State[Any]:
         A state named Accepted, Passed, Inconclusive, Superseded, Gate failed, Worse, Recovering or Error.
     """
     options = narrow(config, MonitoringOptions)
-    watched = Watched.now(options, _find_trigger())
-    teller = Teller(options=options, watched=watched)
+    monitored_run = MonitoredRun.now(options, _find_trigger())
+    teller = Teller(options=options, monitored_run=monitored_run)
     try:
-        if watched.trigger == "schedule" and (ended := end_overdue_runs()):
+        if monitored_run.trigger == "schedule" and (ended := end_overdue_runs()):
             get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
-        done = run_chain(teller, watched, lambda baseline: _evaluate(config, watched, baseline))
+        done = run_chain(teller, monitored_run, lambda baseline: _evaluate(config, monitored_run, baseline))
     except Exception as error:
         if is_unavailable(error):
             raise
@@ -122,9 +122,11 @@ def _find_trigger() -> Trigger:
     return "schedule" if SCHEDULED in (flow_run.tags or ()) else "hand"
 
 
-def _evaluate(config: RunConfig, watched: Watched, baseline: Path | None) -> Path:
+def _evaluate(config: RunConfig, monitored_run: MonitoredRun, baseline: Path | None) -> Path:
     if config.source is None:
         raise ConfigError("a monitored run needs data to evaluate: name a source in the configuration")
     accepted = None if baseline is None else str(baseline)
-    with with_outputs(config, baseline=accepted, out=None, name=watched.name) as monitored:  # in a folder of its own
+    with with_outputs(
+        config, baseline=accepted, out=None, name=monitored_run.name
+    ) as monitored:  # in a folder of its own
         return Path(run_evaluation(monitored).folder)

@@ -8,7 +8,7 @@ from prefect import flow
 
 from flows.execution.deployed_parameters import as_deployed
 from metric_core.errors import ConfigError
-from tasks.cache.maintenance import prune as prune_answers
+from tasks.cache.maintenance import prune_values as prune_answers
 from tasks.history.catalogue import Catalogue
 from tasks.opening.caches import open_cache
 from tasks.options.settings import Settings

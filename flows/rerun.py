@@ -13,9 +13,9 @@ from prefect import flow
 
 from flows.evaluate import Evaluation, finish, outlive
 from flows.execution.engine import compute_rows
-from flows.execution.read_source import read_samples
-from flows.execution.rerun_plan import Rerun, prepare, warn_about_reused_rows
-from flows.execution.run import Run, open_run
+from flows.execution.read_source import read_source
+from flows.execution.rerun_plan import Rerun, prepare_rerun, warn_about_reused_rows
+from flows.execution.run import Run, start_run
 from flows.execution.spending import measure_throughput
 from flows.planning.rerun_request import RerunRequest
 from flows.publishing.run_subject import name_rerun
@@ -42,9 +42,9 @@ def rerun(request: RerunRequest) -> Evaluation:
         BudgetSpentError: The run stopped because its budget is spent.
         AssayError: Anything else that the user can fix; the message says how.
     """
-    ready = prepare(request)
+    ready = prepare_rerun(request)
     origin = {"parent": {"run_id": ready.earlier.run_id, "folder": str(ready.earlier.folder)}}
-    with open_run(ready.plan, origin) as run:
+    with start_run(ready.plan, origin) as run:
         evaluation = _rerun(ready, run)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
 
@@ -56,7 +56,7 @@ def run_rerun(request: RerunRequest) -> Evaluation:
 
 def _rerun(ready: Rerun, run: Run) -> Evaluation:
     started = time.monotonic()
-    read = ready.read_samples(read_samples)
+    read = ready.read_samples(read_source)
     chosen = ready.rows(read)
     given = EarlierRows(ready.earlier, partial(ready.is_row_computed, chosen), RowStore(run.tables))
     tables = compute_rows(run, read.refs, given)

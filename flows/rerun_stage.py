@@ -6,7 +6,7 @@ from prefect import flow
 
 from flows.evaluate import Evaluation
 from flows.execution.deployed_parameters import as_deployed, is_own_run
-from flows.execution.rerun_plan import parse_request
+from flows.execution.rerun_plan import parse_rerun_request
 from flows.rerun import run_rerun
 from metric_core.stages import Stage
 from tasks.prefect_support.budget_stop import stop_at_budget
@@ -37,4 +37,4 @@ def rerun_stage(
     Raises:
         AssayError: Anything that the user can fix; the message says how.
     """
-    return run_rerun(parse_request(run=run, stage=stage, rows=rows, judge=judge, out=out))
+    return run_rerun(parse_rerun_request(run=run, stage=stage, rows=rows, judge=judge, out=out))

@@ -22,7 +22,7 @@ from prefect.exceptions import ObjectNotFound
 from benchmarks.month.ledger import Entry, Expected
 from benchmarks.month.receivers import Hooks, Message
 from benchmarks.month.world import World
-from deployments.registry.apply import Place, apply
+from deployments.registry.apply import DeploymentTarget, apply
 from deployments.registry.specs import plan_deployments
 from flows.config.run_config import RunConfig
 from tests.prefect_servers import worker
@@ -152,7 +152,7 @@ class Nights:
     def deploy(self, **deploy_options: Any) -> None:
         """Deploy the evaluation, or deploy it again with other options."""
         self.deploy_options |= deploy_options
-        place = Place(pool=self.pool, job_variables={"working_dir": str(self.month.folder)})
+        place = DeploymentTarget(pool=self.pool, job_variables={"working_dir": str(self.month.folder)})
         plan = plan_deployments(RunConfig.model_validate(self.config()), self.suffix or f"-{self.name}")
         with pytest.MonkeyPatch.context() as patch:
             for name, value in self.month.environment(self.name).items():

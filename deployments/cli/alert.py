@@ -26,7 +26,7 @@ from metric_core.parsing.suggestions import suggest_names
 from tasks.history.alert_log import AlertLog
 from tasks.history.catalogue import Catalogue
 from tasks.history.operator_log import Acknowledgement, Silence
-from tasks.options.option import find_references
+from tasks.options.option import find_secret_references
 from tasks.runs.outcome import read_outcome
 from tasks.runtime.home import assay_home
 
@@ -77,7 +77,7 @@ def alert(
         return
     if context.invoked_subcommand is not None:
         raise ConfigError(f"--explain has no command after it, got {context.invoked_subcommand}")
-    from flows.monitoring.night_alarms import explain as explain_run
+    from flows.monitoring.monitored_run_alarms import explain as explain_run
 
     outcome = read_outcome(explain)
     runs = [] if outcome is None else Catalogue(find_history(history, config)).runs(outcome.name)
@@ -295,7 +295,7 @@ def _iso(time: datetime) -> str:
 def _send(settings: AlertSettings) -> "tuple[Delivery, ...]":
     """Send the message; a Prefect server is needed only for blocks."""
     blocks = [settings.block, settings.escalation and settings.escalation.block]
-    if not any(blocks) and not any(each.startswith("block:") for each in find_references(settings)):
+    if not any(blocks) and not any(each.startswith("block:") for each in find_secret_references(settings)):
         from flows.alerting.outbox import send_test
 
         return send_test(settings)

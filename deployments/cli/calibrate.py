@@ -197,11 +197,11 @@ def calibrate(
 
 def _compare(request: CalibrationRequest, judges: str, margin: float, verbose: bool, as_json: bool) -> None:
     set_log_levels(verbose)
-    from flows.calibrate import prepare
+    from flows.calibrate import prepare_calibration
     from flows.compare_judges import compare_candidates, comparison_content, parse_candidates
 
     candidates = parse_candidates(judges, request.config.prices)
-    ready = prepare(request)
+    ready = prepare_calibration(request)
     plan = plan_run(ready.config)
     starting = start_server(assay_home())
     load_models(plan.models, starting)
@@ -241,9 +241,9 @@ def _tokens(tokens: float | None) -> str:
 
 def _run_calibration(request: CalibrationRequest, verbose: bool, quiet: bool) -> "CalibrationResult":
     set_log_levels(verbose)
-    from flows.calibrate import prepare, run_calibration
+    from flows.calibrate import prepare_calibration, run_calibration
 
-    ready = prepare(request)
+    ready = prepare_calibration(request)
     plan = plan_run(ready.config)
     starting = start_server(assay_home())
     load_models(plan.models, starting)

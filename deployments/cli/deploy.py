@@ -82,14 +82,14 @@ def deploy(
             "no Prefect server is configured: set PREFECT_API_URL (`prefect config set PREFECT_API_URL=...`). "
             "To run on this machine only, use `assay serve`, which needs no server."
         )
-    from deployments.registry.apply import Place, apply
+    from deployments.registry.apply import DeploymentTarget, apply
     from deployments.registry.checks import check_deployment
     from deployments.registry.specs import build_specs, name_suffix, plan_deployments, prefect_yaml
 
     variables = _variables(job_variable or [])
     if image is None and work_pool_type in (None, PoolType.PROCESS) and "working_dir" not in variables:
         variables["working_dir"] = str((working_dir or Path()).absolute())
-    place = Place(
+    place = DeploymentTarget(
         pool=pool,
         pool_type=None if work_pool_type is None else work_pool_type.value,
         image=image,

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from deployments.cli._support.console import stderr, stdout
-from deployments.cli._support.doctor_checks import Check, Level, all_checks
+from deployments.cli._support.doctor_checks import DoctorCheck, Level, all_checks
 from deployments.cli._support.options import Json
 from deployments.cli._support.verb import VerbGroup
 from flows.config.loading import CONFIG_SUFFIXES, load_config
@@ -56,7 +56,9 @@ def doctor(
         raise typer.Exit(PROBLEM)
 
 
-def _configuration(source: str | None, judge: str | None, model: str | None) -> tuple[RunConfig | None, Check | None]:
+def _configuration(
+    source: str | None, judge: str | None, model: str | None
+) -> tuple[RunConfig | None, DoctorCheck | None]:
     overrides: dict[str, Any] = {}
     if judge is not None:
         overrides["judge"] = replace_judge(judge)
@@ -67,14 +69,14 @@ def _configuration(source: str | None, judge: str | None, model: str | None) -> 
             return load_config(Path(source), overrides), None
         return load_config(None, {"source": source, **overrides}), None
     except AssayError as error:
-        return None, Check("configuration", Level.PROBLEM, str(error), "correct the configuration or the option")
+        return None, DoctorCheck("configuration", Level.PROBLEM, str(error), "correct the configuration or the option")
 
 
-def _problems(checks: list[Check]) -> int:
+def _problems(checks: list[DoctorCheck]) -> int:
     return sum(check.level is Level.PROBLEM for check in checks)
 
 
-def _print(check: Check) -> None:
+def _print(check: DoctorCheck) -> None:
     line = Text(f"{check.level:<8}", style=_STYLES[check.level])
     line.append(f" {check.name}: ", style="bold")
     line.append(check.found, style="default")

@@ -10,11 +10,11 @@ from deployments.cli._support.console import print_table, stdout
 from deployments.cli._support.metric_guide import (
     allowed_values,
     default_request,
-    describe,
+    describe_metric,
     judge_of,
     range_of,
+    render_guide,
     render_overview,
-    render_page,
 )
 from deployments.cli._support.options import Json
 from deployments.cli._support.verb import VerbGroup
@@ -39,7 +39,9 @@ def metrics(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Metric to describe; a custom metric as module:attribute.", show_default=False, autocompletion=_names
+            help="Metric to describe_metric; a custom metric as module:attribute.",
+            show_default=False,
+            autocompletion=_names,
         ),
     ] = None,
     as_json: Json = False,
@@ -49,7 +51,7 @@ def metrics(
 ) -> None:
     """List the metrics, or describe one."""
     if markdown:
-        typer.echo(render_page(find_metric(name)) if name else render_overview(METRICS.values()), nl=False)
+        typer.echo(render_guide(find_metric(name)) if name else render_overview(METRICS.values()), nl=False)
         return
     chosen = [find_metric(name)] if name else [*METRICS.values(), *packaged_metrics()]
     if as_json:
@@ -109,7 +111,7 @@ def _table(chosen: list[Metric]) -> Table:
 
 def _show(metric: Metric) -> None:
     stdout.print(metric.name, style="bold")
-    for section in describe(metric):
+    for section in describe_metric(metric):
         if section.title:
             stdout.print(section.title, style="bold")
         for line in section.lines:

@@ -20,7 +20,7 @@ from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run, use_plan
 from metric_core.errors import AssayError, ConfigError
-from tasks.options.option import find_references
+from tasks.options.option import find_secret_references
 from tasks.runs.outcome import read_outcome
 from tasks.runs.run_folder import COMPARISON
 from tasks.runtime.home import assay_home
@@ -88,13 +88,13 @@ def _tell(options: MonitoringOptions, error: Exception) -> None:
     set_log_levels(verbose=False)
     with ExitStack() as stack:
         alerts = options.deploy.alerts
-        if alerts.block is not None or any(each.startswith("block:") for each in find_references(alerts)):
+        if alerts.block is not None or any(each.startswith("block:") for each in find_secret_references(alerts)):
             with suppress(AssayError):
                 stack.enter_context(use_server(start_server(assay_home()).wait()))
+        from flows.monitoring.monitored_run import MonitoredRun
         from flows.monitoring.teller import Teller
-        from flows.monitoring.watched import Watched
 
-        Teller(options=options, watched=Watched.now(options, "hand")).tell_error(error)
+        Teller(options=options, monitored_run=MonitoredRun.now(options, "hand")).tell_error(error)
 
 
 def _print(done: "ChainResult", as_json: bool, verbose: bool) -> None:

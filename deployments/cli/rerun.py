@@ -102,14 +102,14 @@ def rerun(
     use_log_format(_log_format(log_format, earlier.config))
     first = None if stage is None else _stage(stage)
     set_log_levels(verbose)
-    from flows.execution.rerun_plan import parse_request, prepare
+    from flows.execution.rerun_plan import parse_rerun_request, prepare_rerun
 
     options: dict[str, Any] = {"metrics": combine(metrics), "judge": judge, "model": model, "cache": cache}
     options |= {"tables": tables, "on_bad_row": on_bad_row, "fail_on_failed": fail_on_failed, "out": out}
     options["budget"] = budget
     options |= {"verdicts": judge_verdicts, "writing": judge_writing, "ratings": judge_ratings}
-    request = parse_request(run=run, rows=None if rows is None else rows.value, stage=first, **options)
-    ready = prepare(request)
+    request = parse_rerun_request(run=run, rows=None if rows is None else rows.value, stage=first, **options)
+    ready = prepare_rerun(request)
     if dry_run:
         _show_preview(ready, as_json)
         return

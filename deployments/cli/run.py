@@ -35,7 +35,7 @@ from tasks.reports.run.judge_view import judge_line, judge_lines
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
 from tasks.runtime.home import assay_home
-from tasks.runtime.start_up import garbage_kept
+from tasks.runtime.start_up import gc_paused
 from tasks.runtime.wording import shorten_path
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> N
     load_models(plan.models, starting)
     with print_despite_failed_cells(as_json, verbose):
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
-            with garbage_kept():
+            with gc_paused():
                 from flows.evaluate import run_planned
 
             evaluation = run_planned(config, plan)

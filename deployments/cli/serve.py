@@ -62,9 +62,9 @@ def serve(
     check_deployment(plan, is_here=True)
     starting = start_server(assay_home())
     with use_server(server := starting.wait()):
-        from deployments.registry.apply import Place, apply
+        from deployments.registry.apply import DeploymentTarget, apply
 
-        place = Place(
+        place = DeploymentTarget(
             pool=POOL,
             pool_type="process",
             job_variables={"working_dir": str(Path.cwd())},

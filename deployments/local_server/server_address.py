@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from metric_core.errors import AssayError, ConfigError
 from tasks.prefect_support.own_runs import end_killed_runs
 from tasks.runtime.credentials import mask_url
-from tasks.runtime.start_up import garbage_kept
+from tasks.runtime.start_up import gc_paused
 from tasks.runtime.telemetry import DO_NOT_TRACK, disable_telemetry
 
 API_URL = "PREFECT_API_URL"
@@ -93,7 +93,7 @@ def use_server(server: ServerAddress) -> Iterator[None]:
     os.environ.update(server.environment)  # for processes that the run starts, and for the first import of Prefect
     disable_telemetry(DO_NOT_TRACK)
     try:
-        with garbage_kept():
+        with gc_paused():
             from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: PLC0415 must see the lines above
         from prefect.settings import PREFECT_API_AUTH_STRING  # noqa: PLC0415
         from prefect.settings import PREFECT_CLIENT_MAX_RETRIES as RETRIES  # noqa: PLC0415

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from deployments.local_server.middleware import Activity, RetryBusy
 from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from deployments.web.http_guard import Guard
-from tasks.runtime.start_up import garbage_kept
+from tasks.runtime.start_up import gc_paused
 
 DONE = 0
 FAILED = 3
@@ -73,7 +73,7 @@ def _take(lock: FileLock, folder: ServerFolder) -> bool:
 
 
 async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: float) -> int:
-    with garbage_kept():
+    with gc_paused():
         credentials = f"assay:{token_urlsafe(32)}"
         os.environ["PREFECT_SERVER_API_AUTH_STRING"] = credentials  # Prefect asks for it on WebSockets
         import uvicorn  # noqa: PLC0415 only once the lock is held

@@ -57,7 +57,7 @@ POOL_TYPES = ("process", "docker", "kubernetes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class DeploymentTarget:
     """The place where deployments run.
 
     Args:
@@ -82,7 +82,7 @@ class Place:
         return given if self.image is None else {**given, "image": self.image}
 
 
-def apply(plan: DeploymentPlan, place: Place) -> list[AppliedChanges]:
+def apply(plan: DeploymentPlan, place: DeploymentTarget) -> list[AppliedChanges]:
     """Create or update the work pool, the limits of judges, the deployments and their automations.
 
     Automations that are no longer wanted, or whose deployment is gone, are removed. Applying the same configuration
@@ -163,7 +163,7 @@ def _schedules(found: DeploymentResponse) -> str:
     return ", ".join(filter(None, (describe_schedule(each.schedule) for each in found.schedules)))
 
 
-def _pool(client: SyncPrefectClient, place: Place) -> AppliedChanges:
+def _pool(client: SyncPrefectClient, place: DeploymentTarget) -> AppliedChanges:
     try:
         found = client.read_work_pool(place.pool)
     except ObjectNotFound:
@@ -181,7 +181,7 @@ def _pool(client: SyncPrefectClient, place: Place) -> AppliedChanges:
     return AppliedChanges("work pool", place.pool, Change.UNCHANGED, found.type)
 
 
-def _check_image(place: Place, kind: str) -> None:
+def _check_image(place: DeploymentTarget, kind: str) -> None:
     if kind == "process" and place.image is not None:
         raise ConfigError("a process pool cannot run images; omit --image, or name a pool of type docker")
     if kind in ("docker", "kubernetes") and place.image is None and "image" not in place.job_variables:
@@ -195,7 +195,7 @@ def _limits(client: SyncPrefectClient, options: JudgeOptions) -> Iterator[Applie
         yield AppliedChanges("limit", name, change if name in before else Change.CREATED, f"{slots} slots")
 
 
-def _deployment(client: SyncPrefectClient, deployed: DeploymentSpec, place: Place) -> tuple[UUID, Change]:
+def _deployment(client: SyncPrefectClient, deployed: DeploymentSpec, place: DeploymentTarget) -> tuple[UUID, Change]:
     wanted: dict[str, Any] = {
         "name": deployed.name,
         "entrypoint": deployed.entrypoint,

@@ -26,7 +26,7 @@ from metric_core.errors import ConfigError
 from tasks.options.judge_options import JudgeOptions
 from tasks.options.metric_options import MetricOptions
 from tasks.options.narrow import narrow
-from tasks.options.option import OptionFacts, OptionGroup, find_references, map_values
+from tasks.options.option import OptionFacts, OptionGroup, find_secret_references, map_values
 from tasks.options.source_options import split_kind
 from tasks.prefect_support.deployed_run import version_of
 from tasks.runs.run_folder import RUNS
@@ -145,7 +145,7 @@ def plan_deployments(config: RunConfig, suffix: str = "") -> DeploymentPlan:
         options=narrow(config, MonitoringOptions),
         judges=narrow(config, JudgeOptions),
         metrics=narrow(config, MetricOptions),
-        secrets=find_references(config),
+        secrets=find_secret_references(config),
     )
 
 

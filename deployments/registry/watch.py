@@ -188,7 +188,7 @@ def _over(deployment: WatchedDeployment, report: Report, trigger: EventTrigger |
 def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigger | SequenceTrigger]]:
     """Yield the problems of a deployment's runs, each with the trigger that finds it."""
     patience = max(deployment.patience, _LEAST)
-    evaluation, waited = literal(deployment.evaluation), describe(patience)
+    evaluation, waited = literal(deployment.evaluation), describe_duration(patience)
     start = f"prefect worker start --pool {deployment.pool}"
     once = "There is no further message until a run has started."
     yield (
@@ -221,7 +221,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
         Report(
             kind="missing",
             key=MISSED,
-            title=f"evaluation {evaluation} has not run: no run was due for {describe(longest)}",
+            title=f"evaluation {evaluation} has not run: no run was due for {describe_duration(longest)}",
             text=f"The deployment {deployment.name} or its schedule is paused or removed, or the scheduler of the "
             f"Prefect server is down. {once}",
         ),
@@ -232,7 +232,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
         Report(
             kind="stuck",
             key="stuck",
-            title=f"evaluation {evaluation} has not finished: {_DUE} has been running for {describe(period)}",
+            title=f"evaluation {evaluation} has not finished: {_DUE} has been running for {describe_duration(period)}",
             text="The next run was due, and waits for it. Look at its log; end it with prefect flow-run cancel "
             "{{ event.resource.id | replace('prefect.flow-run.', '') }} if it does nothing.",
         ),
@@ -272,10 +272,10 @@ def _unstarted(deployment: WatchedDeployment, within: timedelta) -> EventTrigger
     return _absent(deployment, (f"{_RUN}Late", _CRASHED), expected, within)
 
 
-def describe(duration: timedelta) -> str:
+def describe_duration(duration: timedelta) -> str:
     """Return a duration in words.
 
-    >>> describe(timedelta(minutes=15)), describe(timedelta(hours=24, minutes=15)), describe(timedelta(seconds=90))
+    >>> [describe_duration(timedelta(minutes=minutes)) for minutes in (15, 24 * 60 + 15, 1.5)]
     ('15 minutes', '24 h 15 min', '90 s')
     """
     seconds = round(duration.total_seconds())

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from metric_core.errors import MissingDependencyError
 from tasks.runtime.atomic_files import append_whole
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.traces.protobuf import check_protobuf
-from tasks.sources.traces.received import check_json
+from tasks.sources.traces.received import check_json_message
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 
@@ -52,7 +52,7 @@ class _Form(NamedTuple):
 
 
 _FORMS: Mapping[str, _Form] = {
-    JSON: _Form("jsonl", check_json, _line),
+    JSON: _Form("jsonl", check_json_message, _line),
     PROTOBUF: _Form("binpb", check_protobuf, _frame),
 }
 """By media type. Messages in protobuf follow their size in four bytes, as in files of the collector."""
@@ -92,7 +92,7 @@ class TraceFiles:
         try:
             if not form.check(message):
                 return
-        except (UnfitError, MissingDependencyError) as error:
+        except (InvalidRowError, MissingDependencyError) as error:
             raise RejectedError(str(error)) from error
         content = form.pack(message)
         if self._written + len(content) > self._max_bytes:

@@ -10,14 +10,14 @@ from functools import cached_property, partial
 from flows.alerting import delivery
 from flows.alerting.alert import Alert
 from flows.alerting.delivery import Delivery
-from flows.alerting.kept_alerts import cancel_pairs, choose_incidents, keys_of, open_alerts, read_alert, write_alert
 from flows.alerting.recipients import EmailRecipient, Recipient, default_file, recipients_of
+from flows.alerting.stored_alerts import cancel_pairs, choose_incidents, keys_of, open_alerts, read_alert, write_alert
 from flows.config.alert_options import AlertSettings
 from flows.config.intervals import parse_interval
 from metric_core.errors import AssayError
 from tasks.history.alert_log import AlertLog
 from tasks.history.incident import Incident
-from tasks.history.message_log import Message, State
+from tasks.history.message_log import AlertMessage, State
 from tasks.prefect_support.run_log import run_logger
 
 LEASE_SECONDS = 60.0
@@ -201,13 +201,13 @@ class DeliveryRound:
         finally:
             self.log.let_go(holder)
 
-    def _try(self, message: Message, recipient: Recipient, alert: Alert) -> Delivery:
+    def _try(self, message: AlertMessage, recipient: Recipient, alert: Alert) -> Delivery:
         self.log.note_try(message.number, LEASE_SECONDS)
         done = delivery.try_once(recipient, alert)
         self.log.note_reply(message.number, done.reply, at=datetime.now(UTC) if done.is_sent else None)
         return done
 
-    def _read_late(self, message: Message) -> Alert:
+    def _read_late(self, message: AlertMessage) -> Alert:
         """Return the alert of a message, which says so if it is late."""
         alert = read_alert(message.content)
         if alert.remark or message.created > self.now - timedelta(minutes=1):

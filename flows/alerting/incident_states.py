@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from flows.alerting.kept_alerts import keys_of, read_alert
+from flows.alerting.stored_alerts import keys_of, read_alert
 from tasks.history.alert_log import AlertLog
 from tasks.history.incident import Incident
-from tasks.history.message_log import Message
+from tasks.history.message_log import AlertMessage
 from tasks.history.operator_log import Acknowledgement
 
 
@@ -57,7 +57,9 @@ def incident_states(log: AlertLog, name: str) -> list[IncidentState]:
     return [_state(each, known.get(each.incident_id), messages) for each in incidents]
 
 
-def _state(incident: Incident, acknowledgement: Acknowledgement | None, messages: Sequence[Message]) -> IncidentState:
+def _state(
+    incident: Incident, acknowledgement: Acknowledgement | None, messages: Sequence[AlertMessage]
+) -> IncidentState:
     found = IncidentState(incident, acknowledgement)
     latest = {
         message.recipient: message

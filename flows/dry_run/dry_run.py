@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
-from flows.execution.anchor_repeats import LABELLED, EarlierNights, expect_rows, is_asked_again
+from flows.execution.anchor_repeats import LABELLED, EarlierRepeats, expect_rows, is_asked_again
 from flows.execution.read_source import retrieval_settings, samples_settings
 from flows.planning.anchor import AnchorPlan, plan_anchor
 from flows.planning.run_plan import RunPlan
@@ -61,7 +61,7 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
     again = None
     if is_asked_again(anchor):
         options = plan.monitoring
-        nights = EarlierNights(options.history, frozenset({subject_name(options.name, options.source)}))
+        nights = EarlierRepeats(options.history, frozenset({subject_name(options.name, options.source)}))
         again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, nights))
     parts = [dry_run, of_anchor, *([] if again is None else [again])]
     accounts = {account: Tally() for part in parts for account in part.accounts}

@@ -11,20 +11,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from flows.execution.anchor_repeats import EarlierNights, ask_again, keep_findings
+from flows.execution.anchor_repeats import EarlierRepeats, ask_again, keep_findings
 from flows.execution.engine import compute_rows
-from flows.execution.read_source import read_samples
+from flows.execution.read_source import read_source
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_writing import write_run_folder
 from flows.planning.anchor import AnchorPlan, plan_anchor
-from metric_core.calibration.calibrate import measure_agreement
+from metric_core.calibration.calibrate import measure_human_agreement
 from metric_core.errors import AssayError
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.calibration_files import figure_to_dict
 from tasks.calibration.label_pairing import pair_labels
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_watch import ASKED_AGAIN
+from tasks.runs.judge_drift import ASKED_AGAIN
 from tasks.runs.run_folder import ANCHOR, SUMMARY, RunFolder
 
 
@@ -47,7 +47,7 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
         return {
             "source": settings.source,
             "reason": reason,
-            ASKED_AGAIN: keep_findings(EarlierNights.of_run(run), reason),
+            ASKED_AGAIN: keep_findings(EarlierRepeats.of_run(run), reason),
         }
 
 
@@ -92,12 +92,12 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
     }
     own = replace(run, plan=anchor.run, folder=folder, manifest=manifest)
     with folder.lock():
-        read = read_samples(anchor.run)
+        read = read_source(anchor.run)
         tables = compute_rows(own, read.refs)
         write_run_folder(own, read, tables, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)
     usage = _usage(finished.manifest["usage"])
-    again = ask_again(own, anchor, tables, EarlierNights.of_run(run), is_new=usage["asked"] > usage["stored"])
+    again = ask_again(own, anchor, tables, EarlierRepeats.of_run(run), is_new=usage["asked"] > usage["stored"])
     return {
         "source": anchor.settings.source,
         "folder": ANCHOR,
@@ -146,7 +146,7 @@ def _agreements(finished: FinishedRun, anchor: AnchorPlan) -> dict[str, dict[str
         except AssayError as error:
             found[request.key] = {"label": column, "reason": str(error)}
             continue
-        figures = measure_agreement(rows.judged, SEED).figures
+        figures = measure_human_agreement(rows.judged, SEED).figures
         found[request.key] = {
             "label": column,
             "compared": rows.counts.compared,

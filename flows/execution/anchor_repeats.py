@@ -22,7 +22,14 @@ from tasks.models.judges.protocol import IN_PROCESS
 from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.opening.run_models import RunModels
 from tasks.rows.computed_tables import RunTables
-from tasks.runs.judge_watch import NIGHTS_READ, JudgeWatch, PastNight, Turn, read_findings, standing_changes
+from tasks.runs.judge_drift import (
+    NIGHTS_READ,
+    JudgeDriftDetector,
+    PastRepeat,
+    RepeatTurn,
+    read_findings,
+    standing_changes,
+)
 from tasks.stages.definition import Tables
 from tasks.tables.merge import select_rows
 
@@ -34,7 +41,7 @@ _RUNS = 3 * NIGHTS_READ
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierNights:
+class EarlierRepeats:
     """The nights of an evaluation that asked about anchor rows again, in the history.
 
     Args:
@@ -48,13 +55,13 @@ class EarlierNights:
     run_id: str = ""
 
     @classmethod
-    def of_run(cls, run: Run) -> "EarlierNights":
+    def of_run(cls, run: Run) -> "EarlierRepeats":
         """Return the nights before a run."""
         options = run.plan.monitoring
         names = (run.manifest["name"], subject_name(options.name, options.source, run.subject.index))
         return cls(options.history, frozenset(names), run.manifest["run_id"])
 
-    def read(self) -> list[PastNight]:
+    def read(self) -> list[PastRepeat]:
         """Return the nights, oldest first.
 
         Raises:
@@ -62,7 +69,7 @@ class EarlierNights:
         """
         catalogue = Catalogue(self.history)
         runs = [run for name in self.names for run in catalogue.runs(name, last=_RUNS) if run.run_id != self.run_id]
-        found = [PastNight(run.created, read_findings(run.details)) for run in runs]
+        found = [PastRepeat(run.created, read_findings(run.details)) for run in runs]
         return sorted((night for night in found if "reference" in night.entry), key=lambda night: night.start)
 
 
@@ -72,7 +79,7 @@ def is_asked_again(anchor: AnchorPlan) -> bool:
     return bool(anchor.settings.drift and served and not LABELLED.isdisjoint(anchor.run.metrics.stages))
 
 
-def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierNights) -> int:
+def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierRepeats) -> int:
     """Return the number of anchor rows that the next run will ask about again, if the judge is still the same.
 
     Args:
@@ -88,7 +95,7 @@ def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierNights) -> int:
     return count_rows(anchor.settings.drift, rows, year)[0]
 
 
-def keep_findings(nights: EarlierNights, reason: str) -> dict[str, Any]:
+def keep_findings(nights: EarlierRepeats, reason: str) -> dict[str, Any]:
     """Return the entry of a night that could ask nothing again: what earlier nights found stands."""
     try:
         past = nights.read()
@@ -98,7 +105,7 @@ def keep_findings(nights: EarlierNights, reason: str) -> dict[str, Any]:
 
 
 def ask_again(
-    run: Run, anchor: AnchorPlan, tables: RunTables, nights: EarlierNights, *, is_new: bool
+    run: Run, anchor: AnchorPlan, tables: RunTables, nights: EarlierRepeats, *, is_new: bool
 ) -> dict[str, Any] | None:
     """Ask about some anchor rows again, and return the entry `asked_again` of the anchor in run.json.
 
@@ -178,10 +185,10 @@ def _values(tables: Tables) -> dict[tuple[str, str], float]:
     return {(cell["row_id"], cell["metric"]): cell["value"] for cell in cells if cell["value"] is not None}
 
 
-def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastNight], *, is_new: bool) -> dict[str, Any] | None:
+def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new: bool) -> dict[str, Any] | None:
     run, drift = rows.run, anchor.settings.drift
     start = datetime.fromisoformat(str(run.manifest["created"]))
-    watch = JudgeWatch(drift, AlarmSettings(nights=runs_per_year(run.plan.monitoring.deploy, start)))
+    watch = JudgeDriftDetector(drift, AlarmSettings(nights=runs_per_year(run.plan.monitoring.deploy, start)))
     turn = watch.choose_turn(rows.ids, rows.reference, start, past, restart=is_new)
     questions = RepeatedQuestions(run.models)
     rows.note(questions, turn.rows)
@@ -206,7 +213,7 @@ def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastNight], *, is_new: 
 
 
 def _scores_since(
-    judges: Sequence[Mapping[str, Any]], turn: Turn, tonight: Mapping[str, Mapping[str, Any]]
+    judges: Sequence[Mapping[str, Any]], turn: RepeatTurn, tonight: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Return the scores of tonight, after those of the nights since a judge changed."""
     since = [datetime.fromisoformat(each["told"]["since"]) for each in judges if each["told"] is not None]

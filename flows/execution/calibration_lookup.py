@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flows.planning.answerable import scoring_kinds
+from flows.planning.capabilities import scoring_kinds
 from flows.planning.metric_plan import MetricPlan
 from flows.planning.run_plan import RunPlan
 from metric_core.calibration.platt import ProbabilityMap
@@ -123,7 +123,9 @@ def mapped_settings(plan: RunPlan, models: RunModels) -> Mapping[Stage, Settings
 def _find_calibrations(plan: RunPlan, models: RunModels) -> MatchingCalibrations:
     requests, chosen = plan.metrics.requests, plan.metrics.options.calibration
     is_file = chosen not in ("none", "latest")
-    known = [calibration_files.load(Path(chosen).expanduser())] if is_file else calibration_files.load_latest()
+    known = (
+        [calibration_files.load_calibration(Path(chosen).expanduser())] if is_file else calibration_files.load_latest()
+    )
     if not known:
         return MatchingCalibrations({}, ())
     identities = {request.key: metric_fingerprint(plan, request, models) for request in requests}
@@ -139,7 +141,7 @@ def _find_calibrations(plan: RunPlan, models: RunModels) -> MatchingCalibrations
 def _sentences(others: Iterable[tuple[Calibration, JudgeName]]) -> Iterator[str]:
     for calibration, judge in others:
         if (why := calibration_files.describe_mismatch(calibration, judge)) is not None:
-            day = calibration_files.format_day(calibration.created)
+            day = calibration_files.format_date(calibration.created)
             yield f"the calibration of {calibration.metric} of {day} does not hold here: it is {why}"
 
 

@@ -11,7 +11,7 @@ from tasks.stages.retrieval import RetrievalSettings
 from tasks.stages.samples import SamplesResult, SamplesSettings, samples
 
 
-def read_samples(plan: RunPlan) -> SamplesResult:
+def read_source(plan: RunPlan) -> SamplesResult:
     """Read the source into shards."""
     settings, reporter = samples_settings(plan), partial(progress.advance, Stage.SAMPLES)
     read: SamplesResult = run_here(samples, settings, plan.storage.tables_root, reporter)

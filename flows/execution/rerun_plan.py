@@ -97,7 +97,7 @@ class Rerun:
         return frozenset((*changes.added, *changed))
 
 
-def prepare(request: RerunRequest) -> Rerun:
+def prepare_rerun(request: RerunRequest) -> Rerun:
     """Read the earlier run and plan the new one.
 
     Raises:
@@ -141,7 +141,7 @@ def prepare(request: RerunRequest) -> Rerun:
     return ready
 
 
-def parse_request(model: str | None = None, **options: Any) -> RerunRequest:
+def parse_rerun_request(model: str | None = None, **options: Any) -> RerunRequest:
     """Return the request for options of the command line.
 
     Args:

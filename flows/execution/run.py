@@ -50,7 +50,7 @@ class Run:
 
 
 @contextmanager
-def open_run(
+def start_run(
     plan: RunPlan, origin: Mapping[str, Any] | None = None, subject: RunSubject | None = None
 ) -> Iterator[Run]:
     """Open a run for the block; if the block fails, run.json says that the run failed and why.

@@ -17,7 +17,7 @@ from prefect.runtime import flow_run
 
 from flows.execution.calibration_lookup import calibration_entry
 from flows.execution.spending import spent_entry
-from flows.planning.answerable import find_unanswerable
+from flows.planning.capabilities import find_unanswerable
 from flows.planning.run_plan import FolderPlan, RunPlan
 from flows.publishing.history_record import record_in_history
 from metric_core.errors import BudgetSpentError, RunFolderError

@@ -9,7 +9,7 @@ from flows.publishing.history_record import record_in_history
 from flows.publishing.run_subject import subject_name
 from tasks.runs.baselines import DEFAULT_DEPLOYMENT, EVALUATIONS, Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import Outcome, read_outcome, write_outcome
+from tasks.runs.outcome import RunOutcome, read_outcome, write_outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ def accept_run(folder: Path, root: str | None = None) -> AcceptedByHand:
     return AcceptedByHand(baseline, earlier, warnings)
 
 
-def _unmonitored(run: FinishedRun) -> Outcome:
+def _unmonitored(run: FinishedRun) -> RunOutcome:
     """Return the outcome of a run that `assay run` or a deployment evaluated without the chain."""
     subject = run.manifest.get("deployment") or {}
     index, started = str(subject.get("index") or ""), _started(run)
     name = run.manifest.get("name") or subject_name(run.config.get("name"), run.manifest.get("source"), index)
     version = str(subject.get("version") or "") or f"{started:%Y-%m-%dT%H:%M:%SZ}"
-    return Outcome(name=name, trigger="hand", index=index, version=version)
+    return RunOutcome(name=name, trigger="hand", index=index, version=version)
 
 
 def _started(run: FinishedRun) -> datetime:

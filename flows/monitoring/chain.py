@@ -20,14 +20,14 @@ from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.result_options import MonitoringOptions
 from flows.execution.anchor_evaluation import missing_scores
-from flows.monitoring.gating import Judged, describe_change, describe_unlike, find_gate_incidents, judge_run
+from flows.monitoring.gating import GatedRun, describe_metric_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
 from flows.monitoring.messages import Findings, Verdict
-from flows.monitoring.night_alarms import NightAlarms, find_alarms
-from flows.monitoring.night_checks import find_judge_incidents, find_night_incidents
+from flows.monitoring.monitored_run import MonitoredRun
+from flows.monitoring.monitored_run_alarms import RunAlarms, find_run_alarms
+from flows.monitoring.monitored_run_checks import find_judge_incidents, find_run_incidents
 from flows.monitoring.source_checks import is_loss
 from flows.monitoring.teller import Teller
-from flows.monitoring.watched import Watched
 from flows.publishing.artifacts import COMPARISON_ARTIFACT, write_artifact
 from flows.publishing.history_record import NotRecordedError, record_in_history, record_surely
 from flows.publishing.metrics_file import write_metrics_file
@@ -43,7 +43,7 @@ from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.baselines import Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import Outcome, OutcomeBaseline, OutcomeIncident, OutcomeIncidents, write_outcome
+from tasks.runs.outcome import OutcomeBaseline, OutcomeIncident, OutcomeIncidents, RunOutcome, write_outcome
 from tasks.runs.run_folder import COMPARISON, RunFolder
 from tasks.runtime.atomic_files import write_output
 
@@ -74,7 +74,7 @@ class ChainResult:
     undelivered: tuple[str, ...] = ()
 
 
-def run_chain(teller: Teller, watched: Watched, evaluate: Callable[[Path | None], Path]) -> ChainResult:
+def run_chain(teller: Teller, monitored_run: MonitoredRun, evaluate: Callable[[Path | None], Path]) -> ChainResult:
     """Evaluate a run, do what follows from its scores, and tell of it, of an error too.
 
     Args:
@@ -84,16 +84,16 @@ def run_chain(teller: Teller, watched: Watched, evaluate: Callable[[Path | None]
     Raises:
         AssayError: The data cannot be evaluated, or the store of baselines cannot be used.
     """
-    store = Baselines(teller.options.deploy.baselines, watched.deployment)
-    before = _read_baseline(store, teller, watched)
-    if _is_superseded(watched, before):
-        return _end_superseded(teller, watched, before)
-    with watched.start.apply():
+    store = Baselines(teller.options.deploy.baselines, monitored_run.deployment)
+    before = _read_baseline(store, teller, monitored_run)
+    if _is_superseded(monitored_run, before):
+        return _end_superseded(teller, monitored_run, before)
+    with monitored_run.start.apply():
         folder = evaluate(_find_folder(store, before)[0])
-    before = _read_baseline(store, teller, watched)  # another run may have been accepted meanwhile
-    if _is_superseded(watched, before):
-        return _end_superseded(teller, watched, before, folder)
-    return _Chain(teller, watched, store, folder).finish(before)
+    before = _read_baseline(store, teller, monitored_run)  # another run may have been accepted meanwhile
+    if _is_superseded(monitored_run, before):
+        return _end_superseded(teller, monitored_run, before, folder)
+    return _Chain(teller, monitored_run, store, folder).finish(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class _Chain:
     """The steps after the evaluation of a run."""
 
     teller: Teller
-    watched: Watched
+    monitored_run: MonitoredRun
     store: Baselines
     folder: Path
 
@@ -118,31 +118,31 @@ class _Chain:
         """
         run_id = FinishedRun(self.folder).run_id
         runs, damage = self._read_runs()
-        judged, alarms = self._judge(before), self._find_alarms(before, runs)
+        gated, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.teller.book.read()
         open_keys = [incident.key for incident in known]
-        verdict = _decide(judged, alarms)
-        moves = bool(self.watched.index) or self.options.deploy.accept == "passed"
+        verdict = _decide(gated, alarms)
+        moves = bool(self.monitored_run.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves
-        of_gate = find_gate_incidents(judged, open_keys, run_id, is_accepted=follows)
-        of_night = find_night_incidents(self.options, self.watched, self.folder, judged, open_keys)
+        of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
+        of_night = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
         of_judges = find_judge_incidents(self.folder, run_id)
         found = (*of_night, *of_gate.found, *of_judges, *alarms.incidents(run_id))
-        outcome = Outcome(
-            name=self.watched.name,
-            trigger=self.watched.trigger,
-            index=self.watched.index,
-            version=self.watched.version,
+        outcome = RunOutcome(
+            name=self.monitored_run.name,
+            trigger=self.monitored_run.trigger,
+            index=self.monitored_run.index,
+            version=self.monitored_run.version,
             baseline=None if before is None else self._describe(before),
-            gate=judged.gate,
-            checks=judged.checks,
+            gate=gated.gate,
+            checks=gated.checks,
             alarms=alarms.alarms,
             alarm_state=alarms.state,
             changes=alarms.changes,
-            diagnosis=judged.diagnosis,
+            diagnosis=gated.diagnosis,
             since_last=self._compare_with_last(runs, before),
             baselines=self.options.deploy.baselines,
-            kept=judged.kept,
+            kept=gated.kept,
         )
         obstacle = self._record_first(outcome, run_id) if before is None else None
         if obstacle is not None:
@@ -151,17 +151,17 @@ class _Chain:
             sentence = f"alarms, open incidents and missed runs are not known: {damage}"
             now = datetime.now(UTC)
             found += (OutcomeIncident(key=_HISTORY, kind="record", sentence=sentence, since=now, run_id=run_id),)
-        incidents = change_incidents(known, found, partial(_is_over, judged, alarms), of_gate.replaced)
+        incidents = change_incidents(known, found, partial(_is_over, gated, alarms), of_gate.replaced)
         accepts = follows or (before is None and obstacle is None)
         if verdict == "passed" and (accepts or obstacle is not None):
             verdict = "accepted" if accepts else "inconclusive"
-        seen = Findings(self.options, self.watched, self.folder, before, judged, alarms, incidents, verdict)
+        seen = Findings(self.options, self.monitored_run, self.folder, before, gated, alarms, incidents, verdict)
         undelivered = self.teller.tell(incidents, seen.alert(self.teller.flow_run))
         if accepts and not self.store.accept(
-            self.watched.baseline(self.folder, "first" if before is None else "passed")
+            self.monitored_run.baseline(self.folder, "first" if before is None else "passed")
         ):
-            newer = self.store.current(self.watched.key)
-            return _report_superseded(self.watched, newer, self.folder, undelivered)
+            newer = self.store.current(self.monitored_run.key)
+            return _report_superseded(self.monitored_run, newer, self.folder, undelivered)
         changes = {"accepted": accepts, "message": seen.message, "incidents": incidents, "undelivered": undelivered}
         self._record(outcome.model_copy(update=changes))
         self.teller.beat(undelivered)
@@ -170,7 +170,7 @@ class _Chain:
             verdict=verdict, message=seen.message, folder=self.folder, baseline=version, undelivered=undelivered
         )
 
-    def _record_first(self, outcome: Outcome, run_id: str) -> OutcomeIncident | None:
+    def _record_first(self, outcome: RunOutcome, run_id: str) -> OutcomeIncident | None:
         """Record a first run before it is accepted; return the incident that this is not possible.
 
         Later runs are compared with what is recorded of the baseline.
@@ -192,25 +192,27 @@ class _Chain:
         """Return the monitored runs before this one, oldest first, and why the history cannot be read, if so."""
         own = FinishedRun(self.folder).run_id
         try:
-            recorded = Catalogue(self.options.history).runs(self.watched.name, last=_RUNS_READ, statuses=(COMPLETED,))
+            recorded = Catalogue(self.options.history).runs(
+                self.monitored_run.name, last=_RUNS_READ, statuses=(COMPLETED,)
+            )
         except AssayError as error:
             run_logger().warning("alarms need the nights before, which are not known: %s", error)
             return [], str(error)
         return [run for run in recorded if run.run_id != own and run.outcome is not None], None
 
-    def _find_alarms(self, before: Baseline | None, runs: Sequence[RecordedRun]) -> NightAlarms:
+    def _find_alarms(self, before: Baseline | None, runs: Sequence[RecordedRun]) -> RunAlarms:
         """Look for metrics that have become worse than the baseline; versions of an index are gated one by one."""
         baseline, _ = _find_folder(self.store, before)
-        if baseline is None or self.watched.index:
-            return NightAlarms()
-        alarms = find_alarms(self.options, baseline, self.folder, runs)
+        if baseline is None or self.monitored_run.index:
+            return RunAlarms()
+        alarms = find_run_alarms(self.options, baseline, self.folder, runs)
         for warning in alarms.warnings:
             run_logger().warning(warning)
         return alarms
 
     def _compare_with_last(self, runs: Sequence[RecordedRun], before: Baseline | None) -> tuple[str, ...]:
         """Return sentences on the metrics that differ significantly from those of the run before."""
-        if not runs or before is None or self.watched.index or runs[-1].folder == before.folder:
+        if not runs or before is None or self.monitored_run.index or runs[-1].folder == before.folder:
             return ()
         options = CompareOptions(matching=Matching(self.options.deploy.match))
         try:
@@ -218,33 +220,38 @@ class _Chain:
         except AssayError:  # it was pruned, or has other rows
             return ()
         moved = (ChangeOutcome.WORSE, ChangeOutcome.BETTER)
-        return tuple(describe_change(metric) for metric in compared.metrics if metric.verdict in moved)
+        return tuple(describe_metric_change(metric) for metric in compared.metrics if metric.verdict in moved)
 
-    def _judge(self, before: Baseline | None) -> Judged:
+    def _judge(self, before: Baseline | None) -> GatedRun:
         """Compare the run with its baseline by the gate, and write the comparison page to the run folder."""
-        if before is None and self.watched.index:
-            return Judged()  # the first version is what later ones are compared with
+        if before is None and self.monitored_run.index:
+            return GatedRun()  # the first version is what later ones are compared with
         baseline, obstacle = _find_folder(self.store, before)
         matching = Matching(match=self.options.deploy.match)
-        judged = judge_run(self._gate(), baseline, self.folder, matching)
-        if obstacle is None and judged.obstacle is None and judged.comparison is not None and not self.watched.index:
-            obstacle = describe_unlike(judged.comparison, self.folder)
+        gated = judge_run(self._gate(), baseline, self.folder, matching)
+        if (
+            obstacle is None
+            and gated.obstacle is None
+            and gated.comparison is not None
+            and not self.monitored_run.index
+        ):
+            obstacle = describe_unlike(gated.comparison, self.folder)
         if obstacle is not None:
-            judged = judged.with_obstacle(obstacle)
-        if judged.comparison is not None and judged.is_compared:
-            self._publish(judged.comparison)
-        return judged
+            gated = gated.with_obstacle(obstacle)
+        if gated.comparison is not None and gated.is_compared:
+            self._publish(gated.comparison)
+        return gated
 
     def _gate(self) -> GateSettings | None:
         """Return the rules: without any, only acceptance needs some, because alarms watch a baseline that stays."""
         if self.options.deploy.gate is not None:
             return self.options.deploy.gate
-        accepts = self.watched.index or self.options.deploy.accept == "passed"
+        accepts = self.monitored_run.index or self.options.deploy.accept == "passed"
         return default_gate() if accepts else None
 
     def _publish(self, comparison: RunComparison) -> None:
         write_output(self.folder / COMPARISON, comparison_page(comparison), "the comparison")
-        subject = self.watched.subject
+        subject = self.monitored_run.subject
         text = comparison_markdown(comparison)
         if self.options.deploy.alerts.link is not None:
             text = f"[Comparison page]({self.options.deploy.alerts.link_to(self.folder, COMPARISON)})\n\n{text}"
@@ -259,20 +266,20 @@ class _Chain:
         run_id = before.run_id if folder is None else FinishedRun(folder).run_id
         return OutcomeBaseline(run_id=run_id, folder=str(folder or before.folder), version=before.version)
 
-    def _record(self, outcome: Outcome) -> None:
+    def _record(self, outcome: RunOutcome) -> None:
         write_outcome(self.folder, outcome)
-        watched, run = self.watched, RunFolder(self.folder)
+        monitored_run, run = self.monitored_run, RunFolder(self.folder)
         unrecorded = record_in_history(self.options.history, self.folder)
-        for warning in (*unrecorded, *write_metrics_file(self.options, watched.name, watched.subject, run)):
+        for warning in (*unrecorded, *write_metrics_file(self.options, monitored_run.name, monitored_run.subject, run)):
             run_logger().warning(warning)
 
 
-def _read_baseline(store: Baselines, teller: Teller, watched: Watched) -> Baseline | None:
+def _read_baseline(store: Baselines, teller: Teller, monitored_run: MonitoredRun) -> Baseline | None:
     """Return the baseline before the run; a run that is resumed after its version was accepted is compared again."""
-    accepted = store.current(watched.key)
-    if accepted is None or not watched.index or accepted.run_id != teller.flow_run:
+    accepted = store.current(monitored_run.key)
+    if accepted is None or not monitored_run.index or accepted.run_id != teller.flow_run:
         return accepted
-    earlier = [each for each in store.acceptances(watched.key) if each.run_id != accepted.run_id]
+    earlier = [each for each in store.acceptances(monitored_run.key) if each.run_id != accepted.run_id]
     return earlier[-1] if earlier else None
 
 
@@ -290,56 +297,58 @@ def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | No
     return folder, None
 
 
-def _is_superseded(watched: Watched, before: Baseline | None) -> bool:
-    return before is not None and (_is_same_version(watched, before) or before.place.is_newer_than(watched.place))
+def _is_superseded(monitored_run: MonitoredRun, before: Baseline | None) -> bool:
+    return before is not None and (
+        _is_same_version(monitored_run, before) or before.place.is_newer_than(monitored_run.place)
+    )
 
 
-def _is_same_version(watched: Watched, baseline: Baseline) -> bool:
+def _is_same_version(monitored_run: MonitoredRun, baseline: Baseline) -> bool:
     """Return whether the baseline is of the same event: runs about no index are all different."""
-    return bool(watched.index) and baseline.place == watched.place
+    return bool(monitored_run.index) and baseline.place == monitored_run.place
 
 
 def _end_superseded(
-    teller: Teller, watched: Watched, newer: Baseline | None, folder: Path | None = None
+    teller: Teller, monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None = None
 ) -> ChainResult:
     """Send what could not be sent earlier, and end a run whose version is older than its baseline."""
-    return _report_superseded(watched, newer, folder, teller.tell(OutcomeIncidents()))
+    return _report_superseded(monitored_run, newer, folder, teller.tell(OutcomeIncidents()))
 
 
 def _report_superseded(
-    watched: Watched, newer: Baseline | None, folder: Path | None, undelivered: tuple[str, ...]
+    monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None, undelivered: tuple[str, ...]
 ) -> ChainResult:
-    whose = f"index {watched.index}" if watched.index else watched.name
-    by = "a newer baseline" if newer is None else f"its baseline, {_name_version(watched, newer)}"
-    is_same = newer is not None and _is_same_version(watched, newer)
+    whose = f"index {monitored_run.index}" if monitored_run.index else monitored_run.name
+    by = "a newer baseline" if newer is None else f"its baseline, {_name_version(monitored_run, newer)}"
+    is_same = newer is not None and _is_same_version(monitored_run, newer)
     return ChainResult(
         verdict="superseded",
-        message=f"{watched.title} of {whose} is {'its baseline already' if is_same else f'older than {by}'}",
+        message=f"{monitored_run.title} of {whose} is {'its baseline already' if is_same else f'older than {by}'}",
         folder=folder,
         baseline=None if newer is None else newer.version,
         undelivered=undelivered,
     )
 
 
-def _name_version(watched: Watched, baseline: Baseline) -> str:
-    return f"version {baseline.version}" if watched.index else f"the run of {baseline.version}"
+def _name_version(monitored_run: MonitoredRun, baseline: Baseline) -> str:
+    return f"version {baseline.version}" if monitored_run.index else f"the run of {baseline.version}"
 
 
-def _decide(judged: Judged, alarms: NightAlarms) -> Verdict:
+def _decide(gated: GatedRun, alarms: RunAlarms) -> Verdict:
     """Return the verdict about a run before it is accepted."""
-    if judged.gate == "failed":
+    if gated.gate == "failed":
         return "failed"
     if alarms.is_worse_tonight:
         return "worse"
-    if judged.gate == "inconclusive" or judged.obstacle is not None or judged.losses:
+    if gated.gate == "inconclusive" or gated.obstacle is not None or gated.losses:
         return "inconclusive"
     return "recovering" if alarms.alarms else "passed"
 
 
-def _is_over(judged: Judged, alarms: NightAlarms, incident: OutcomeIncident) -> bool:
+def _is_over(gated: GatedRun, alarms: RunAlarms, incident: OutcomeIncident) -> bool:
     """Return whether an incident that a finished run did not find is over."""
-    if incident.kind == "gate" and judged.obstacle is not None:
-        return incident.key in judged.passed_keys  # other rules could not be applied
-    if is_loss(incident.key) and judged.obstacle is not None:
-        return judged.kept is not None
+    if incident.kind == "gate" and gated.obstacle is not None:
+        return incident.key in gated.passed_keys  # other rules could not be applied
+    if is_loss(incident.key) and gated.obstacle is not None:
+        return gated.kept is not None
     return incident.kind != "alarm" or alarms.obstacle is None

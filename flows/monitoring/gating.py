@@ -12,14 +12,14 @@ from flows.results.gated_comparison import CompareOptions, apply_gate, compare_r
 from metric_core.errors import AssayError, NotComparableError
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
+from tasks.comparison.baseline_coverage import measure_coverage
 from tasks.comparison.diagnosis_changes import describe_changes
-from tasks.comparison.kept_data import count_kept
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.history.recorded_run import RecordedRun
 from tasks.reports.comparison.comparison_words import describe_size, format_interval, numbers, title
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import GateOutcome, OutcomeCheck, OutcomeIncident, OutcomeKept
+from tasks.runs.outcome import GateOutcome, OutcomeCheck, OutcomeCoverage, OutcomeIncident
 
 NOT_COMPARABLE = "comparison"
 """Key of the incident that a run cannot be compared with its baseline."""
@@ -29,7 +29,7 @@ _GATE = "gate:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class GatedRun:
     """A run that was compared with its baseline and checked against the gate.
 
     Args:
@@ -47,7 +47,7 @@ class Judged:
     result: GateResult | None = None
     obstacle: str | None = None
     may_be_undecided: bool = False
-    kept: OutcomeKept | None = None
+    kept: OutcomeCoverage | None = None
     least_kept: float = KEPT_AT_LEAST
 
     @property
@@ -87,7 +87,7 @@ class Judged:
         named = ((run, None if run.outcome is None else run.outcome.baseline) for run in runs)
         return [run for run, baseline in named if baseline is not None and baseline.run_id == own]
 
-    def with_obstacle(self, obstacle: str) -> "Judged":
+    def with_obstacle(self, obstacle: str) -> "GatedRun":
         """Return the run as one that cannot be compared with its baseline, for a reason."""
         return replace(self, obstacle=obstacle, gate=None if self.gate is None else _at_best_inconclusive(self.gate))
 
@@ -95,7 +95,7 @@ class Judged:
         """Yield a sentence for each metric that is significantly worse than in the baseline."""
         for metric in self.comparison.metrics if self.comparison is not None else ():
             if metric.verdict is ChangeOutcome.WORSE:
-                yield describe_change(metric)
+                yield describe_metric_change(metric)
 
     @property
     def diagnosis(self) -> str | None:
@@ -125,7 +125,7 @@ class GateIncidents:
     replaced: frozenset[str] = field(default_factory=frozenset)
 
 
-def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, matching: Matching) -> Judged:
+def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, matching: Matching) -> GatedRun:
     """Compare a run with its baseline, and apply the gate.
 
     Runs that are not like for like, or cannot be matched, are no error: the rules that need no baseline are applied,
@@ -135,16 +135,16 @@ def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, ma
         gate: Rules to apply; None for none.
         baseline: Run folder of the baseline; None if there is none.
     """
-    judged = _judge(gate, baseline, folder, matching)
-    if judged.is_compared and baseline is not None:
+    gated = _judge(gate, baseline, folder, matching)
+    if gated.is_compared and baseline is not None:
         pair = RunPair.from_runs(FinishedRun(baseline), FinishedRun(folder), matching)
-        judged = replace(judged, kept=count_kept(pair), least_kept=(gate or GateSettings()).kept_at_least)
-    if gate is None or gate.inconclusive != "passed" or judged.result is None:
-        return judged
-    return replace(judged, may_be_undecided=judged.result.is_trusted)
+        gated = replace(gated, kept=measure_coverage(pair), least_kept=(gate or GateSettings()).kept_at_least)
+    if gate is None or gate.inconclusive != "passed" or gated.result is None:
+        return gated
+    return replace(gated, may_be_undecided=gated.result.is_trusted)
 
 
-def _judge(gate: GateSettings | None, baseline: Path | None, folder: Path, matching: Matching) -> Judged:
+def _judge(gate: GateSettings | None, baseline: Path | None, folder: Path, matching: Matching) -> GatedRun:
     if baseline is None:
         return _judge_alone(gate, folder, matching)
     try:
@@ -154,13 +154,13 @@ def _judge(gate: GateSettings | None, baseline: Path | None, folder: Path, match
     except AssayError as error:
         alone = _judge_alone(gate, folder, matching)
         outcome = _at_best_inconclusive(alone.gate) if gate is not None and gate.gate().needs_baseline else alone.gate
-        return Judged(comparison=alone.comparison, gate=outcome, result=alone.result, obstacle=str(error))
+        return GatedRun(comparison=alone.comparison, gate=outcome, result=alone.result, obstacle=str(error))
     result = compared.gate
-    return Judged(comparison=compared, gate=None if result is None else _name(result.outcome), result=result)
+    return GatedRun(comparison=compared, gate=None if result is None else _name(result.outcome), result=result)
 
 
 def find_gate_incidents(
-    judged: Judged, open_keys: Collection[str], run_id: str, *, is_accepted: bool = False
+    gated: GatedRun, open_keys: Collection[str], run_id: str, *, is_accepted: bool = False
 ) -> GateIncidents:
     """Return the incidents of the checks that did not pass, and of a comparison that was not possible.
 
@@ -174,12 +174,12 @@ def find_gate_incidents(
     found: list[OutcomeIncident] = []
     replaced: set[str] = set()
     now = datetime.now(UTC)
-    if judged.obstacle is None:
-        known = {key for check in judged.told_checks for key in _incident_keys(check)}
+    if gated.obstacle is None:
+        known = {key for check in gated.told_checks for key in _incident_keys(check)}
         replaced.update(key for key in open_keys if key.startswith(_GATE) and key not in known)
-    for check in judged.told_checks:
+    for check in gated.told_checks:
         failed, undecided = _incident_keys(check)
-        if check.outcome is Outcome.PASSED or (judged.may_be_undecided and check.outcome is Outcome.INCONCLUSIVE):
+        if check.outcome is Outcome.PASSED or (gated.may_be_undecided and check.outcome is Outcome.INCONCLUSIVE):
             if check.outcome is Outcome.INCONCLUSIVE and failed in open_keys and not is_accepted:
                 found.append(_incident(failed, "gate", _describe_check(check), now, run_id))
             continue
@@ -187,12 +187,12 @@ def find_gate_incidents(
         found.append(_incident(failed if is_failed else undecided, "gate", _describe_check(check), now, run_id))
         if is_failed and undecided in open_keys:
             replaced.add(undecided)
-    if judged.obstacle is not None:
-        found.append(_incident(NOT_COMPARABLE, "comparison", judged.obstacle, now, run_id))
+    if gated.obstacle is not None:
+        found.append(_incident(NOT_COMPARABLE, "comparison", gated.obstacle, now, run_id))
     return GateIncidents(tuple(found), frozenset(replaced))
 
 
-def describe_change(metric: MetricComparison) -> str:
+def describe_metric_change(metric: MetricComparison) -> str:
     """Return a sentence on the change of a metric."""
     before, after, change, interval, *_ = numbers(metric)
     return f"{title(metric)}: from {before} to {after} ({change}, {interval}), over {describe_size(metric)}"
@@ -210,22 +210,22 @@ def describe_unlike(compared: RunComparison, folder: Path) -> str | None:
     )
 
 
-def _judge_alone(gate: GateSettings | None, folder: Path, matching: Matching) -> Judged:
+def _judge_alone(gate: GateSettings | None, folder: Path, matching: Matching) -> GatedRun:
     """Check a run by the rules that need no baseline."""
     rules = _without_baseline(gate)
     if rules is None:
-        return Judged()
+        return GatedRun()
     checked = apply_gate(folder, CompareOptions(gate=rules, matching=matching))
     assert checked.gate is not None  # noqa: S101 it was given rules
-    return Judged(comparison=checked, gate=_name(checked.gate.outcome), result=checked.gate)
+    return GatedRun(comparison=checked, gate=_name(checked.gate.outcome), result=checked.gate)
 
 
-def _judge_unlike(gate: GateSettings | None, folders: tuple[Path, Path], matching: Matching) -> Judged:
+def _judge_unlike(gate: GateSettings | None, folders: tuple[Path, Path], matching: Matching) -> GatedRun:
     """Compare runs that are not like for like, and check the second by the rules that need no baseline."""
     alone = _judge_alone(gate, folders[1], matching)
     compared = compare_runs(*folders, CompareOptions(matching=matching))
     obstacle = describe_unlike(compared, folders[1])
-    return Judged(comparison=compared, gate=_at_best_inconclusive(alone.gate), result=alone.result, obstacle=obstacle)
+    return GatedRun(comparison=compared, gate=_at_best_inconclusive(alone.gate), result=alone.result, obstacle=obstacle)
 
 
 def _without_baseline(gate: GateSettings | None) -> GateSettings | None:

@@ -7,10 +7,10 @@ from typing import Literal, TypeAlias
 
 from flows.alerting.alert import Alert, Subject
 from flows.config.result_options import MonitoringOptions
-from flows.monitoring.gating import Judged
+from flows.monitoring.gating import GatedRun
 from flows.monitoring.incidents import alert_incidents, subject_of_alert
-from flows.monitoring.night_alarms import NightAlarms
-from flows.monitoring.watched import Watched
+from flows.monitoring.monitored_run import MonitoredRun
+from flows.monitoring.monitored_run_alarms import RunAlarms
 from tasks.runs.baselines import Baseline
 from tasks.runs.outcome import OutcomeIncidents
 from tasks.runs.run_folder import COMPARISON, REPORT
@@ -30,17 +30,17 @@ class Findings:
     """
 
     options: MonitoringOptions
-    watched: Watched
+    monitored_run: MonitoredRun
     folder: Path
     before: Baseline | None
-    judged: Judged
-    alarms: NightAlarms
+    gated: GatedRun
+    alarms: RunAlarms
     incidents: OutcomeIncidents
     verdict: Verdict
 
     def alert(self, flow_run: str) -> Alert | None:
         """Return the alert about what has changed, or about a version that is not accepted; None without news."""
-        is_refused = bool(self.watched.index) and self.verdict in _SUBJECTS
+        is_refused = bool(self.monitored_run.index) and self.verdict in _SUBJECTS
         changed = (self.incidents.opened, self.incidents.recovered, self.incidents.replaced)
         if not (any(changed) or is_refused):
             return None
@@ -57,42 +57,42 @@ class Findings:
         return self._praise()
 
     def _about(self, flow_run: str = "") -> Alert:
-        judged, incidents = self.judged, self.incidents
-        is_refused = bool(self.watched.index) and self.verdict in _SUBJECTS
+        gated, incidents = self.gated, self.incidents
+        is_refused = bool(self.monitored_run.index) and self.verdict in _SUBJECTS
         told = [incident.sentence for incident in incidents.opened]
         notes: list[str] = []
-        if self.watched.index:
-            notes += (sentence for sentence in judged.refusals() if sentence not in told)
-        if self.watched.index or any(incident.kind == "gate" for incident in incidents.opened):
-            notes += judged.worse_metrics()
+        if self.monitored_run.index:
+            notes += (sentence for sentence in gated.refusals() if sentence not in told)
+        if self.monitored_run.index or any(incident.kind == "gate" for incident in incidents.opened):
+            notes += gated.worse_metrics()
         if incidents.opened:
             notes += self.alarms.changes
-        if (told or notes) and judged.diagnosis is not None:
-            notes.append(judged.diagnosis)
+        if (told or notes) and gated.diagnosis is not None:
+            notes.append(gated.diagnosis)
         return Alert(
-            name=self.watched.name,
-            index=self.watched.index,
-            version=self.watched.version,
+            name=self.monitored_run.name,
+            index=self.monitored_run.index,
+            version=self.monitored_run.version,
             outcome=_SUBJECTS[self.verdict] if is_refused else subject_of_alert(incidents),
-            incidents=alert_incidents(self.watched.name, incidents, with_continuing=not is_refused),
+            incidents=alert_incidents(self.monitored_run.name, incidents, with_continuing=not is_refused),
             notes=tuple(notes),
             baseline=None if self.before is None or self.verdict == "accepted" else self.before.version,
             folder=str(self.folder),
-            report=self.options.deploy.alerts.link_to(self.folder, COMPARISON if judged.is_compared else REPORT),
+            report=self.options.deploy.alerts.link_to(self.folder, COMPARISON if gated.is_compared else REPORT),
             flow_run=flow_run,
         )
 
     def _praise(self) -> str:
         """Return the message of a run in which nothing is wrong."""
-        subject = "version" if self.watched.index else "the run of"
+        subject = "version" if self.monitored_run.index else "the run of"
         if self.before is None:
-            why = "it is the first version" if self.watched.index else "it is the first run"
+            why = "it is the first version" if self.monitored_run.index else "it is the first run"
         else:
-            passed = "it passed the gate against" if self.judged.gate is not None else "it is not worse than"
+            passed = "it passed the gate against" if self.gated.gate is not None else "it is not worse than"
             why = f"{passed} {subject} {self.before.version}"
         if self.verdict == "accepted":
-            whose = f"index {self.watched.index}" if self.watched.index else self.watched.name
-            return f"{self.watched.title} is now the baseline of {whose}: {why}"
+            whose = f"index {self.monitored_run.index}" if self.monitored_run.index else self.monitored_run.name
+            return f"{self.monitored_run.title} is now the baseline of {whose}: {why}"
         if self.verdict == "recovering":
-            return f"nothing is wrong with {self.watched.title}; another such run ends the alarm"
-        return f"nothing is wrong with {self.watched.title}: {why}, which stays the baseline"
+            return f"nothing is wrong with {self.monitored_run.title}; another such run ends the alarm"
+        return f"nothing is wrong with {self.monitored_run.title}: {why}, which stays the baseline"

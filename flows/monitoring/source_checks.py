@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from tasks.history.recorded_run import ANSWERS, RecordedRun
-from tasks.runs.outcome import OutcomeIncident, OutcomeKept
+from tasks.runs.outcome import OutcomeCoverage, OutcomeIncident
 
 EMPTY, UNCHANGED = "source: empty", "source: unchanged"
 ROWS, COLUMNS, NULLS = "source: rows", "source: columns", "source: nulls: "
@@ -90,7 +90,7 @@ def is_loss(key: str) -> bool:
     return key in {ROWS, COLUMNS} or key.startswith(NULLS)
 
 
-def find_losses(kept: OutcomeKept | None, least: float, open_keys: Collection[str] = ()) -> list[Loss]:
+def find_losses(kept: OutcomeCoverage | None, least: float, open_keys: Collection[str] = ()) -> list[Loss]:
     """Return what a run lacks of its baseline, if it is too much.
 
     Args:
@@ -98,9 +98,9 @@ def find_losses(kept: OutcomeKept | None, least: float, open_keys: Collection[st
         least: Share of the rows that have to be there, and to have kept their values.
         open_keys: Keys of open incidents, of which a loss is told until it is half as large.
 
-    >>> [loss.sentence for loss in find_losses(OutcomeKept(rows=(31, 60), others=2), 0.9)]
+    >>> [loss.sentence for loss in find_losses(OutcomeCoverage(rows=(31, 60), others=2), 0.9)]
     ['29 of 60 rows of the baseline are missing, and 2 rows are new']
-    >>> kept = OutcomeKept(rows=(56, 60))
+    >>> kept = OutcomeCoverage(rows=(56, 60))
     >>> find_losses(kept, 0.9), len(find_losses(kept, 0.9, [ROWS]))
     ([], 1)
     """
@@ -111,7 +111,7 @@ def find_losses(kept: OutcomeKept | None, least: float, open_keys: Collection[st
 
 
 def find_loss_incidents(
-    kept: OutcomeKept | None,
+    kept: OutcomeCoverage | None,
     least: float,
     run: RecordedRun,
     earlier: Sequence[RecordedRun],
@@ -146,7 +146,7 @@ def find_loss_incidents(
     ]
 
 
-def _losses(kept: OutcomeKept, open_keys: Collection[str]) -> Iterator[Loss]:
+def _losses(kept: OutcomeCoverage, open_keys: Collection[str]) -> Iterator[Loss]:
     """Yield everything that is missing; a column that has lost its last values stays the incident that it was."""
     rows, before = kept.rows
     if rows < before:

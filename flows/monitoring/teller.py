@@ -21,7 +21,7 @@ from flows.config.loading import check_options, options_to_tell
 from flows.config.result_options import MonitoringOptions
 from flows.monitoring.heartbeat import call_heartbeat
 from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents, error_key
-from flows.monitoring.watched import Watched
+from flows.monitoring.monitored_run import MonitoredRun
 from flows.publishing.history_record import record_without_results
 from flows.publishing.metrics_file import write_metrics_file
 from metric_core.errors import AssayError, ConfigError, FailedCellsError
@@ -39,13 +39,13 @@ class Teller:
 
     Args:
         options: Options of what follows from the run, as far as they are usable.
-        watched: Subject of the run; None while it is not known.
+        monitored_run: Subject of the run; None while it is not known.
         payload: The fields of the event that started the run, which may be invalid.
         flow_run: Id of the flow run, or of an attempt that had none.
     """
 
     options: MonitoringOptions
-    watched: Watched | None = None
+    monitored_run: MonitoredRun | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
     flow_run: str = field(default_factory=lambda: str(flow_run.id or uuid.uuid4()))
     started: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
@@ -53,7 +53,7 @@ class Teller:
     @property
     def name(self) -> str:
         """The name of the evaluation; empty while it is not known."""
-        return "" if self.watched is None else self.watched.name
+        return "" if self.monitored_run is None else self.monitored_run.name
 
     @property
     def book(self) -> IncidentBook:
@@ -71,7 +71,7 @@ class Teller:
         """
         outbox = Outbox(self.options.deploy.alerts, self.options.history, self.name)
         sent = outbox.resend() if alert is None else outbox.send(alert)
-        if self.watched is not None:
+        if self.monitored_run is not None:
             self.book.write(incidents)
         return sent.undelivered
 
@@ -95,14 +95,14 @@ class Teller:
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
         folder = Path(error.folder) if isinstance(error, FailedCellsError) else None
         incidents = OutcomeIncidents()
-        if self.watched is not None:
+        if self.monitored_run is not None:
             key = error_key(error, reason)
             run_id = self.flow_run if folder is None else ""
             incident = OutcomeIncident(key=key, kind="error", sentence=reason, since=self.started, run_id=run_id)
             known = self.book.read()
             replaced = {each.key for each in known if each.kind == "error"} - {key}
             incidents = change_incidents(known, [incident], lambda _open: False, replaced)
-        is_news = bool(incidents.opened) or self.watched is None or bool(self.watched.index)
+        is_news = bool(incidents.opened) or self.monitored_run is None or bool(self.monitored_run.index)
         alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
         undelivered = self.tell(incidents, alert if is_news else None)
         self._record_failure(reason, undelivered)
@@ -122,15 +122,19 @@ class Teller:
             undelivered: Sentences on recipients that have not accepted a message.
         """
         address = self.options.deploy.heartbeat
-        if address is None or self.watched is None or self.watched.trigger == "event" or undelivered:
+        if address is None or self.monitored_run is None or self.monitored_run.trigger == "event" or undelivered:
             return
         warning = call_heartbeat(address, self.name, self.flow_run)
         if warning is not None:
             run_logger().warning(warning)
 
     def _error_alert(self, incidents: OutcomeIncidents, folder: Path | None, *notes: str) -> Alert:
-        about = self.payload if self.watched is None else {"index": self.watched.index, "version": self.watched.version}
-        has_index = self.watched is None or bool(self.watched.index)
+        about = (
+            self.payload
+            if self.monitored_run is None
+            else {"index": self.monitored_run.index, "version": self.monitored_run.version}
+        )
+        has_index = self.monitored_run is None or bool(self.monitored_run.index)
         return Alert(
             name=self.name,
             index=show_value(about.get("index")) if has_index else "",
@@ -144,15 +148,21 @@ class Teller:
         )
 
     def _record_failure(self, reason: str, undelivered: tuple[str, ...]) -> None:
-        if self.watched is None:
+        if self.monitored_run is None:
             return
         run = RecordedRun.without_results(
-            self.flow_run, self.name, self.started, "failed", reason, self.watched.trigger, self.watched.start.due
+            self.flow_run,
+            self.name,
+            self.started,
+            "failed",
+            reason,
+            self.monitored_run.trigger,
+            self.monitored_run.start.due,
         )
         details = {"undelivered": list(undelivered)} if undelivered else {}
-        run = replace(run, source=self.watched.dataset, details=details)
+        run = replace(run, source=self.monitored_run.dataset, details=details)
         unrecorded = record_without_results(self.options, run)
-        for warning in (*unrecorded, *write_metrics_file(self.options, self.name, self.watched.subject, None)):
+        for warning in (*unrecorded, *write_metrics_file(self.options, self.name, self.monitored_run.subject, None)):
             run_logger().warning(warning)
 
 

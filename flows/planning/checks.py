@@ -116,7 +116,7 @@ def _check_metrics_file(file: str) -> str:
 
 def _check_calibration(metrics: MetricPlan, *, with_data: bool) -> str:
     options = metrics.options
-    calibration = calibration_files.load(Path(options.calibration).expanduser())
+    calibration = calibration_files.load_calibration(Path(options.calibration).expanduser())
     if with_data and calibration.name not in {request.metric.name for request in metrics.requests}:
         raise ConfigError(
             f"the calibration {options.calibration} is for {calibration.metric}, which this run does not compute"

@@ -226,7 +226,7 @@ class MetricPlan:
         return replace(
             self,
             requests=requests,
-            products=products_of(self.options, requests, columns),
+            products=required_products(self.options, requests, columns),
             left_out={key: missing for key, missing in lacking.items() if missing},
             explain="none",
             stood_in=frozenset(),
@@ -276,7 +276,7 @@ def plan_requests(
     chosen = tuple(requests)
     return MetricPlan(
         requests=chosen,
-        products=products_of(options, chosen, available),
+        products=required_products(options, chosen, available),
         left_out={},
         explain=options.explain,
         verdict=options.verdict_kind,
@@ -284,7 +284,7 @@ def plan_requests(
     )
 
 
-def products_of(
+def required_products(
     options: FollowUpOptions, requests: Iterable[MetricRequest], available: Collection[str]
 ) -> frozenset[Product]:
     """Return the products that metrics need, with self-contained questions if the judge is asked about turns.

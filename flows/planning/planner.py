@@ -16,7 +16,7 @@ from metric_core.errors import ConfigError
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions
 from tasks.options.narrow import narrow
-from tasks.options.option import find_references
+from tasks.options.option import find_secret_references
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import TRACES
 
@@ -144,7 +144,7 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
         outputs=narrow(config, ResultOptions),
         monitoring=narrow(config, MonitoringOptions),
         anchor=config.anchor,
-        secrets=find_references(config, without=("deploy",)),
+        secrets=find_secret_references(config, without=("deploy",)),
         record=config.model_copy(update=own).model_dump(mode="json", exclude={"deploy"}),
     )
 

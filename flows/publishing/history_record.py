@@ -6,7 +6,7 @@ from flows.config.history_options import HistoryOptions, history_page_path
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
-from tasks.history.run_entry import read_run
+from tasks.history.run_entry import read_run_entry
 from tasks.runs.run_folder import MANIFEST, RunFolder
 
 
@@ -43,7 +43,7 @@ def record_surely(history: str | None, folder: Path) -> tuple[str, ...]:
         NotRecordedError: The run cannot be recorded.
     """
     try:
-        catalogue, run = Catalogue(history), read_run(folder)
+        catalogue, run = Catalogue(history), read_run_entry(folder)
         catalogue.add(run)
         page = (RunFolder(folder).read_json(MANIFEST).get("config") or {}).get("history_page")
     except AssayError as error:

@@ -10,14 +10,14 @@ from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.judge_agreement import Agreements
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
 from metric_core.statistics.attribution import Attribution
-from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slice_comparison import compare_slices
 from tasks.calibration.bias_correction import correct_differences, find_corrections
 from tasks.calibration.human_agreement import read_agreements
 from tasks.comparison.diagnosis_changes import compare_diagnoses
-from tasks.comparison.run_comparison import RunComparison, Side
+from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
@@ -66,10 +66,10 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         raise NotComparableError(str(a), str(b), differences.serious)
     columns = pair.columns()
     shared = [column for column in columns if column.a and column.b]
-    metrics = tuple(compare(shared, options.seed, options.top))
+    metrics = tuple(compare_metrics(shared, options.seed, options.top))
     return RunComparison(
-        a=Side.from_run(before),
-        b=Side.from_run(after),
+        a=ComparedRun.from_run(before),
+        b=ComparedRun.from_run(after),
         differences=differences,
         metrics=metrics,
         slices=tuple(compare_slices(shared, pair.slices, options.seed)),
@@ -118,7 +118,7 @@ def apply_gate(run: Path, options: CompareOptions) -> RunComparison:
     checked = _apply_rules(gate, pair, pair.columns(), options)
     if checked is not None:
         checked = replace(checked, left_out=(*left_out, *checked.left_out))
-    return RunComparison(b=Side.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
+    return RunComparison(b=ComparedRun.from_run(finished), gate=checked, seed=options.seed, by=options.matching.by)
 
 
 def _group_as_evaluated(options: CompareOptions, run: FinishedRun) -> CompareOptions:

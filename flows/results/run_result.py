@@ -20,7 +20,7 @@ from tasks.reports.exports.score_tables import (
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.report_page import WORST_ROWS, write_report
 from tasks.reports.run.run_table import RunTable
-from tasks.reports.run.slices_view import slices_table
+from tasks.reports.run.slices_view import slice_scores_table
 from tasks.reports.run.summary_rows import verdict_line
 from tasks.runs import run_folder
 from tasks.runs.run_tables import read_table
@@ -69,7 +69,7 @@ class RunResult:
 
         Empty if the run has no slices; see the option `slices`.
         """
-        return RunTable(slices_table(run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)))
+        return RunTable(slice_scores_table(run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)))
 
     def samples(self) -> RunTable:
         """Return the evaluated rows."""

@@ -157,7 +157,7 @@ class _Measure:
     is_correlation: bool = False
 
 
-def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreement:
+def measure_human_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreement:
     """Measure the agreement of a judge with people, and fit the map of its probabilities.
 
     Args:
@@ -165,7 +165,7 @@ def measure_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreemen
         seed: Seed of resampling and of the split into folds.
 
     >>> judged = LabelledScores(Scale.BINARY, np.array([0.0, 0, 1, 1]), np.array([0.1, 0.6, 0.4, 0.9]), (0, 1))
-    >>> agreement = measure_agreement(judged)
+    >>> agreement = measure_human_agreement(judged)
     >>> agreement.figures["auroc"].value, agreement.middle
     (0.75, Confusion(both=1, judge_only=1, people_only=1, neither=1))
     """

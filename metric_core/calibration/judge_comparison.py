@@ -185,7 +185,7 @@ def compare_judges(rows: LabelledRows, margin: float, seed: int = SEED) -> Judge
 
 
 def find_not_worse(rows: LabelledRows, margin: float, seed: int = SEED) -> frozenset[str]:
-    """Return the judges of which the rows show that they are not worse than any other by the margin or more.
+    """Return the judges that are non-inferior to every other, within the margin.
 
     The probability that one of them is worse than the best by at least the margin is at most `ERROR_RATE`.
 

@@ -48,7 +48,7 @@ class LabelClasses:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeError:
+class JudgeErrorFit:
     """The line from the label of a row to its score, with its covariance.
 
     Args:
@@ -73,7 +73,7 @@ def estimate_judge_error(
     groups: Sequence[str] | None = None,
     bounds: tuple[float, float] | None = None,
     weights: Floats | None = None,
-) -> JudgeError | None:
+) -> JudgeErrorFit | None:
     """Fit the line from label to score by least squares, and estimate its uncertainty.
 
     The covariance comes from a jackknife over units; for labels of 0 and 1 and scores with bounds, from `LabelClasses`.
@@ -102,7 +102,7 @@ def estimate_judge_error(
     if fit is None:
         return None
     (bad, gain), covariance = fit
-    return JudgeError(
+    return JudgeErrorFit(
         bad=float(bad),
         gain=float(gain),
         variance_bad=float(covariance[0, 0]),
@@ -148,16 +148,16 @@ def is_crooked(p: float | None) -> bool:
     return p is not None and p <= _FIT_LEVEL
 
 
-def correct_mean(error: JudgeError, scores: Units) -> Estimate:
+def correct_mean(error: JudgeErrorFit, scores: Units) -> Estimate:
     """Return the bias-corrected mean of scores, assuming that the judge errs as on the labelled rows.
 
     Args:
         scores: Scores of at least two rows or groups.
 
-    >>> error = JudgeError(bad=0.2, gain=0.6, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
+    >>> error = JudgeErrorFit(bad=0.2, gain=0.6, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
     >>> round(correct_mean(error, Units.from_values(np.array([0.4, 0.5, 0.6] * 100))).value, 6)
     0.5
-    >>> estimate = correct_mean(JudgeError(0.5, 0.01, 1e-4, 0, 1e-2, 200), Units.from_values(np.array([0.4, 0.6])))
+    >>> estimate = correct_mean(JudgeErrorFit(0.5, 0.01, 1e-4, 0, 1e-2, 200), Units.from_values(np.array([0.4, 0.6])))
     >>> estimate.value, estimate.interval()
     (None, Interval(low=0.0, high=1.0))
     """
@@ -168,13 +168,13 @@ def correct_mean(error: JudgeError, scores: Units) -> Estimate:
     return _fieller(error, mean_score - error.bad, variance + error.variance_bad, error.covariance, SHARE)
 
 
-def correct_difference(error: JudgeError, differences: Units) -> Estimate:
+def correct_difference(error: JudgeErrorFit, differences: Units) -> Estimate:
     """Return the bias-corrected difference of two runs, assuming that the judge errs alike on both.
 
     Args:
         differences: Differences of scores of at least two pairs of rows or groups.
 
-    >>> error = JudgeError(bad=0.2, gain=0.5, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
+    >>> error = JudgeErrorFit(bad=0.2, gain=0.5, variance_bad=1e-4, covariance=-1e-4, variance_gain=2e-4, units=200)
     >>> round(correct_difference(error, Units.from_values(np.array([0.0, 0.1, 0.2] * 100))).value, 6)
     0.2
     """
@@ -185,7 +185,7 @@ def correct_difference(error: JudgeError, differences: Units) -> Estimate:
     return _fieller(error, *_mean_and_variance(differences), 0.0, DIFFERENCE)
 
 
-def describe_weakness(error: JudgeError) -> str:
+def describe_weakness(error: JudgeErrorFit) -> str:
     """Return why labelled rows do not determine a corrected mean: a poor judge, or few labels."""
     best = error.gain + 2 * float(np.sqrt(max(error.variance_gain, 0.0)))
     width = 1.0 if error.classes is None else error.classes.good.high - error.classes.bad.low
@@ -194,7 +194,9 @@ def describe_weakness(error: JudgeError) -> str:
     return "too few labelled rows, of one class at least, to say how the judge scores good and bad rows"
 
 
-def _classes_error(good: NDArray[np.bool_], scores: Floats, units: "_Units", bounds: tuple[float, float]) -> JudgeError:
+def _classes_error(
+    good: NDArray[np.bool_], scores: Floats, units: "_Units", bounds: tuple[float, float]
+) -> JudgeErrorFit:
     means, beliefs, influences = [], [], []
     ends = (min(bounds[0], float(scores.min())), max(bounds[1], float(scores.max())))
     for rows in (~good, good):
@@ -207,7 +209,7 @@ def _classes_error(good: NDArray[np.bool_], scores: Floats, units: "_Units", bou
     shared = float(influences[0] @ influences[1])
     scale = float(np.sqrt(variances[0] * variances[1]))
     correlation = float(np.clip(shared / scale, -0.99, 0.99)) if scale > 0 else 0.0
-    return JudgeError(
+    return JudgeErrorFit(
         bad=means[0],
         gain=means[1] - means[0],
         variance_bad=variances[0],
@@ -279,7 +281,7 @@ class _Fieller(Estimate):
         within: Least and greatest possible label.
     """
 
-    error: JudgeError
+    error: JudgeErrorFit
     rise: float
     variance: float
     covariance: float
@@ -297,13 +299,13 @@ class _Fieller(Estimate):
         return Interval(float(low), float(high))
 
 
-def _fieller(error: JudgeError, rise: float, variance: float, covariance: float, within: Interval) -> _Fieller:
+def _fieller(error: JudgeErrorFit, rise: float, variance: float, covariance: float, within: Interval) -> _Fieller:
     is_bounded = error.gain > 0 and error.gain**2 > _square_quantile(error, (1 - LEVEL) / 2) * error.variance_gain
     value = float(np.clip(rise / error.gain, within.low, within.high)) if is_bounded else None
     return _Fieller(value, error, rise, variance, covariance, within)
 
 
-def _square_quantile(error: JudgeError, tail: float) -> float:
+def _square_quantile(error: JudgeErrorFit, tail: float) -> float:
     """Return the square of a quantile of Student's distribution."""
     from scipy.special import stdtrit  # noqa: PLC0415 scipy loads slowly
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from metric_core.calibration.estimates import Estimate, ExactEstimate, NormalEstimate
-from metric_core.calibration.judge_error import JudgeError, correct_mean
+from metric_core.calibration.judge_error import JudgeErrorFit, correct_mean
 from metric_core.statistics.resampling import LEVEL, Units
 
 MOST_TIMES = 256
@@ -38,7 +38,7 @@ class LabelsNeeded:
     bad: int | None = None
 
 
-def labels_to_halve(error: JudgeError, scores: Units, good: int, bad: int) -> LabelsNeeded:
+def labels_to_halve(error: JudgeErrorFit, scores: Units, good: int, bad: int) -> LabelsNeeded:
     """Return how many more labels from elsewhere would halve the interval of a corrected mean.
 
     Args:
@@ -138,7 +138,7 @@ def rows_to_reach(value: float, low: float, threshold: float, rows: int) -> int 
     return math.ceil(round(rows * times, 6)) if times <= MOST_TIMES else None
 
 
-def _with_more_labels(error: JudgeError, times_good: float, times_bad: float) -> JudgeError:
+def _with_more_labels(error: JudgeErrorFit, times_good: float, times_bad: float) -> JudgeErrorFit:
     if error.classes is not None:
         bad, good = error.classes.bad.strengthen(times_bad), error.classes.good.strengthen(times_good)
         return replace(error, classes=replace(error.classes, bad=bad, good=good))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metric_core.calibration.beta_means import BetaMean
-from metric_core.calibration.judge_error import JudgeError
+from metric_core.calibration.judge_error import JudgeErrorFit
 
 LEVEL = 0.05
 """Probability that an audit finds a difference although there is none."""
@@ -51,7 +51,7 @@ class Transfer:
         return self.p > LEVEL
 
 
-def check_transfer(before: JudgeError, now: JudgeError) -> Transfer:
+def check_transfer(before: JudgeErrorFit, now: JudgeErrorFit) -> Transfer:
     """Compare the errors of a judge on two sets of labelled rows, for good and for bad rows.
 
     The share of good rows may differ. The p-value is the smaller of the two, times two (Bonferroni).
@@ -73,7 +73,7 @@ def check_transfer(before: JudgeError, now: JudgeError) -> Transfer:
     return Transfer(min([1.0, *(len(tests) * p for p in tests)]), good, bad)
 
 
-def _change(before: JudgeError, now: JudgeError, *, is_good: bool) -> ClassChange | None:
+def _change(before: JudgeErrorFit, now: JudgeErrorFit, *, is_good: bool) -> ClassChange | None:
     means = [error.bad + error.gain if is_good else error.bad for error in (before, now)]
     variances = [_variance(error, is_good) for error in (before, now)]
     spread = float(np.sqrt(sum(variances)))
@@ -88,7 +88,7 @@ def _change(before: JudgeError, now: JudgeError, *, is_good: bool) -> ClassChang
     return ClassChange(means[0], means[1], p, _SEEN * spread)
 
 
-def _variance(error: JudgeError, is_good: bool) -> float:
+def _variance(error: JudgeErrorFit, is_good: bool) -> float:
     return error.variance_bad + (error.variance_gain + 2 * error.covariance if is_good else 0.0)
 
 

@@ -184,16 +184,16 @@ def find_forms(text: str, ids: Collection[str] = ()) -> list[FoundForm]:
         form = match.lastgroup or ""
         content = match[_FORM.groupindex[form] + 1]
         target = match[0].partition("](")[2].removesuffix(")") if form != "url" else ""
-        found.append(FoundForm(form, *match.span(), read_labels(content, ids, form), target))
+        found.append(FoundForm(form, *match.span(), read_citation_labels(content, ids, form), target))
     return found
 
 
-def read_labels(content: str, ids: Collection[str] = (), form: str = "") -> tuple[str, ...]:
+def read_citation_labels(content: str, ids: Collection[str] = (), form: str = "") -> tuple[str, ...]:
     """Return the labels of a list of labels, with the numbers of ranges; only files keep the page.
 
-    >>> read_labels("1-3, p. 12; 5", form="number"), read_labels("Docs 2 and 4", form="named")
+    >>> read_citation_labels("1-3, p. 12; 5", form="number"), read_citation_labels("Docs 2 and 4", form="named")
     (('1', '2', '3', '5'), ('Docs 2', '4'))
-    >>> read_labels("plan.pdf, p. 3"), read_labels("a, b", ["a, b"])
+    >>> read_citation_labels("plan.pdf, p. 3"), read_citation_labels("a, b", ["a, b"])
     (('plan.pdf#page=3',), ('a, b',))
     """
     if content in ids or form in ("link", "url"):

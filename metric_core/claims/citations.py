@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from metric_core.claims.citation_cuts import is_part_of_sentence, separates, stands_alone, trim, widen
 from metric_core.claims.citation_evidence import keep_citations
-from metric_core.claims.citation_forms import FoundForm, find_forms, read_labels, span_labels
+from metric_core.claims.citation_forms import FoundForm, find_forms, read_citation_labels, span_labels
 from metric_core.claims.citation_pattern import find_by_pattern
 from metric_core.claims.reference_lists import find_references
 
@@ -84,7 +84,11 @@ def find_citations(
     chosen = [Citation(each.start, ends[each.start], ()) for each in starts_unread]
     taken = sorted([*unread, *_spans(chosen)])
     chosen += _outside(
-        [Citation(start, end, read_labels(label, known)) for start, end, label in find_by_pattern(text, pattern)], taken
+        [
+            Citation(start, end, read_citation_labels(label, known))
+            for start, end, label in find_by_pattern(text, pattern)
+        ],
+        taken,
     )
     taken = sorted([*unread, *_spans(chosen)])
     forms = _outside(_find_ids(text, known), taken)
@@ -201,7 +205,7 @@ def _find_ids(text: str, ids: Collection[str]) -> list[FoundForm]:
     stems = {stem[1].casefold() for name in ids if (stem := _STEM.fullmatch(name))}
     found = []
     for match in _BRACKETS.finditer(text):
-        labels = read_labels(match[1], ids, "id")
+        labels = read_citation_labels(match[1], ids, "id")
         known = [label in ids for label in labels]
         if not labels or _NUMBERS_ONLY.fullmatch(match[1]):
             continue

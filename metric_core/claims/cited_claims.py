@@ -62,7 +62,7 @@ def read_cited_claims(evidence: Evidence, side: Side, product: Product) -> list[
 
 
 @dataclass(frozen=True, slots=True)
-class Attribution:
+class ClaimAttribution:
     """Verdicts on one claim by the contexts that it cites, as far as they are wanted and known.
 
     Args:
@@ -88,7 +88,7 @@ class Attribution:
         return (*self.alone.values(), *together, *self.rests.values())
 
 
-def attribute(claim: CitedClaim, evidence: Evidence, *, precisely: bool = False) -> Attribution:
+def attribute(claim: CitedClaim, evidence: Evidence, *, precisely: bool = False) -> ClaimAttribution:
     """Return which verdicts tell whether the contexts that a claim cites support it, given those that are known.
 
     Args:
@@ -100,18 +100,18 @@ def attribute(claim: CitedClaim, evidence: Evidence, *, precisely: bool = False)
     verdicts = _known(alone.values(), evidence)
     if verdicts is None or 1 in verdicts or None in verdicts:
         supported = True if verdicts is not None and 1 in verdicts else None
-        return Attribution(claim, parts, alone, supported=supported)
+        return ClaimAttribution(claim, parts, alone, supported=supported)
     if len(parts) < _PAIR:
-        return Attribution(claim, parts, alone, supported=False)
+        return ClaimAttribution(claim, parts, alone, supported=False)
     together = _request(claim.claim, parts, evidence.sample)
     verdict = (_known([together], evidence) or [None])[0]
     if verdict != 1:
-        return Attribution(claim, parts, alone, together, supported=None if verdict is None else False)
+        return ClaimAttribution(claim, parts, alone, together, supported=None if verdict is None else False)
     rests = {}
     if precisely and len(parts) > _PAIR:
         others = {index: [part for part in parts if part != index] for index in parts}
         rests = {index: _request(claim.claim, rest, evidence.sample) for index, rest in others.items()}
-    return Attribution(claim, parts, alone, together, rests, supported=True)
+    return ClaimAttribution(claim, parts, alone, together, rests, supported=True)
 
 
 def distinct_contexts(indices: Iterable[int], sample: Sample) -> tuple[int, ...]:
@@ -134,7 +134,7 @@ def other_contexts(claim: CitedClaim, sample: Sample) -> tuple[VerdictRequest, .
     return tuple(_request(claim.claim, (index,), sample) for index in range(count) if index not in claim.contexts)
 
 
-def support_of(attribution: Attribution, supports: Mapping[VerdictRequest, Support]) -> Support:
+def support_of(attribution: ClaimAttribution, supports: Mapping[VerdictRequest, Support]) -> Support:
     """Return the support of a claim by the contexts that it cites together; None if a failed verdict leaves it open.
 
     It is the highest support that the verdicts give: a passage that supports the claim alone supports it with others.
@@ -147,7 +147,7 @@ def support_of(attribution: Attribution, supports: Mapping[VerdictRequest, Suppo
     return max((support for support in alone if support is not None), default=0.0)
 
 
-def need_of(index: int, attribution: Attribution, supports: Mapping[VerdictRequest, Support]) -> Support:
+def need_of(index: int, attribution: ClaimAttribution, supports: Mapping[VerdictRequest, Support]) -> Support:
     """Return whether a claim needs a context that it cites: it supports the claim alone, or the others do not.
 
     With probabilities, the greater of both: p(alone), p(together) * (1 - p(others)).

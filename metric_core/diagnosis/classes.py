@@ -20,7 +20,7 @@ from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product
 
 
-class Part(StrEnum):
+class SystemPart(StrEnum):
     """Part of a RAG system that a fault is due to."""
 
     INDEX = "index"
@@ -42,7 +42,7 @@ class DiagnosisClass:
     meaning: str
     applies: Callable[[RowFacts], Fact]
     reads: tuple[Product, ...] = ()
-    part: Part | None = None
+    part: SystemPart | None = None
     is_lost: bool = False
 
 
@@ -61,7 +61,7 @@ OVER_REFUSED = DiagnosisClass(
     "reference, a sentence of theirs helps.",
     applies=lambda facts: facts.declines and facts.has_answer,
     reads=(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.SENTENCE_RELEVANCE),
-    part=Part.GENERATOR,
+    part=SystemPart.GENERATOR,
     is_lost=True,
 )
 PASSAGE_MISSING = DiagnosisClass(
@@ -73,7 +73,7 @@ PASSAGE_MISSING = DiagnosisClass(
         *(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE),
         Product.RESPONSE_CLAIMS_BY_CONTEXTS,
     ),
-    part=Part.INDEX,
+    part=SystemPart.INDEX,
     is_lost=True,
 )
 MISLED = DiagnosisClass(
@@ -85,7 +85,7 @@ MISLED = DiagnosisClass(
         *(Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.CLAIMS_BY_EACH_CONTEXT),
         Product.REFERENCE_CLAIMS_BY_RESPONSE,
     ),
-    part=Part.INDEX,
+    part=SystemPart.INDEX,
     is_lost=True,
 )
 CONTRADICTED = DiagnosisClass(
@@ -97,7 +97,7 @@ CONTRADICTED = DiagnosisClass(
         *(Product.RESPONSE_CLAIMS_BY_CONTEXTS, Product.RESPONSE_CLAIMS_BY_REFERENCE),
         Product.REFERENCE_CLAIMS_BY_RESPONSE,
     ),
-    part=Part.GENERATOR,
+    part=SystemPart.GENERATOR,
     is_lost=True,
 )
 UNSUPPORTED = DiagnosisClass(
@@ -105,7 +105,7 @@ UNSUPPORTED = DiagnosisClass(
     meaning="The response makes a claim that the passages do not support, on a matter of which they say nothing.",
     applies=lambda facts: facts.unsupported_claims,
     reads=(Product.RESPONSE_CLAIMS_BY_CONTEXTS,),
-    part=Part.GENERATOR,
+    part=SystemPart.GENERATOR,
     is_lost=True,
 )
 PASSAGE_IGNORED = DiagnosisClass(
@@ -113,7 +113,7 @@ PASSAGE_IGNORED = DiagnosisClass(
     meaning="The passages support a claim of the reference that the response lacks.",
     applies=lambda facts: facts.ignored_points,
     reads=(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE),
-    part=Part.GENERATOR,
+    part=SystemPart.GENERATOR,
     is_lost=True,
 )
 BADLY_RANKED = DiagnosisClass(
@@ -121,7 +121,7 @@ BADLY_RANKED = DiagnosisClass(
     meaning="Nothing is wrong with the answer, but the first passage is useless and a later one is useful.",
     applies=lambda facts: both(facts.is_known_good, facts.useful_passage_is_lower),
     reads=(Product.USEFULNESS_FOR_REFERENCE, Product.USEFULNESS_FOR_RESPONSE),
-    part=Part.INDEX,
+    part=SystemPart.INDEX,
 )
 ANSWERED = DiagnosisClass(
     name="answered",

@@ -1,4 +1,4 @@
-"""Facts about one row that its diagnosis is decided by, each true, false, or unknown.
+"""Three-valued facts about a row, from which its diagnosis follows.
 
 A fact is unknown where the run has not asked for the verdicts that it needs, or where the judge gave no usable one. A
 verdict given as a probability counts as yes from 0.5 on.
@@ -14,7 +14,7 @@ from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Eviden
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
 from metric_core.prompts.judge_questions import NO, YES
 from metric_core.records import Side, Support, VerdictKind
-from metric_core.refusals.refusal_forms import declines, refusal_kind, split_sentences
+from metric_core.refusals.refusal_forms import declines, refusal_kind, split_rough_sentences
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product, closure
 
@@ -240,7 +240,7 @@ class RowFacts:
         if not alone:
             return False
         texts = (self.evidence.sample.reference or "", *(self.evidence.sample.retrieved_contexts or ()))
-        sentences = [trigrams(sentence) for text in texts for sentence in split_sentences(text)]
+        sentences = [trigrams(sentence) for text in texts for sentence in split_rough_sentences(text)]
         contrary = sum(any(coverage(grams, other) >= SAME_MATTER for other in sentences) for grams in alone)
         return contrary > len(alone) - contrary
 

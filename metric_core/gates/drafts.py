@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
-from metric_core.gates.thresholds import Finding, Stream, check_mean, check_median, meets
+from metric_core.gates.thresholds import Finding, RandomStream, check_mean, check_median, meets
 from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
 from metric_core.statistics.missing_scores import MissingScores
 from metric_core.statistics.paired_tests import holm
@@ -96,11 +96,11 @@ def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft
     if measured.statistic is Statistic.MEDIAN:
         met = meets(values, threshold)
         groups = None if measured.groups is None else Units.from_values(met, measured.groups)
-        return Draft(check, check_median(values, threshold, gate.level, groups, Stream(seed, check.metric)))
+        return Draft(check, check_median(values, threshold, gate.level, groups, RandomStream(seed, check.metric)))
     if measured.bounds is None and not units.influence.any():
         reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
         return Draft(replace(check, observed=units.mean, reason=reason))
-    finding = check_mean(units, threshold, gate.level, measured.bounds, Stream(seed, check.metric))
+    finding = check_mean(units, threshold, gate.level, measured.bounds, RandomStream(seed, check.metric))
     return Draft(check, finding, advice=partial(_advise_rows, units, measured, gate.level))
 
 

@@ -27,18 +27,18 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class RandomStream:
     """A random stream: the same seed and label give the same numbers, different labels independent ones."""
 
     seed: int = SEED
     label: str = ""
 
 
-STREAM = Stream()
+STREAM = RandomStream()
 
 
 def check_mean(
-    units: Units, threshold: Threshold, level: float, bounds: Bounds | None, stream: Stream = STREAM
+    units: Units, threshold: Threshold, level: float, bounds: Bounds | None, stream: RandomStream = STREAM
 ) -> Finding:
     """Test the mean of at least two rows or groups.
 
@@ -71,7 +71,7 @@ def check_mean(
 
 
 def check_median(
-    values: Floats, threshold: Threshold, level: float, groups: Units | None = None, stream: Stream = STREAM
+    values: Floats, threshold: Threshold, level: float, groups: Units | None = None, stream: RandomStream = STREAM
 ) -> Finding:
     """Test the median of rows by the share of rows that meet the threshold (sign test).
 
@@ -110,7 +110,7 @@ def _median_interval(values: Floats, level: float) -> Interval:
     return Interval(float(values[rank - 1]), float(values[-rank]))
 
 
-def _check_unbounded(units: Units, threshold: Threshold, level: float, stream: Stream) -> Finding:
+def _check_unbounded(units: Units, threshold: Threshold, level: float, stream: RandomStream) -> Finding:
     distribution = bootstrap_mean(units, stream.seed, stream.label)
     interval = distribution.interval(2 * level - 1)
     if not len(distribution.resampled):  # nothing is known of the spread

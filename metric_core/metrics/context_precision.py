@@ -15,7 +15,7 @@ from metric_core.stages import Product
 _SOURCE = 'Sarkar, "Evaluating LLM and RAG Systems: Metrics", Context Precision'
 
 
-def average_precision(relevance: Sequence[float]) -> float:
+def relevance_average_precision(relevance: Sequence[float]) -> float:
     """Return the average precision over the relevant ranks, in [0, 1]; 0 if nothing is relevant.
 
     For 0/1 relevance, this is the mean of precision@k over the relevant ranks k. For probabilities, it is the exact
@@ -25,9 +25,9 @@ def average_precision(relevance: Sequence[float]) -> float:
     Args:
         relevance: Relevance of each rank, best rank first, in [0, 1].
 
-    >>> average_precision([0, 1, 1])
+    >>> relevance_average_precision([0, 1, 1])
     0.5833333333333333
-    >>> average_precision([0.5, 0.5])  # outcomes 00, 01, 10, 11: (0 + 0.5 + 1 + 1) / 4
+    >>> relevance_average_precision([0.5, 0.5])  # outcomes 00, 01, 10, 11: (0 + 0.5 + 1 + 1) / 4
     0.625
     """
     before = list(accumulate(relevance, _add_rank, initial=[1.0]))
@@ -64,7 +64,7 @@ def context_precision(relevance: Sequence[Support]) -> Score:
     known = all_known(relevance)
     if known is None:
         return Score.failed(reasons.NO_USABLE_VERDICT)
-    return Score.scored(min(average_precision(known), 1.0))
+    return Score.scored(min(relevance_average_precision(known), 1.0))
 
 
 def _add_rank(distribution: list[float], p: float) -> list[float]:

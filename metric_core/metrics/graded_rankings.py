@@ -91,10 +91,10 @@ def is_passage_template(template: str) -> bool:
     return template.startswith(f"{_TEMPLATE}:")
 
 
-def columns_of(parameters: Parameters) -> tuple[str, ...]:
+def ranking_columns(parameters: Parameters) -> tuple[str, ...]:
     """Return the columns that a metric over graded rankings needs.
 
-    >>> columns_of({"judgments": "given"})
+    >>> ranking_columns({"judgments": "given"})
     ('retrieved_context_ids', 'relevance_judgments')
     """
     if parameters["judgments"] == GIVEN:
@@ -103,13 +103,13 @@ def columns_of(parameters: Parameters) -> tuple[str, ...]:
     return asked if parameters["judgments"] == JUDGE else (*asked, columns.RETRIEVED_CONTEXT_IDS)
 
 
-def optional_columns_of(parameters: Parameters) -> tuple[str, ...]:
+def optional_ranking_columns(parameters: Parameters) -> tuple[str, ...]:
     """Return the columns that a metric over graded rankings uses if the data have them."""
     optional = {JUDGE: (columns.RETRIEVED_CONTEXT_IDS,), BOTH: (columns.RELEVANCE_JUDGMENTS,)}
     return optional.get(parameters["judgments"], ())
 
 
-def products_of(parameters: Parameters) -> tuple[Product, ...]:
+def ranking_products(parameters: Parameters) -> tuple[Product, ...]:
     """Return the products that a metric over graded rankings reads: ratings, if the judge makes grades."""
     return () if parameters["judgments"] == GIVEN else (Product.RATINGS,)
 

@@ -14,7 +14,7 @@ from metric_core.errors import ConfigError
 from metric_core.parsing.regular_files import regular
 from metric_core.prompts import layout
 from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind
-from metric_core.prompts.templates import Piece, Places, check_template, fill_template
+from metric_core.prompts.templates import Places, PromptPiece, check_template, fill_template
 from metric_core.question_kinds import QuestionKind
 
 RENDERING_VERSION = 2
@@ -157,11 +157,11 @@ def _fill(wording: str, mark: str, value: str) -> str:
     return _join(list(fill_template(wording, {}, {mark: value})))
 
 
-def _join(pieces: list[Piece]) -> str:
+def _join(pieces: list[PromptPiece]) -> str:
     return "\n".join(piece.text for piece in pieces)
 
 
-def _shared_length(pieces: list[Piece]) -> int:
+def _shared_length(pieces: list[PromptPiece]) -> int:
     labels = [piece.label for piece in pieces]
     if layout.CONTEXT in labels:
         return len(_join(pieces[: labels.index(layout.CONTEXT) + 1]))

@@ -36,7 +36,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PromptPiece:
     """A part of a filled template: the fenced text with this label, or wording if the label is None."""
 
     label: str | None
@@ -94,7 +94,7 @@ def custom_places(wording: str, origin: str) -> Places:
     return places
 
 
-def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator[Piece]:
+def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, str]) -> Iterator[PromptPiece]:
     r"""Yield the lines of a template, with placeholders replaced by fenced untrusted texts and by trusted values.
 
     >>> pieces = fill_template("{context}\nIs {what} so?\n{claim}", {"context": "{what}"}, {"what": "{claim}"})
@@ -105,12 +105,12 @@ def fill_template(wording: str, texts: Mapping[str, str], values: Mapping[str, s
     elsewhere = [label for label in texts if label not in marks]
     for line, has_marks, mark in lines:
         if mark is None or mark[1] in values:
-            yield Piece(None, _MARK.sub(lambda found: values[found[1]], line) if has_marks else line)
+            yield PromptPiece(None, _MARK.sub(lambda found: values[found[1]], line) if has_marks else line)
             continue
         for name in elsewhere if mark[1] == ALL_TEXTS else [mark[1]]:
             if name in texts:
                 label = mark[2] or name
-                yield Piece(label, fence(label, texts[name]))
+                yield PromptPiece(label, fence(label, texts[name]))
 
 
 @lru_cache(maxsize=256)  # every question has a template, and there are few templates

@@ -176,10 +176,10 @@ class _Reading:
         self._other += len(clause) * (2 if self._first is None else 1)
 
 
-def split_sentences(text: str) -> Sequence[str]:
+def split_rough_sentences(text: str) -> Sequence[str]:
     """Return the sentences of a text, roughly: cut at end marks, semicolons and line breaks.
 
-    >>> split_sentences("It rains. Take a coat; go.")
+    >>> split_rough_sentences("It rains. Take a coat; go.")
     ['It rains.', 'Take a coat;', 'go.']
     """
     return _split(text, _SENTENCE_END)

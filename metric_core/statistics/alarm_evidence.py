@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from metric_core.statistics.alarms import NIGHTS_READ, AlarmSettings, Evidence, shares_of
-from metric_core.statistics.nights import Panel
+from metric_core.statistics.alarms import NIGHTS_READ, AlarmSettings, PanelEvidence, shares_of
 from metric_core.statistics.resampling import Floats
+from metric_core.statistics.run_panel import Panel
 
 
 def evidence_after_each(panel: Panel, number: int, settings: AlarmSettings | None = None) -> Floats:
@@ -30,5 +30,5 @@ def evidence_after_each(panel: Panel, number: int, settings: AlarmSettings | Non
     found = []
     for night in range(last + 1):
         until = panel.select(range(night + 1)).recent(NIGHTS_READ)
-        found.append(Evidence(until, number - (last - night), settings, settings.error, shares).after_last())
+        found.append(PanelEvidence(until, number - (last - night), settings, settings.error, shares).after_last())
     return np.array(found)

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from metric_core.errors import ConfigError
 from metric_core.statistics.betting import average_over_all_sets, largest_drop, smallest_drop
-from metric_core.statistics.nights import LONGEST_WINDOW, Panel, Stream
 from metric_core.statistics.resampling import Floats, Interval
+from metric_core.statistics.run_panel import LONGEST_WINDOW, Panel, Stream
 
 ERROR = 0.05
 """Share of calendar years with any false alarm, at most."""
@@ -128,7 +128,7 @@ class Alarm:
     base: float = 0.0
 
 
-def watch(
+def update_alarms(
     panel: Panel, number: int, settings: AlarmSettings | None = None, previous: Sequence[Alarm] = ()
 ) -> list[Alarm]:
     """Return the alarms that stand after the last night of a panel, new ones and those of earlier nights.
@@ -146,7 +146,7 @@ def watch(
         ConfigError: The panel has no night, or the number is less than 1.
 
     >>> night = {"faithfulness": {f"row {i}": -1.0 if i < 40 else 0.0 for i in range(200)}}
-    >>> [alarm] = watch(Panel.from_rows({datetime(2025, 11, 18): night}), number=317)
+    >>> [alarm] = update_alarms(Panel.from_rows({datetime(2025, 11, 18): night}), number=317)
     >>> alarm.stream.metric, alarm.drop, f"{alarm.since:%d %B}", alarm.is_new
     ('faithfulness', 0.2, '18 November', True)
     >>> round(alarm.interval.low, 3), round(alarm.interval.high, 3)
@@ -160,7 +160,7 @@ def watch(
         return []
     settings = settings or AlarmSettings()
     shares = dict(zip(panel.streams, shares_of(panel.streams), strict=True))
-    evidence = Evidence(panel.recent(NIGHTS_READ), number, settings, settings.error, shares)
+    evidence = PanelEvidence(panel.recent(NIGHTS_READ), number, settings, settings.error, shares)
     standing = {alarm.stream: alarm for alarm in previous if alarm.stream in shares and not alarm.further}
     raised = evidence.find_raised()
     found = [
@@ -250,7 +250,7 @@ def find_step(means: Floats) -> int:
     return int(has_value[int(np.argmax(explained))])
 
 
-class Evidence:
+class PanelEvidence:
     """Evidence about the last nights of a panel.
 
     Args:

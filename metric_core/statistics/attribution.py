@@ -103,7 +103,7 @@ class ScoreChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChangePart:
     """One part of an observed change, with its 95 % interval."""
 
     mean: float
@@ -127,8 +127,8 @@ class Attribution:
     cause: Cause
     reason: str
     probabilities: Mapping[Cause, float]
-    system: Part | None = None
-    judge: Part | None = None
+    system: ChangePart | None = None
+    judge: ChangePart | None = None
     anchor_rows: int = 0
     anchor_changed: int = 0
 
@@ -311,8 +311,8 @@ def _normal_below(value: float) -> float:
     return math.erfc(-value / math.sqrt(2)) / 2
 
 
-def _part(mean: float, error: float) -> Part:
-    return Part(mean, mean - _NORMAL_95 * error, mean + _NORMAL_95 * error)
+def _part(mean: float, error: float) -> ChangePart:
+    return ChangePart(mean, mean - _NORMAL_95 * error, mean + _NORMAL_95 * error)
 
 
 def _has_changed(anchor: ScoreChanges | None) -> bool:
@@ -328,7 +328,7 @@ def _system(rows: ScoreChanges, anchor: ScoreChanges | None, same: str) -> Attri
     influence = (rows.changes - mean) / count
     error = math.sqrt(_variance_of_sum(influence, rows.groups) * count / max(1, count - 1))
     reason = f"{same}, so the change is the system's"
-    return Attribution(Cause.SYSTEM, reason, {}, _part(mean, error), Part(0.0, 0.0, 0.0), _size(anchor))
+    return Attribution(Cause.SYSTEM, reason, {}, _part(mean, error), ChangePart(0.0, 0.0, 0.0), _size(anchor))
 
 
 def _unknown(reason: str, anchor: ScoreChanges | None) -> Attribution:
@@ -364,5 +364,5 @@ def _describe_parts(parts: _Parts, anchor: ScoreChanges) -> str:
     )
 
 
-def _describe_part(part: Part) -> str:
+def _describe_part(part: ChangePart) -> str:
     return f"{part.mean:+.3f} ({part.low:+.3f} to {part.high:+.3f})"

@@ -130,7 +130,7 @@ class MetricComparison:
     relabelled: int
 
 
-def compare(
+def compare_metrics(
     columns: Iterable[ScoreColumns], seed: int = SEED, most_changed: int = MOST_CHANGED
 ) -> list[MetricComparison]:
     """Compare every metric of two runs.
@@ -142,7 +142,7 @@ def compare(
     >>> a = {f"row {i}": Score.scored(i % 2) for i in range(20)}
     >>> b = {row: Score.scored(1) for row in a}
     >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b)
-    >>> [comparison] = compare([columns])
+    >>> [comparison] = compare_metrics([columns])
     >>> difference = comparison.difference
     >>> comparison.verdict.value, difference.mean, difference.improved, difference.test.p
     ('better', 0.5, 10, 0.0009765625)

@@ -15,14 +15,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from metric_core.statistics.alarms import NIGHTS_READ, SHARE_OF_FURTHER, Alarm, AlarmSettings, Evidence, shares_of
-from metric_core.statistics.nights import Panel
+from metric_core.statistics.alarms import NIGHTS_READ, SHARE_OF_FURTHER, Alarm, AlarmSettings, PanelEvidence, shares_of
+from metric_core.statistics.run_panel import Panel
 
 NIGHTS_COMPARED = 3
 """Number of nights, beginning with that of an alarm, whose mean per row the nights after them are compared with."""
 
 
-def watch_further(
+def update_further_alarms(
     panel: Panel,
     references: Panel,
     number: int,
@@ -49,7 +49,7 @@ def watch_further(
     found: list[Alarm] = []
     for first in (alarm for alarm in standing if not alarm.further):
         part = panel.only([first.stream])
-        evidence = Evidence(part, number, settings, error, shares)
+        evidence = PanelEvidence(part, number, settings, error, shares)
         last = first
         of_stream = [alarm for alarm in standing if alarm.stream == first.stream and alarm.further]
         for alarm in sorted(of_stream, key=lambda each: each.further):
@@ -62,7 +62,7 @@ def watch_further(
             continue
         before = references.only([first.stream]).select(places[:NIGHTS_COMPARED])
         later = part.select([place for place, night in enumerate(part.nights) if night > before.nights[-1]])
-        beyond = Evidence(later.compared_with(before), number, settings, error, shares)
+        beyond = PanelEvidence(later.compared_with(before), number, settings, error, shares)
         if beyond.is_raised(first.stream):
             [drop] = beyond.describe([first.stream], {})
             means = before.means()[:, before.streams.index(first.stream)]

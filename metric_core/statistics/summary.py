@@ -175,10 +175,10 @@ class CellCounts:
 
     def _describe(self, scale: str | None) -> Distribution:
         names = self._members[scale] if self._is_grouped else None
-        return describe(self._values[scale], Bounds.of_metric(self._bounds, scale), names)
+        return summarize_distribution(self._values[scale], Bounds.of_metric(self._bounds, scale), names)
 
 
-def describe(
+def summarize_distribution(
     values: Sequence[float], bounds: Bounds | None = None, groups: Sequence[str] | None = None
 ) -> Distribution:
     """Return the distribution of at least one value.
@@ -187,7 +187,7 @@ def describe(
         bounds: Bounds of the values; None if there are none.
         groups: Group of each row; None if rows are independent.
 
-    >>> distribution = describe([1.0] * 30, Bounds(0.0, 1.0))
+    >>> distribution = summarize_distribution([1.0] * 30, Bounds(0.0, 1.0))
     >>> distribution.mean, distribution.note
     (1.0, '30 of 30 rows at 1; true mean at least 0.90')
     """

@@ -122,7 +122,7 @@ def check(cache: AnswerCache, *, remove: bool = False) -> CheckResult:
     return CheckResult(count, len(damaged), tuple(problems))
 
 
-def prune(
+def prune_values(
     cache: AnswerCache, *, before: datetime | None = None, size: int | None = None, dry_run: bool = True
 ) -> PruneResult:
     """Remove the least recently used values; runs in progress may continue.

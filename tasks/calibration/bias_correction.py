@@ -16,14 +16,14 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from metric_core.calibration.estimates import Estimate
-from metric_core.calibration.judge_error import JudgeError, correct_difference, correct_mean, describe_weakness
+from metric_core.calibration.judge_error import JudgeErrorFit, correct_difference, correct_mean, describe_weakness
 from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import CorrectedMean
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
 from tasks.calibration.calibration_files import Counts
-from tasks.calibration.run_labels import read_labels
+from tasks.calibration.run_labels import read_run_labels
 from tasks.runs.row_grouping import columns_with, group_names, read_groups
 from tasks.runs.run_folder import RunFolder
 
@@ -32,7 +32,7 @@ BIAS_CORRECTED = "bias_corrected"
 
 _FORMER_NAME = "people"
 _LEAST_ROWS = 2
-_ERROR: TypeAdapter[JudgeError] = TypeAdapter(JudgeError)
+_ERROR: TypeAdapter[JudgeErrorFit] = TypeAdapter(JudgeErrorFit)
 
 
 class Method(StrEnum):
@@ -115,7 +115,7 @@ class Correction:
         return {"label": self.scale.label, "span": self.scale.span, **scaled, **facts}
 
 
-def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, JudgeError]:
+def known_judge_errors(manifest: Mapping[str, Any]) -> dict[str, JudgeErrorFit]:
     """Return the judge's error by metric key, for the metrics that a calibration covers.
 
     Args:
@@ -224,7 +224,7 @@ def _facts(manifest: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 def _of_own_labels(folder: Path, key: str, facts: Mapping[str, Any]) -> Correction | None:
     """Return the estimate from labels of a random sample of the run; None without them."""
     own = facts.get("own") or {}
-    labels = read_labels(folder, key) if own.get("is_random") else None
+    labels = read_run_labels(folder, key) if own.get("is_random") else None
     if labels is None:
         return None
     return _of_sample(LabelScale.from_facts(own), estimate_label_mean(labels.as_sample()), _audit_finding(facts))
@@ -277,7 +277,7 @@ def _sampled_difference(
     if not all(each.get("is_random") for each in own):
         return None
     scales = [LabelScale.from_facts(each) for each in own]
-    labels = [read_labels(folder, metric) for folder in (before, after)]
+    labels = [read_run_labels(folder, metric) for folder in (before, after)]
     if scales[0].span != scales[1].span or labels[0] is None or labels[1] is None:
         return None
     return _of_sample(scales[1], estimate_label_difference(labels[0].as_sample(), labels[1].as_sample()))

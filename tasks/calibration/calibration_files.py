@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, TypeAdapter, ValidationError
 
 from metric_core.calibration.calibrate import Confusion, Figure
-from metric_core.calibration.judge_error import JudgeError
+from metric_core.calibration.judge_error import JudgeErrorFit
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.calibration.transfer import ClassChange
@@ -162,7 +162,7 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     best: Confusion | None = None
     middle: Confusion | None = None
     map: ProbabilityMap | None = None
-    error: JudgeError | None = None
+    error: JudgeErrorFit | None = None
     refused: str = ""
     audits: tuple[Audit, ...] = ()
     seed: int
@@ -205,7 +205,7 @@ def save(calibration: Calibration, path: Path) -> Path:
     return path
 
 
-def load(path: Path) -> Calibration:
+def load_calibration(path: Path) -> Calibration:
     """Read a calibration.
 
     Raises:
@@ -257,7 +257,7 @@ def save_latest(calibration: Calibration, replace: bool = False) -> Path:
 
 def _refuse_fewer_labels(path: Path, calibration: Calibration) -> None:
     try:
-        saved = load(path)
+        saved = load_calibration(path)
     except ConfigError:  # there is none, or none that can be used
         return
     if saved.counts.compared > calibration.counts.compared:
@@ -293,7 +293,7 @@ def load_saved() -> list[SavedCalibration]:
     for pattern, is_latest in (("*/*.json", True), ("*/*/*.json", False)):
         for path in (assay_home() / FOLDER).glob(pattern):
             with suppress(ConfigError):
-                found.append(SavedCalibration(path, load(path), is_latest))
+                found.append(SavedCalibration(path, load_calibration(path), is_latest))
     return sorted(found, key=lambda each: (each.calibration.created, each.is_latest), reverse=True)
 
 
@@ -306,7 +306,7 @@ def describe_mismatch(calibration: Calibration, judge: JudgeName) -> str | None:
     return "of other prompts, sampling, models or code"
 
 
-def digest_rows(rows: Iterable[Any]) -> str:
+def digest_label_rows(rows: Iterable[Any]) -> str:
     """Return the SHA-256 digest of rows, each a value that JSON can hold."""
     digest = hashlib.sha256()
     for row in rows:
@@ -314,10 +314,10 @@ def digest_rows(rows: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def format_day(created: str) -> str:
+def format_date(created: str) -> str:
     """Return the date of an ISO 8601 time.
 
-    >>> format_day("2026-11-21T16:04:00+00:00")
+    >>> format_date("2026-11-21T16:04:00+00:00")
     '2026-11-21'
     """
     return datetime.fromisoformat(created).date().isoformat()

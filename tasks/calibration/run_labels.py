@@ -69,7 +69,7 @@ def refuse_fewer_labels(folder: Path, metric: str, labels: RunLabels | None) -> 
         ConfigError: They would replace more.
         RunFolderError: The file cannot be read.
     """
-    before = read_labels(folder, metric)
+    before = read_run_labels(folder, metric)
     if before is None or labels is None:
         return
     had, got = (sum(label is not None for label in each.labels) for each in (before, labels))
@@ -104,7 +104,7 @@ def write_labels(folder: Path, metric: str, labels: RunLabels) -> None:
         pq.write_table(pa.concat_tables(tables), temporary)
 
 
-def read_labels(folder: Path, metric: str) -> RunLabels | None:
+def read_run_labels(folder: Path, metric: str) -> RunLabels | None:
     """Return the labels of a metric in a run folder; None if none of its scored rows has one.
 
     Raises:

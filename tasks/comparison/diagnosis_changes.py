@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core import columns as c
-from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, Part
+from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, SystemPart
 from metric_core.errors import RunFolderError
 from metric_core.statistics.paired_tests import mcnemar_mid_p
-from tasks.comparison.run_differences import YARDSTICK_COLUMNS
+from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import RunPair, RunRows
 from tasks.runs.run_folder import DIAGNOSIS
 
@@ -24,7 +24,7 @@ CLEAR = 0.05
 """p-value below which more answers are lost than regained, or the reverse, by more than chance."""
 
 
-class Cause(StrEnum):
+class DiagnosisCause(StrEnum):
     """The cause of a change of a diagnosis: a part of the system, the judge, or the test itself."""
 
     INDEX = "index"
@@ -47,7 +47,7 @@ class DiagnosisChange:
 
     before: str
     after: str
-    cause: Cause
+    cause: DiagnosisCause
     count: int
     rows: tuple[str, ...]
     is_loss: bool | None
@@ -70,8 +70,8 @@ class DiagnosisChanges:
     a: Mapping[str, int]
     b: Mapping[str, int]
     changes: tuple[DiagnosisChange, ...]
-    lost: Mapping[Cause, int]
-    regained: Mapping[Cause, int]
+    lost: Mapping[DiagnosisCause, int]
+    regained: Mapping[DiagnosisCause, int]
     p_value: float
 
     @property
@@ -98,7 +98,7 @@ def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
     common = [name for name in after if name in before]
     is_changed = any(before[name] != after[name] for name in common)
     changed_columns = pair.changes().changed if is_changed else {}
-    rows: dict[tuple[str, str, Cause], list[str]] = {}
+    rows: dict[tuple[str, str, DiagnosisCause], list[str]] = {}
     for name in common:
         if before[name] != after[name]:
             cause = _find_cause(before[name], after[name], changed_columns.get(name, ()))
@@ -123,10 +123,10 @@ def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
 def describe_changes(changes: DiagnosisChanges) -> str:
     """Return a sentence on the answers lost and regained, for comparisons and alerts.
 
-    >>> lost = {Cause.INDEX: 14, Cause.GENERATOR: 2}
-    >>> describe_changes(DiagnosisChanges(60, {}, {}, (), lost, {Cause.JUDGE: 1}, 0.01))
+    >>> lost = {DiagnosisCause.INDEX: 14, DiagnosisCause.GENERATOR: 2}
+    >>> describe_changes(DiagnosisChanges(60, {}, {}, (), lost, {DiagnosisCause.JUDGE: 1}, 0.01))
     'The index lost 14 answers, the generator 2; the judge now accepts 1.'
-    >>> describe_changes(DiagnosisChanges(60, {}, {}, (), {}, {Cause.GENERATOR: 1}, 1.0))
+    >>> describe_changes(DiagnosisChanges(60, {}, {}, (), {}, {DiagnosisCause.GENERATOR: 1}, 1.0))
     'No answer was lost; the generator regained 1. So few changes may be chance.'
     >>> describe_changes(DiagnosisChanges(60, {}, {}, (), {}, {}, 1.0))
     'No answer was lost or regained.'
@@ -141,23 +141,25 @@ def describe_changes(changes: DiagnosisChanges) -> str:
 
 
 _LOST = {
-    Cause.INDEX: ("the index lost", "the index"),
-    Cause.GENERATOR: ("the generator lost", "the generator"),
-    Cause.JUDGE: ("the judge no longer accepts", "the judge no longer accepts"),
-    Cause.TEST: ("another question or reference cost", "another question or reference"),
+    DiagnosisCause.INDEX: ("the index lost", "the index"),
+    DiagnosisCause.GENERATOR: ("the generator lost", "the generator"),
+    DiagnosisCause.JUDGE: ("the judge no longer accepts", "the judge no longer accepts"),
+    DiagnosisCause.TEST: ("another question or reference cost", "another question or reference"),
 }
 _REGAINED = {
-    Cause.INDEX: ("the index regained", "the index"),
-    Cause.GENERATOR: ("the generator regained", "the generator"),
-    Cause.JUDGE: ("the judge now accepts", "the judge now accepts"),
-    Cause.TEST: ("another question or reference regained", "another question or reference"),
+    DiagnosisCause.INDEX: ("the index regained", "the index"),
+    DiagnosisCause.GENERATOR: ("the generator regained", "the generator"),
+    DiagnosisCause.JUDGE: ("the judge now accepts", "the judge now accepts"),
+    DiagnosisCause.TEST: ("another question or reference regained", "another question or reference"),
 }
 
 
-def _enumerate(counts: Mapping[Cause, int], words: Mapping[Cause, tuple[str, str]], *, noun: bool) -> str:
+def _enumerate(
+    counts: Mapping[DiagnosisCause, int], words: Mapping[DiagnosisCause, tuple[str, str]], *, noun: bool
+) -> str:
     """Return the counts in words: the verb is repeated only where it changes, the noun never."""
     parts: list[str] = []
-    for cause in sorted(counts, key=list(Cause).index):
+    for cause in sorted(counts, key=list(DiagnosisCause).index):
         first, later = words[cause]
         if not parts:
             parts.append(f"{first} {counts[cause]}" + (f" answer{'s' * (counts[cause] != 1)}" if noun else ""))
@@ -166,21 +168,21 @@ def _enumerate(counts: Mapping[Cause, int], words: Mapping[Cause, tuple[str, str
     return ", ".join(parts)
 
 
-def _find_cause(before: str, after: str, columns: Iterable[str]) -> Cause:
+def _find_cause(before: str, after: str, columns: Iterable[str]) -> DiagnosisCause:
     differing = set(columns)
-    if differing & set(YARDSTICK_COLUMNS):
-        return Cause.TEST
+    if differing & set(TEST_COLUMNS):
+        return DiagnosisCause.TEST
     if not differing & {c.RESPONSE, c.RETRIEVED_CONTEXTS}:
-        return Cause.JUDGE
+        return DiagnosisCause.JUDGE
     part = _part(after) if _is_lost(after) else _part(before)
     if part is None:  # neither is a lost answer: only the ranking, or what can be told, changed
         part = _part(after) or _part(before)
-    if part is Part.INDEX and c.RETRIEVED_CONTEXTS in differing:
-        return Cause.INDEX
-    return Cause.GENERATOR if c.RESPONSE in differing else Cause.INDEX
+    if part is SystemPart.INDEX and c.RETRIEVED_CONTEXTS in differing:
+        return DiagnosisCause.INDEX
+    return DiagnosisCause.GENERATOR if c.RESPONSE in differing else DiagnosisCause.INDEX
 
 
-def _part(name: str) -> Part | None:
+def _part(name: str) -> SystemPart | None:
     return BY_NAME[name].part if name in BY_NAME else None
 
 
@@ -194,8 +196,8 @@ def _is_loss(before: str, after: str) -> bool | None:
     return _is_lost(after)
 
 
-def _count(changes: Iterable[DiagnosisChange], *, is_loss: bool) -> dict[Cause, int]:
-    counts = Counter[Cause]()
+def _count(changes: Iterable[DiagnosisChange], *, is_loss: bool) -> dict[DiagnosisCause, int]:
+    counts = Counter[DiagnosisCause]()
     for change in changes:
         if change.is_loss is is_loss:
             counts[change.cause] += change.count

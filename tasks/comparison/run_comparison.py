@@ -15,7 +15,7 @@ from tasks.runs.finished_run import FinishedRun
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedRun:
     """One run of a comparison.
 
     Args:
@@ -32,7 +32,7 @@ class Side:
     judge: str
 
     @classmethod
-    def from_run(cls, run: FinishedRun) -> "Side":
+    def from_run(cls, run: FinishedRun) -> "ComparedRun":
         """Return the side of a finished run."""
         texts = {name: str(run.manifest.get(name) or "") for name in ("run_id", "created", "source")}
         judge = (run.manifest.get("judge") or {}).get("model") or ""
@@ -57,8 +57,8 @@ class RunComparison:
         diagnosis: Changes of the diagnoses; None if a run has none.
     """
 
-    b: Side
-    a: Side | None = None
+    b: ComparedRun
+    a: ComparedRun | None = None
     differences: RunDifferences | None = None
     metrics: tuple[MetricComparison, ...] = field(default=())
     gate: GateResult | None = None

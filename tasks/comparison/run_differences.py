@@ -19,7 +19,7 @@ from tasks.options.option import scoring_options
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import IDENTITY, groups_of, judge_roles, judges_by_kind, name_questions
 
-YARDSTICK_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
+TEST_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
 """Columns that define the test, as opposed to what the system under test returned."""
 
 _MODELS = {
@@ -59,7 +59,7 @@ class RowDifferences:
         only_b: Number of rows that only the second run has.
         changed: Number of common rows whose content differs.
         columns: Mapping from column to the number of common rows in which it differs.
-        other_test: Number of common rows in which one of YARDSTICK_COLUMNS differs.
+        other_test: Number of common rows in which one of TEST_COLUMNS differs.
     """
 
     both: int
@@ -112,7 +112,7 @@ class RunDifferences:
             if item.is_serious
         ]
         if self.rows.other_test:
-            columns = [name for name in self.rows.columns if name in YARDSTICK_COLUMNS]
+            columns = [name for name in self.rows.columns if name in TEST_COLUMNS]
             reasons.append(f"the test itself: {self.rows.other_test} rows have another {' or '.join(columns)}")
         return tuple(reasons)
 
@@ -127,7 +127,7 @@ def find_differences(pair: RunPair) -> RunDifferences:
         only_b=len(changes.added),
         changed=len(changes.changed),
         columns=dict(columns.most_common()),
-        other_test=sum(any(column in YARDSTICK_COLUMNS for column in row) for row in changes.changed.values()),
+        other_test=sum(any(column in TEST_COLUMNS for column in row) for row in changes.changed.values()),
     )
     if pair.a is None:
         return RunDifferences((), rows)

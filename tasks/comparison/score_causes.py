@@ -21,8 +21,8 @@ from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.models.judges.protocol import IN_PROCESS
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.judge_drift import read_findings, standing_changes
 from tasks.runs.judge_roles import judge_roles
-from tasks.runs.judge_watch import read_findings, standing_changes
 from tasks.runs.run_folder import ANCHOR, MANIFEST
 
 _DOUBTFUL = log(20)

@@ -8,8 +8,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from metric_core.errors import RunFolderError
 from metric_core.statistics.alarms import ERROR, Alarm
-from metric_core.statistics.nights import Stream
 from metric_core.statistics.resampling import Interval
+from metric_core.statistics.run_panel import Stream
 from metric_core.statistics.slices import Slice
 from tasks.runs.outcome import Cause, OutcomeAlarm
 

@@ -8,15 +8,15 @@ import numpy as np
 
 from metric_core.statistics.alarm_evidence import evidence_after_each
 from metric_core.statistics.alarms import NIGHTS_READ, AlarmSettings
-from metric_core.statistics.nights import Stream
+from metric_core.statistics.run_panel import Stream
 from tasks.comparison.run_pair import Matching
 from tasks.history.recorded_run import COMPLETED, RecordedRun
-from tasks.history.standing_alarms import WatchedRuns, read_watched
+from tasks.history.standing_alarms import AlarmRuns, read_alarm_runs
 from tasks.runs.finished_run import FinishedRun
 
 
 @dataclass(frozen=True, slots=True)
-class NightEvidence:
+class RunEvidence:
     """Evidence of a run about a metric.
 
     Args:
@@ -49,7 +49,7 @@ class AlarmExplanation:
     nights_per_year: int
     left_out: tuple[str, ...]
     unwatched: Mapping[str, str]
-    streams: Mapping[Stream, tuple[NightEvidence, ...]]
+    streams: Mapping[Stream, tuple[RunEvidence, ...]]
 
 
 def explain_alarms(
@@ -70,7 +70,7 @@ def explain_alarms(
         RunFolderError: The folder of the run or of the baseline cannot be read.
     """
     settings = settings or AlarmSettings()
-    watched = read_watched(history, baseline, run, matching)
+    watched = read_alarm_runs(history, baseline, run, matching)
     panel = watched.panel
     evidence, means = evidence_after_each(panel, watched.number, settings), panel.means()
     streams = {}
@@ -78,7 +78,7 @@ def explain_alarms(
         stream = panel.streams[int(place)]
         unit = panel.ranges[stream.metric] * (-1 if stream.metric in panel.lower_is_better else 1)
         streams[stream] = tuple(
-            NightEvidence(
+            RunEvidence(
                 started,
                 panel.count_rows(night, stream),
                 None if np.isnan(means[night, place]) else float(means[night, place] * unit),
@@ -96,7 +96,7 @@ def explain_alarms(
     )
 
 
-def _sentences_on_others(watched: WatchedRuns) -> Iterator[str]:
+def _sentences_on_others(watched: AlarmRuns) -> Iterator[str]:
     """Yield sentences on runs that could be read and were not looked at."""
     if others := len(watched.monitored) - len(watched.nights):
         yield f"{others} monitored run{'s' * (others != 1)} with another baseline or without one"

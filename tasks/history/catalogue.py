@@ -15,9 +15,9 @@ from tasks.history.availability import WINDOWS, Availability, measure_availabili
 from tasks.history.history_tables import INCIDENTS, METRICS, RUNS
 from tasks.history.incident_log import IncidentLog
 from tasks.history.recorded_run import COMPLETED, MISSED, RecordedMetric, RecordedRun, RunCost
-from tasks.history.run_entry import read_run
+from tasks.history.run_entry import read_run_entry
 from tasks.history.run_search import find_run_folders
-from tasks.runs.outcome import Outcome
+from tasks.runs.outcome import RunOutcome
 
 _CHUNK = 400
 """Runs per statement: the oldest SQLite accepts 999 values."""
@@ -64,7 +64,7 @@ class Catalogue(IncidentLog):
             RunFolderError: The folder is not that of such a run, or is damaged.
             ConfigError: The database cannot be used.
         """
-        self.add(read_run(folder))
+        self.add(read_run_entry(folder))
 
     def add(self, run: RecordedRun) -> None:
         """Add a run, or replace its entry.
@@ -352,9 +352,9 @@ def _run(row: Row[Any], metrics: Sequence[RecordedMetric]) -> RecordedRun:
     )
 
 
-def _outcome(row: Row[Any]) -> Outcome | None:
+def _outcome(row: Row[Any]) -> RunOutcome | None:
     try:
-        return None if row.outcome is None else Outcome.model_validate(row.outcome)
+        return None if row.outcome is None else RunOutcome.model_validate(row.outcome)
     except ValidationError as error:
         raise ConfigError(
             f"the outcome of the run {row.run_id} in the history cannot be read: another release of rag-assay recorded "

@@ -18,7 +18,7 @@ _NO_REPLY = "no reply"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class AlertMessage:
     """An alert to one recipient.
 
     Args:
@@ -105,7 +105,7 @@ class MessageLog(HistoryDatabase):
         *,
         state: State | None = None,
         alert_id: str | None = None,
-    ) -> list[Message]:
+    ) -> list[AlertMessage]:
         """Return the messages about an evaluation, oldest first.
 
         Args:
@@ -142,8 +142,8 @@ class MessageLog(HistoryDatabase):
             return set(self.database.read(lambda connection: connection.execute(query).scalars().all()))
 
     def end_silence(
-        self, name: str, settle: Callable[[Sequence[Message]], Mapping[int, Mapping[str, Any]]], at: datetime
-    ) -> list[Message]:
+        self, name: str, settle: Callable[[Sequence[AlertMessage]], Mapping[int, Mapping[str, Any]]], at: datetime
+    ) -> list[AlertMessage]:
         """Make silenced messages wait, and drop those that need not be sent any more; return the others.
 
         Args:
@@ -155,7 +155,7 @@ class MessageLog(HistoryDatabase):
         """
         silenced = update(MESSAGES).where(MESSAGES.c.name == name, MESSAGES.c.state == "silenced")
 
-        def work(connection: Connection) -> list[Message]:
+        def work(connection: Connection) -> list[AlertMessage]:
             # Of several runs that do this at once, one gets the messages.
             found = [_message(row) for row in connection.execute(silenced.values(state="waiting").returning(MESSAGES))]
             settled: dict[int, Mapping[str, Any]] = {}
@@ -172,7 +172,7 @@ class MessageLog(HistoryDatabase):
         with self.translate_errors("written"):
             return self.database.write(work)
 
-    def claim(self, name: str, recipient: str, holder: str, seconds: float) -> list[Message] | None:
+    def claim(self, name: str, recipient: str, holder: str, seconds: float) -> list[AlertMessage] | None:
         """Reserve all waiting messages to a recipient for one sender, and return them, oldest first.
 
         Args:
@@ -195,7 +195,7 @@ class MessageLog(HistoryDatabase):
         claiming = update(MESSAGES).where(*waiting, ~is_held)
         claiming = claiming.values(holder=holder, held_until=self.database.clock + seconds)
 
-        def work(connection: Connection) -> list[Message] | None:
+        def work(connection: Connection) -> list[AlertMessage] | None:
             # PostgreSQL looks for other holders only after this lock; in SQLite each statement is alone.
             lock = select(MESSAGES.c.number).where(*waiting).order_by(MESSAGES.c.number).with_for_update()
             if not connection.execute(lock).all():
@@ -239,7 +239,7 @@ class MessageLog(HistoryDatabase):
         """
         self._change([MESSAGES.c.holder == holder], {"holder": None, "held_until": None})
 
-    def drop(self, name: str, present: Collection[str]) -> list[Message]:
+    def drop(self, name: str, present: Collection[str]) -> list[AlertMessage]:
         """Delete what waits for recipients that there are no longer, and return it.
 
         Args:
@@ -251,7 +251,7 @@ class MessageLog(HistoryDatabase):
         gone = [MESSAGES.c.recipient.not_in(present), MESSAGES.c.state.in_(("waiting", "silenced"))]
         return self._execute(delete(MESSAGES).where(MESSAGES.c.name == name, *gone).returning(MESSAGES))
 
-    def give_up(self, name: str, *, before: datetime, most: int, at: datetime) -> list[Message]:
+    def give_up(self, name: str, *, before: datetime, most: int, at: datetime) -> list[AlertMessage]:
         """Give up messages that wait for too long, and return them.
 
         Args:
@@ -278,7 +278,7 @@ class MessageLog(HistoryDatabase):
         query = select(MESSAGES).where(MESSAGES.c.name == name, MESSAGES.c.state == "waiting")
         with self.translate_errors("read"):
             rows = self.database.read(lambda connection: connection.execute(query.order_by(MESSAGES.c.number)).all())
-        waiting: dict[str, list[Message]] = {}
+        waiting: dict[str, list[AlertMessage]] = {}
         for each in map(_message, rows):
             waiting.setdefault(each.recipient, []).append(each)
         return tuple(
@@ -287,18 +287,18 @@ class MessageLog(HistoryDatabase):
             if (tried := [each for each in found if each.tries])
         )
 
-    def _change(self, where: Sequence[ColumnElement[bool]], values: Mapping[str, Any]) -> list[Message]:
+    def _change(self, where: Sequence[ColumnElement[bool]], values: Mapping[str, Any]) -> list[AlertMessage]:
         return self._execute(update(MESSAGES).where(*where).values(**values).returning(MESSAGES))
 
-    def _execute(self, change: Executable) -> list[Message]:
+    def _execute(self, change: Executable) -> list[AlertMessage]:
         """Change messages, and return them, oldest first."""
         with self.translate_errors("written"):
             rows = self.database.write(lambda connection: connection.execute(change).all())
         return sorted(map(_message, rows), key=lambda each: each.number)
 
 
-def _message(row: Row[Any]) -> Message:
-    return Message(
+def _message(row: Row[Any]) -> AlertMessage:
+    return AlertMessage(
         number=row.number,
         recipient=row.recipient,
         alert_id=row.alert_id,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from tasks.runs.outcome import Outcome, Trigger
+from tasks.runs.outcome import RunOutcome, Trigger
 
 SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS = (
     *("system", "index", "data", "judge", "judges", "judge_server", "judge_answers", "prompts", "judge_settings"),
@@ -123,7 +123,7 @@ class RecordedRun:
     cost: RunCost = RunCost()
     failures: tuple[str, ...] = ()
     metrics: tuple[RecordedMetric, ...] = ()
-    outcome: Outcome | None = None
+    outcome: RunOutcome | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     trigger: Trigger | Literal[""] = ""
     due: datetime | None = None

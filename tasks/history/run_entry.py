@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 
 from metric_core.errors import RunFolderError
 from metric_core.stages import Stage
-from tasks.comparison.run_differences import YARDSTICK_COLUMNS
+from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
 from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
+from tasks.runs.judge_drift import read_findings, standing_changes
 from tasks.runs.judge_roles import judge_roles
-from tasks.runs.judge_watch import read_findings, standing_changes
-from tasks.runs.outcome import Outcome, read_outcome
+from tasks.runs.outcome import RunOutcome, read_outcome
 from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
 from tasks.runtime.wording import NO_REVISION
 
@@ -47,7 +47,7 @@ def evaluation_name(name: str | None, deployment: str, source: str | None) -> st
     return name or deployment or ("" if _DIGEST.fullmatch(stem) else stem) or "evaluation"
 
 
-def read_run(folder: Path) -> RecordedRun:
+def read_run_entry(folder: Path) -> RecordedRun:
     """Return the entry of a run that finished, failed or stopped.
 
     Raises:
@@ -76,7 +76,7 @@ def read_run(folder: Path) -> RecordedRun:
 
 
 def _build(
-    folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any], outcome: Outcome | None
+    folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any], outcome: RunOutcome | None
 ) -> RecordedRun:
     deployment, config = manifest.get("deployment") or {}, manifest.get("config") or {}
     start = manifest.get("start") or {}
@@ -174,7 +174,7 @@ def _digest_test(samples: Path) -> str:
     total = 0
     try:
         with pq.ParquetFile(samples, page_checksum_verification=True) as file:
-            columns = [name for name in ("row_id", *YARDSTICK_COLUMNS) if name in file.schema_arrow.names]
+            columns = [name for name in ("row_id", *TEST_COLUMNS) if name in file.schema_arrow.names]
             for batch in file.iter_batches(columns=columns):
                 for row in batch.to_pylist():
                     content = json.dumps(row, sort_keys=True, default=str).encode("utf-8", "replace")

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from metric_core.errors import ConfigError, RunFolderError
-from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, watch
-from metric_core.statistics.further_drops import NIGHTS_COMPARED, keep_sizes, watch_further
-from metric_core.statistics.nights import Panel
+from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, update_alarms
+from metric_core.statistics.further_drops import NIGHTS_COMPARED, keep_sizes, update_further_alarms
+from metric_core.statistics.run_panel import Panel
 from tasks.comparison.run_pair import Matching
 from tasks.history.alarm_entries import read_alarm_state
-from tasks.history.nightly_scores import read_nights
+from tasks.history.monitored_scores import read_monitored_runs
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import Outcome, OutcomeAlarm
+from tasks.runs.outcome import OutcomeAlarm, RunOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class StandingAlarms:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedRuns:
+class AlarmRuns:
     """The runs that alarms look at after a run.
 
     Args:
@@ -55,10 +55,10 @@ class WatchedRuns:
     left_out: tuple[str, ...]
 
 
-def read_watched(
+def read_alarm_runs(
     history: Sequence[RecordedRun], baseline: FinishedRun, run: FinishedRun, matching: Matching
-) -> WatchedRuns:
-    """Return the runs that alarms look at after a run; see `find_alarms`."""
+) -> AlarmRuns:
+    """Return the runs that alarms look at after a run; see `find_standing_alarms`."""
     started = datetime.fromisoformat(run.manifest["created"])
     started = started if started.tzinfo is not None else started.replace(tzinfo=UTC)
     monitored = [
@@ -69,11 +69,11 @@ def read_watched(
     nights = [each for each in monitored if _has_baseline(each, baseline.run_id)]
     left_out: list[str] = []
     runs = _open_runs(nights[1 - NIGHTS_READ :], left_out)
-    panel = read_nights(baseline, [*runs, run], matching)
-    return WatchedRuns(panel, number, tuple(monitored), tuple(nights), tuple(left_out))
+    panel = read_monitored_runs(baseline, [*runs, run], matching)
+    return AlarmRuns(panel, number, tuple(monitored), tuple(nights), tuple(left_out))
 
 
-def find_alarms(
+def find_standing_alarms(
     history: Sequence[RecordedRun],
     baseline: FinishedRun,
     run: FinishedRun,
@@ -95,16 +95,16 @@ def find_alarms(
             sliced by these columns.
         RunFolderError: The folder of the run or of the baseline cannot be read.
     """
-    watched = read_watched(history, baseline, run, matching)
+    watched = read_alarm_runs(history, baseline, run, matching)
     panel, number, nights, left_out = watched.panel, watched.number, watched.nights, list(watched.left_out)
     # A night that could not be compared has no state: what stood before it stands after it.
     before = next((each.outcome for each in reversed(nights) if each.outcome and each.outcome.alarm_state), None)
     previous = [] if before is None else _read_previous(before, left_out)
-    alarms = watch(panel, number, settings, previous)
+    alarms = update_alarms(panel, number, settings, previous)
     if previous:
         standing = [*alarms, *(alarm for alarm in previous if alarm.further)]
         references = _read_references(baseline, nights, previous, matching) or panel.recent(0)
-        further = watch_further(panel, references, number, settings, standing)
+        further = update_further_alarms(panel, references, number, settings, standing)
         alarms = [*keep_sizes(alarms, further, previous), *further]
     told = () if before is None else before.alarms
     return StandingAlarms(tuple(alarms), len(panel.nights), panel.unwatched, tuple(left_out), told)
@@ -144,12 +144,12 @@ def _read_references(
         opened = (run for night in nights if night.created >= told for run in _open_runs([night], []))
         found |= {run.run_id: run for run in islice(opened, NIGHTS_COMPARED)}
     try:
-        return read_nights(baseline, [*found.values()], Matching(matching.match)) if found else None
+        return read_monitored_runs(baseline, [*found.values()], Matching(matching.match)) if found else None
     except ConfigError:  # their rows cannot be matched
         return None
 
 
-def _read_previous(before: Outcome, left_out: list[str]) -> list[Alarm]:
+def _read_previous(before: RunOutcome, left_out: list[str]) -> list[Alarm]:
     try:
         return read_alarm_state(before.alarm_state)
     except RunFolderError as error:

@@ -14,8 +14,8 @@ from threading import Lock
 from metric_core.errors import BudgetSpentError
 from tasks.metering.accounts import Account, Charges, sum_by_judge
 from tasks.metering.money import Money, add_money, format_money, money_of
-from tasks.metering.server_counters import Counters, CounterWatch, ReadCounters
-from tasks.metering.server_counts import ReplyTokens, ServerCounts, ServerRecord
+from tasks.metering.server_counters import CounterPoller, Counters, ReadCounters
+from tasks.metering.server_counts import ReplyTokens, ServerCounts, ServerRequests
 from tasks.metering.timeline import Timeline
 from tasks.options.cost_options import Budget, Prices
 from tasks.runtime.usage import Usage
@@ -99,7 +99,7 @@ class Meter:
         with self._watching:
             if name in self._servers:
                 return
-            watch = CounterWatch(counters, lambda counted: self._count(name, counted))
+            watch = CounterPoller(counters, lambda counted: self._count(name, counted))
             with self._lock:
                 self._server(name, slots).watch = watch
 
@@ -152,14 +152,14 @@ class Meter:
     def _money_by_judge(self) -> dict[str, Money]:
         return sum_by_judge({account: charges.total() for account, charges in self._accounts.items()}, self._prices)
 
-    def records(self) -> list[ServerRecord]:
+    def records(self) -> list[ServerRequests]:
         """Return a record of each server that was asked anything."""
         for watch in [server.watch for server in list(self._servers.values())]:
             if watch is not None:
                 watch.look()
         with self._lock:
             return [
-                ServerRecord(
+                ServerRequests(
                     name,
                     server.slots,
                     server.usage,

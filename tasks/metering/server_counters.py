@@ -92,7 +92,7 @@ def add_counters(texts: Iterable[object]) -> Counters | None:
     return sum(known, NOTHING) if known and len(known) == len(found) else None
 
 
-class CounterWatch:
+class CounterPoller:
     """A watch of the counters of a server, which a thread reads from time to time until it is closed.
 
     Args:

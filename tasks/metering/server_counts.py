@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tasks.metering.prefix_forecast import PrefixForecast
-from tasks.metering.server_counters import NOTHING, Counters, CounterWatch
-from tasks.metering.timeline import Interval, Timeline
+from tasks.metering.server_counters import NOTHING, CounterPoller, Counters
+from tasks.metering.timeline import RunSegment, Timeline
 from tasks.runtime.usage import Usage
 
 _MOST_FOREIGN = 0.02
@@ -28,7 +28,7 @@ class ReplyTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerRecord:
+class ServerRequests:
     """The requests of a run to one judge server.
 
     Args:
@@ -48,7 +48,7 @@ class ServerRecord:
     usage: Usage
     tells_cached: bool
     estimated_cached: int
-    intervals: tuple[Interval, ...]
+    intervals: tuple[RunSegment, ...]
     counted: Counters | None = None
 
 
@@ -63,7 +63,7 @@ class ServerCounts:
     estimated_cached: int = 0
     prefixes: PrefixForecast = field(default_factory=PrefixForecast)
     cached_share: float = 0.0
-    watch: CounterWatch | None = None
+    watch: CounterPoller | None = None
     counted: Counters = NOTHING
     _recent: tuple[float, float] = (0.0, 0.0)
 

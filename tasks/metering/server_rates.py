@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.metering.timeline import Interval
+from tasks.metering.timeline import RunSegment
 
 FEWEST_WINDOWS = 8
 """Parts of a run from which rates are fitted."""
@@ -53,11 +53,11 @@ class ServerRates:
         return self.seconds_per_prompt_token * prompt_tokens + self.seconds_per_output_token * output_tokens
 
 
-def fit_rates(intervals: Sequence[Interval]) -> ServerRates | None:
+def fit_rates(intervals: Sequence[RunSegment]) -> ServerRates | None:
     """Return the rates of a server; None if the run is too short to tell.
 
     >>> mixes = [(900, 10), (100, 90), (500, 50), (1000, 0)] * 4
-    >>> busy = [Interval(u / 1000 + o / 100, 0.0, replies=8, prompt_tokens=u, output_tokens=o) for u, o in mixes]
+    >>> busy = [RunSegment(u / 1000 + o / 100, 0.0, replies=8, prompt_tokens=u, output_tokens=o) for u, o in mixes]
     >>> rates = fit_rates(busy)
     >>> rates and (round(rates.prompt_rate or 0), round(rates.output_rate or 0), rates.windows)
     (1000, 100, 16)
@@ -83,7 +83,7 @@ def fit_rates(intervals: Sequence[Interval]) -> ServerRates | None:
     )
 
 
-def join_intervals(intervals: Sequence[Interval]) -> list[Interval]:
+def join_intervals(intervals: Sequence[RunSegment]) -> list[RunSegment]:
     """Return intervals joined into windows that are long compared with a request, and have some replies each."""
     replies = sum(interval.replies for interval in intervals)
     if not replies:
@@ -91,16 +91,16 @@ def join_intervals(intervals: Sequence[Interval]) -> list[Interval]:
     total = sum(interval.seconds for interval in intervals)
     latency = sum(interval.in_flight for interval in intervals) / replies  # Little's law
     width = max(SHORTEST_WINDOW, _LATENCIES * latency, FEWEST_REPLIES * total / replies)
-    windows, current = [], Interval()
+    windows, current = [], RunSegment()
     for interval in intervals:
         current += interval
         if current.seconds >= width:
             windows.append(current)
-            current = Interval()
+            current = RunSegment()
     return windows  # the rest is too short
 
 
-def _least_squares(windows: Sequence[Interval]) -> tuple[tuple[float, float], tuple[float, float]] | None:
+def _least_squares(windows: Sequence[RunSegment]) -> tuple[tuple[float, float], tuple[float, float]] | None:
     """Return seconds per prompt and per output token, each with its standard error; neither is negative.
 
     A coefficient that would be negative is 0, and the other is fitted without it. None if nothing was computed.
@@ -128,6 +128,6 @@ def _least_squares(windows: Sequence[Interval]) -> tuple[tuple[float, float], tu
     return min(alone)[1] if alone else None
 
 
-def _variance(windows: Sequence[Interval], per_prompt: float, per_output: float, parameters: int) -> float:
+def _variance(windows: Sequence[RunSegment], per_prompt: float, per_output: float, parameters: int) -> float:
     residuals = (w.seconds - per_prompt * w.prompt_tokens - per_output * w.output_tokens for w in windows)
     return math.fsum(residual**2 for residual in residuals) / max(1, len(windows) - parameters)

@@ -1,4 +1,4 @@
-"""Say how near a run came to the limit of its judge servers, and what held it back.
+"""Estimate judge-server utilization and its bottleneck.
 
 With u prompt tokens to compute and o output tokens per row, a server with the rates P and D judges at most
 1 / (u/P + o/D) rows a second. The share of the limit that a run reached is the share of its time for which the server
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.metering.server_counts import ServerRecord
+from tasks.metering.server_counts import ServerRequests
 from tasks.metering.server_rates import ServerRates, fit_rates, join_intervals
-from tasks.metering.timeline import Interval
+from tasks.metering.timeline import RunSegment
 
 SERVER, CLIENT, STORE, QUESTIONS = "server", "client", "store", "questions"
 """The causes that may hold a run back."""
@@ -44,7 +44,7 @@ class _Lost:
         return max(causes)[1]
 
 
-def throughput_entry(records: Sequence[ServerRecord], rows: int) -> dict[str, Any] | None:
+def throughput_entry(records: Sequence[ServerRequests], rows: int) -> dict[str, Any] | None:
     """Return the entry `throughput` of run.json; None if no server was asked.
 
     Args:
@@ -54,7 +54,7 @@ def throughput_entry(records: Sequence[ServerRecord], rows: int) -> dict[str, An
     return {"rows": rows, "servers": servers} if servers else None
 
 
-def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
+def _server_entry(record: ServerRequests, rows: int) -> dict[str, Any]:
     intervals, usage, counted = record.intervals, record.usage, record.counted
     if counted is not None:
         intervals = tuple(map(_as_counted, intervals))
@@ -106,7 +106,7 @@ def _server_entry(record: ServerRecord, rows: int) -> dict[str, Any]:
     }
 
 
-def _main_work(intervals: Sequence[Interval], seconds: float) -> str:
+def _main_work(intervals: Sequence[RunSegment], seconds: float) -> str:
     """Return what this process did for most of the time of a server that never had enough to do."""
     store = sum(interval.store for interval in intervals) / seconds
     client = sum(interval.cpu for interval in intervals) / seconds
@@ -119,13 +119,13 @@ def _rate(rate: float | None) -> float | None:
     return None if rate is None else round(rate, 1)
 
 
-def _as_counted(interval: Interval) -> Interval:
+def _as_counted(interval: RunSegment) -> RunSegment:
     """Return an interval with the tokens that the server counted itself."""
     prompt, output = round(interval.counted_prompt), round(interval.counted_output)
     return replace(interval, prompt_tokens=prompt, output_tokens=output)
 
 
-def _split(slots: int, intervals: Sequence[Interval], rates: ServerRates, lost: float) -> _Lost:
+def _split(slots: int, intervals: Sequence[RunSegment], rates: ServerRates, lost: float) -> _Lost:
     """Divide lost seconds by their causes, in the proportions of the intervals in which the server had little to do."""
     store = client = questions = 0.0
     for interval in join_intervals(intervals):

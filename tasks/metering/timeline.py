@@ -13,7 +13,7 @@ MOST_INTERVALS = 2048
 
 
 @dataclass(slots=True)
-class Interval(Numbers):
+class RunSegment(Numbers):
     """A part of a run.
 
     Args:
@@ -50,8 +50,8 @@ class Timeline:
     def __init__(self, cpu: Callable[[], float], in_store: int = 0) -> None:
         self.width = FIRST_WIDTH
         self._cpu = cpu
-        self._closed: list[Interval] = []
-        self._open = Interval()
+        self._closed: list[RunSegment] = []
+        self._open = RunSegment()
         self._cpu_before = 0.0
         self._last: float | None = None
         self._passed = 0.0
@@ -123,9 +123,9 @@ class Timeline:
                 break
             end = start
 
-    def intervals(self) -> list[Interval]:
+    def intervals(self) -> list[RunSegment]:
         """Return the intervals, in their order; time after the last reply does not count."""
-        kept: list[Interval] = []
+        kept: list[RunSegment] = []
         left = self._ended
         for interval in (*self._closed, replace(self._open, cpu=self._cpu() - self._cpu_before)):
             if interval.seconds <= left:
@@ -153,7 +153,7 @@ class Timeline:
         cpu = self._cpu()
         self._open.cpu, self._cpu_before = cpu - self._cpu_before, cpu
         self._closed.append(self._open)
-        self._open = Interval()
+        self._open = RunSegment()
         if len(self._closed) >= MOST_INTERVALS:
             pairs = zip(self._closed[::2], self._closed[1::2], strict=True)
             self._closed = [earlier + later for earlier, later in pairs]

@@ -27,7 +27,7 @@ from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.narrow import narrow
-from tasks.runs.judge_watch import RowAnswers
+from tasks.runs.judge_drift import RowAnswers
 from tasks.runtime.usage import Usage, add_usages
 
 _NOT_KEPT = "the answer is not cached"

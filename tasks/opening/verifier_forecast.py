@@ -50,7 +50,7 @@ class VerifierForecast:
     def __init__(
         self, profile: Profile, splitter: "SentenceSplitter", window: int | None = None, *, counts_tokens: bool = True
     ) -> None:
-        from tasks.models.judges.verifiers.forms import whole_text  # noqa: PLC0415 loads the client
+        from tasks.models.judges.verifiers.prompt_formats import whole_text  # noqa: PLC0415 loads the client
 
         self._profile = profile
         self._splitter = splitter
@@ -91,7 +91,7 @@ class VerifierForecast:
 
     def expect(self, questions: Sequence[ChoiceQuestion]) -> ExpectedRequests:
         """Return the requests that questions take which are asked together."""
-        from tasks.models.judges.verifiers.forms import whole_text  # noqa: PLC0415 loads the client
+        from tasks.models.judges.verifiers.prompt_formats import whole_text  # noqa: PLC0415 loads the client
         from tasks.models.judges.verifiers.question_plan import plan_questions  # noqa: PLC0415 loads the client
         from tasks.models.judges.verifiers.served_engine import pairs_per_request  # noqa: PLC0415 loads the client
 

@@ -25,7 +25,7 @@ class Prices(OptionGroup, affects_scores=False):
         float | None,
         Option(
             "Price of a million prompt tokens that the server finds in its prefix cache. Default: that of prompt "
-            "tokens. Tokens of which the server does not say that they were cached count as prompt tokens.",
+            "tokens. Tokens not reported as cached count as prompt tokens.",
             ge=0,
             allow_inf_nan=False,
             examples=[0.075],

@@ -337,7 +337,7 @@ def map_values(
     return changed
 
 
-def find_references(options: OptionGroup, without: tuple[str, ...] = ()) -> tuple[str, ...]:
+def find_secret_references(options: OptionGroup, without: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the references to secrets, `env:NAME` or `block:NAME`, in the order of the options.
 
     Args:

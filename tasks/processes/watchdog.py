@@ -22,7 +22,7 @@ STRAGGLER_SECONDS = 1.0
 CLEANUP_SECONDS = 30.0
 
 
-def watch(owner: int, timeout: float, cleanup: list[str], command: list[str]) -> int:
+def supervise(owner: int, timeout: float, cleanup: list[str], command: list[str]) -> int:
     """Run the command until it or its owner ends.
 
     Args:
@@ -68,4 +68,4 @@ def watchdog_arguments(owner: int, timeout: float, cleanup: list[str]) -> tuple[
 
 
 if __name__ == "__main__":
-    sys.exit(watch(int(sys.argv[1]), float(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4:]))
+    sys.exit(supervise(int(sys.argv[1]), float(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4:]))

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from metric_core.stages import Stage
 from tasks.rows.row_digests import DIGEST, DIGEST_BYTES, Digests
 from tasks.runtime.usage import StageUsage
-from tasks.tables.table_files import atomic_write, storage_errors
+from tasks.tables.table_files import atomic_fs_write, storage_errors
 
 ROWS = "rows"
 """Name of the folder of segments in a table store."""
@@ -138,10 +138,10 @@ def write_segment(
         AssayError: A file cannot be written.
     """
     content = _encode_rows(table)
-    atomic_write(fs, location + DATA, content)
+    atomic_fs_write(fs, location + DATA, content)
     note = index.note.model_copy(update={"size": len(content), "file_digest": digest_file(content)})
     if is_found:
-        atomic_write(fs, location + INDEX, encode_index(replace(index, note=note)))
+        atomic_fs_write(fs, location + INDEX, encode_index(replace(index, note=note)))
     return note
 
 

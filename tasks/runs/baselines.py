@@ -33,7 +33,7 @@ from pydantic import BaseModel, ValidationError
 from metric_core.errors import AssayError, ConfigError
 from tasks.runs.index_versions import IndexVersion, newest
 from tasks.runtime.home import assay_home
-from tasks.tables.table_files import atomic_write, storage_errors, translate_errors
+from tasks.tables.table_files import atomic_fs_write, storage_errors, translate_errors
 
 INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """Pattern of the id of an index, which becomes part of file names and of a resource's id."""
@@ -146,7 +146,7 @@ class Baselines:
                 self._fs.makedirs(folder, exist_ok=True)
                 self._fs.put(f"{baseline.folder.rstrip('/')}/", f"{folder}/{baseline.run_id}/", recursive=True)
         record = baseline.model_dump_json(indent=2).encode()
-        atomic_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
+        atomic_fs_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
         self._delete_oldest(baseline.index)
         current = self.current(baseline.index)
         return current is not None and current.run_id == baseline.run_id

@@ -18,7 +18,7 @@ from tasks.options.metric_settings import MetricSettings
 from tasks.options.option import use_current_names
 from tasks.runs import run_folder
 from tasks.runs.file_checks import check_cells, check_table, unreadable_error
-from tasks.runs.row_groups import RowGroups, read_shards
+from tasks.runs.row_groups import RowGroups, iterate_shards
 from tasks.tables.records import add_missing_columns
 
 
@@ -85,11 +85,13 @@ class FinishedRun:
 
     def has_values(self, column: str) -> bool:
         """Return whether some row has a value in a sample column."""
-        return any(shard[column].null_count < len(shard) for shard in read_shards(self._path(Stage.SAMPLES), [column]))
+        return any(
+            shard[column].null_count < len(shard) for shard in iterate_shards(self._path(Stage.SAMPLES), [column])
+        )
 
     def samples(self) -> Iterator[pa.Table]:
         """Return the samples, in the shards in which they were computed."""
-        return read_shards(self._path(Stage.SAMPLES))
+        return iterate_shards(self._path(Stage.SAMPLES))
 
     def rows(self, stage: Stage, row_ids: Collection[str]) -> pa.Table:
         """Return the rows of a stage's table that belong to these samples."""

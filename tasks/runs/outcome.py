@@ -90,7 +90,7 @@ class OutcomeAlarm(_Part):
     rows: tuple[int, int] = (0, 0)
 
 
-class OutcomeKept(_Part):
+class OutcomeCoverage(_Part):
     """The part of the rows and values of a baseline that a run has.
 
     Args:
@@ -148,7 +148,7 @@ class OutcomeIncidents(_Part):
         return bool(self.opened or self.continuing)
 
 
-class Outcome(_Part):
+class RunOutcome(_Part):
     """The outcome of a monitored run.
 
     Args:
@@ -188,12 +188,12 @@ class Outcome(_Part):
     accepted: bool = False
     message: str = ""
     incidents: OutcomeIncidents = OutcomeIncidents()
-    kept: OutcomeKept | None = None
+    kept: OutcomeCoverage | None = None
     undelivered: tuple[str, ...] = ()
     baselines: str | None = None
 
 
-def write_outcome(folder: Path, outcome: Outcome) -> None:
+def write_outcome(folder: Path, outcome: RunOutcome) -> None:
     """Write the outcome of a run into its run folder, in place of an earlier one.
 
     Args:
@@ -207,7 +207,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         run.write_json(OUTCOME, outcome.model_dump(mode="json"))
 
 
-def read_outcome(folder: Path) -> Outcome | None:
+def read_outcome(folder: Path) -> RunOutcome | None:
     """Return the outcome of a run; None if the run was not monitored.
 
     Raises:
@@ -221,7 +221,7 @@ def read_outcome(folder: Path) -> Outcome | None:
                 f"the outcome {path} has the format {found!r}, this rag-assay reads {FORMAT}. Read it with the release "
                 "that wrote it, or remove it."
             )
-        return Outcome.model_validate(content)
+        return RunOutcome.model_validate(content)
     except FileNotFoundError:
         return None
     except ValidationError as error:

@@ -16,7 +16,7 @@ from tasks.tables.merge import select_rows
 from tasks.tables.records import add_missing_columns
 
 
-def read_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+def iterate_shards(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """Yield the shards of a samples table, one in memory at a time.
 
     Args:

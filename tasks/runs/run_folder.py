@@ -26,7 +26,7 @@ from metric_core.statistics.summary import CellCounts, MetricSummary
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.file_checks import MANIFEST_SCHEMA, SUMMARY_SCHEMA, check_json
 from tasks.runs.row_grouping import group_names
-from tasks.runs.row_groups import read_shards
+from tasks.runs.row_groups import iterate_shards
 from tasks.runtime import atomic_files
 from tasks.runtime.atomic_files import atomic_file, is_temporary, write_json
 from tasks.runtime.threads import map_threads
@@ -212,7 +212,7 @@ class RunFolder:
 
     def read_samples(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Return columns of the samples that were written to the folder, shard by shard."""
-        return read_shards(self.path / STAGES / f"{Stage.SAMPLES}.parquet", columns)
+        return iterate_shards(self.path / STAGES / f"{Stage.SAMPLES}.parquet", columns)
 
     def read_cells(self, metric: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the cells of a metric in the score table, in batches.

@@ -33,7 +33,7 @@ def tune_process() -> None:
 
 
 @contextmanager
-def garbage_kept() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Import modules in the block without collecting garbage.
 
     Nearly all that imports create lasts: scanning it takes a sixth of the CPU time of importing Prefect.

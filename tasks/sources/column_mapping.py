@@ -63,15 +63,15 @@ class SeenColumns:
         return meaningful
 
 
-def resolve(names: Iterable[str], column_map: Mapping[str, str]) -> Resolution:
+def resolve_columns(names: Iterable[str], column_map: Mapping[str, str]) -> Resolution:
     """Bind sample columns to source columns.
 
     The map takes precedence, then a column with the name of the sample column, then an alias, in the order of
     COLUMN_ALIASES. A name with equal case takes precedence over one that differs in case. A source column is used once.
 
-    >>> resolve(["Question", "answer", "response"], {}).bindings
+    >>> resolve_columns(["Question", "answer", "response"], {}).bindings
     {'user_input': 'Question', 'response': 'response'}
-    >>> resolve(["gold", "reference"], {"gold": "reference"}).shadowed
+    >>> resolve_columns(["gold", "reference"], {"gold": "reference"}).shadowed
     {'reference': 'reference'}
     """
     every = list(dict.fromkeys(names))

@@ -17,8 +17,8 @@ from tasks.options.source_options import SourceOptions
 from tasks.sources.cells.ids import as_id
 from tasks.sources.cells.messages import count_messages
 from tasks.sources.cells.text_cells import parse_cell
-from tasks.sources.column_mapping import check_mapped, find_id_column, resolve
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.column_mapping import check_mapped, find_id_column, resolve_columns
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.redaction import Redaction
 from tasks.sources.turns import read_conversation
@@ -55,7 +55,7 @@ def _find_column(source: RowSource, options: SourceOptions) -> str | None:
     if mapped is not None:
         return mapped if mapped in {*names, *_names(source, _FIRST_ROWS)} else None  # the reader says that it lacks it
     candidates = [name for name in names if name.casefold() in _NAMES]
-    candidates += filter(None, [resolve(names, options.column_map).bindings.get(c.USER_INPUT)])
+    candidates += filter(None, [resolve_columns(names, options.column_map).bindings.get(c.USER_INPUT)])
     if not candidates:
         return None
     try:
@@ -129,14 +129,14 @@ class ConversationRows(RowSource):
                 expanded: list[tuple[str, Mapping[str, Any] | Unreadable]]
                 try:
                     expanded = list(self._expand(row.content))
-                except UnfitError as unfit:
-                    expanded = [("", Unreadable(f"{self._column}: {unfit.problem}", unfit.hint))]
+                except InvalidRowError as invalid:
+                    expanded = [("", Unreadable(f"{self._column}: {invalid.problem}", invalid.hint))]
                 for place, content in expanded:
                     yield RawRow(row.number, content, ", ".join(filter(None, (row.detail, place))))
 
     def _expand(self, content: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the rows of a conversation, each with its place in it."""
-        of_row = resolve(content, self._map).bindings
+        of_row = resolve_columns(content, self._map).bindings
         used = {*of_row.values(), self._column, self._id_column}
         extras = {name: value for name, value in content.items() if name not in used and name not in c.COLUMNS}
         given = {column: content[name] for column, name in of_row.items() if content[name] is not None}
@@ -147,7 +147,7 @@ class ConversationRows(RowSource):
             yield "", {**extras, **given, **self._ids(self._name(content, given, None), given)}
             return  # a row without a conversation
         if value is None:
-            raise UnfitError("got null, wanted a list of messages")
+            raise InvalidRowError("got null, wanted a list of messages")
         if of_row.get(c.USER_INPUT) == self._column:
             given.pop(c.USER_INPUT)
         conversation = read_conversation(value, given)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 _READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
 _ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=str).encode
@@ -18,7 +18,7 @@ def encode_extras(values: Mapping[str, Any]) -> str | None:
     '{"score": 1.5, "at": "inf"}'
 
     Raises:
-        UnfitError: A value is nested too deeply to be written.
+        InvalidRowError: A value is nested too deeply to be written.
     """
     if not values:
         return None
@@ -27,7 +27,7 @@ def encode_extras(values: Mapping[str, Any]) -> str | None:
     except (ValueError, TypeError):
         return _encode(_plain(values))
     except RecursionError:
-        raise UnfitError("a value is nested too deeply to be stored") from None
+        raise InvalidRowError("a value is nested too deeply to be stored") from None
 
 
 def _encode(values: Any) -> str:

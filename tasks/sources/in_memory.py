@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.redaction import Redaction
-from tasks.tables.table_files import SOURCES, atomic_file, atomic_write, filesystem, touch
+from tasks.tables.table_files import SOURCES, atomic_fs_file, atomic_fs_write, filesystem, touch
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -89,7 +89,7 @@ def save_dataset(dataset: "Dataset", root: str, redact: str | None = None) -> st
         return save_rows(dataset.with_format("arrow")[:], root, redact)
 
     def write(fs: fsspec.AbstractFileSystem, path: str) -> None:
-        with atomic_file(fs, path) as temporary, fs.open(temporary, "wb") as file:
+        with atomic_fs_file(fs, path) as temporary, fs.open(temporary, "wb") as file:
             dataset.to_parquet(file)
 
     return _save_once(f"{dataset._fingerprint}.parquet", root, write)  # noqa: SLF001 its only stable name
@@ -105,14 +105,14 @@ def _redact_rows(rows: Sequence[Mapping[str, Any]], redact: str) -> list[dict[st
     for number, row in enumerate(rows, start=1):
         try:
             redacted.append(redaction.row(row))
-        except UnfitError as unfit:
-            raise SourceError(f"row {number} of the data cannot be evaluated: {unfit.problem}") from None
+        except InvalidRowError as invalid:
+            raise SourceError(f"row {number} of the data cannot be evaluated: {invalid.problem}") from None
     return redacted
 
 
 def _save_bytes(content: bytes, root: str, suffix: str) -> str:
     name = f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}"
-    return _save_once(name, root, lambda fs, path: atomic_write(fs, path, content))
+    return _save_once(name, root, lambda fs, path: atomic_fs_write(fs, path, content))
 
 
 def _save_once(name: str, root: str, write: Callable[[fsspec.AbstractFileSystem, str], None]) -> str:

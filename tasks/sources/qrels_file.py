@@ -9,7 +9,7 @@ from tasks.runtime.wording import quote_names
 from tasks.sources.cells.ids import as_id
 from tasks.sources.cells.judgment_values import GRADE_KEYS, PASSAGE_KEYS, parse_grade, table_form
 from tasks.sources.location import open_file
-from tasks.sources.readers.bad_rows import BadRow, UnfitError
+from tasks.sources.readers.bad_rows import BadRow, InvalidRowError
 from tasks.sources.readers.delimited import DelimitedSource
 from tasks.sources.readers.formats import OPENERS, find_opener
 from tasks.sources.readers.protocol import RowSource, Unreadable
@@ -81,7 +81,7 @@ class QrelsFile:
         """Return the judgments for a row, in the form of the samples table; None if the file has none.
 
         Raises:
-            UnfitError: The id of the query is neither a text nor a whole number.
+            InvalidRowError: The id of the query is neither a text nor a whole number.
         """
         query = row_id
         if self._column is not None:
@@ -91,8 +91,8 @@ class QrelsFile:
                 return None
             try:
                 query = as_id(value)
-            except UnfitError as unfit:
-                raise UnfitError(unfit.problem, self._column) from None
+            except InvalidRowError as invalid:
+                raise InvalidRowError(invalid.problem, self._column) from None
         grades = self._queries.get(query)
         if grades is None:
             self._rows_without += 1
@@ -147,8 +147,8 @@ def read_qrels(file: DataFile) -> dict[str, dict[str, float]]:
         try:
             query, passage = as_id(query_id, "the id of the query is"), as_id(passage_id, "the id of the passage is")
             grade = parse_grade(given)
-        except UnfitError as unfit:
-            raise SourceError(f"{file.name}, {place}: {unfit.problem}") from None
+        except InvalidRowError as invalid:
+            raise SourceError(f"{file.name}, {place}: {invalid.problem}") from None
         if queries.setdefault(query, {}).setdefault(passage, grade) != grade:
             raise SourceError(f"{file.name}, {place}: a second grade of {passage!r} for the query {query!r}")
     if not queries:
@@ -207,8 +207,8 @@ def _redact_ids(
             redact(query): {redact(passage): grade for passage, grade in grades.items()}
             for query, grades in queries.items()
         }
-    except UnfitError as unfit:
-        raise SourceError(f"{name}: {unfit.problem}") from None
+    except InvalidRowError as invalid:
+        raise SourceError(f"{name}: {invalid.problem}") from None
 
 
 def _decode(stream: BinaryIO, name: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from metric_core.errors import PluginError
 from tasks.plugins.load_object import Group, load_object
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 _TEXTS_KEPT = 2000
 """Passages occur in many rows; each is redacted once while it is among the last so many texts."""
@@ -38,19 +38,19 @@ class Redaction:
         """Return the content of a row with all texts redacted.
 
         Raises:
-            UnfitError: The function fails for a text of the row. The error does not repeat the text.
+            InvalidRowError: The function fails for a text of the row. The error does not repeat the text.
         """
         try:
             return {column: self._value(value) for column, value in content.items()}
         except RecursionError:
-            raise UnfitError("a value is nested too deeply to be redacted") from None
+            raise InvalidRowError("a value is nested too deeply to be redacted") from None
 
     def message(self, message: str) -> str:
         """Return a message about a row, which may quote its texts, redacted; without its details if that fails."""
         try:
             return self.text(message)
-        except UnfitError as unfit:
-            return f"a row that cannot be read ({unfit.problem} for the details)"
+        except InvalidRowError as invalid:
+            return f"a row that cannot be read ({invalid.problem} for the details)"
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -66,14 +66,16 @@ class Redaction:
     def _redact_text(self, text: str) -> str:
         redacted = self._call(text)
         if redacted != text and self._call(redacted) != redacted:
-            raise UnfitError(f"redact ({self._name}) changes a text that it has already redacted, wanted it unchanged")
+            raise InvalidRowError(
+                f"redact ({self._name}) changes a text that it has already redacted, wanted it unchanged"
+            )
         return redacted
 
     def _call(self, text: str) -> str:
         try:
             redacted = self._function(text)
         except Exception as error:  # noqa: BLE001 its message and cause may hold the text, so neither is kept
-            raise UnfitError(f"redact ({self._name}) raised {type(error).__name__}") from None
+            raise InvalidRowError(f"redact ({self._name}) raised {type(error).__name__}") from None
         if not isinstance(redacted, str):
-            raise UnfitError(f"redact ({self._name}) returned {type(redacted).__name__}, wanted a text")
+            raise InvalidRowError(f"redact ({self._name}) returned {type(redacted).__name__}, wanted a text")
         return redacted

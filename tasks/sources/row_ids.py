@@ -7,7 +7,7 @@ from typing import Any
 
 from metric_core.columns import RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
 from tasks.sources.cells.ids import as_id
-from tasks.sources.readers.bad_rows import DUPLICATE_HINT, UnfitError
+from tasks.sources.readers.bad_rows import DUPLICATE_HINT, InvalidRowError
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _DIGITS = 16
@@ -32,35 +32,35 @@ class RowIds:
         """Return the id in the id column as text.
 
         Raises:
-            UnfitError: The id is missing, empty, or the id of an earlier row.
+            InvalidRowError: The id is missing, empty, or the id of an earlier row.
         """
         if value is None or (isinstance(value, str) and not value.strip()):
-            raise UnfitError("null or empty, wanted an id (a text or a whole number)", self.column)
+            raise InvalidRowError("null or empty, wanted an id (a text or a whole number)", self.column)
         try:
             row_id = as_id(value)
-        except UnfitError as unfit:
-            raise UnfitError(unfit.problem, self.column) from None
+        except InvalidRowError as invalid:
+            raise InvalidRowError(invalid.problem, self.column) from None
         first = self._numbers.setdefault(row_id, number)
         if first != number:
-            raise UnfitError(
+            raise InvalidRowError(
                 f"the id {row_id!r} is a duplicate, first used in {self._where(first)}", self.column, DUPLICATE_HINT
             )
         return row_id
 
     def from_content(self, values: Mapping[str, Any]) -> str:
         """Return an id derived from the content of a row; repeated rows get -2, -3 and so on."""
-        digest = content_digest(values)
+        digest = sample_digest(values)
         count = self._repeats.get(digest, 0) + 1
         self._repeats[digest] = count
         return digest if count == 1 else f"{digest}-{count}"
 
 
-def content_digest(values: Mapping[str, Any]) -> str:
+def sample_digest(values: Mapping[str, Any]) -> str:
     """Return the digest of the non-empty sample columns, independent of their order and their names in the source.
 
     The session and the relevance judgments are left out: they say where a row comes from, and what is known about it.
 
-    >>> content_digest({"response": "Yes.", "reference": None}) == content_digest({"reference": "", "response": "Yes."})
+    >>> sample_digest({"response": "Yes.", "reference": None}) == sample_digest({"reference": "", "response": "Yes."})
     True
     """
     content = {

@@ -20,13 +20,13 @@ from tasks.sources.column_mapping import (
     check_required,
     find_id_column,
     required_by,
-    resolve,
+    resolve_columns,
 )
 from tasks.sources.conversations import read_conversations
 from tasks.sources.location import SourceLike, open_source
 from tasks.sources.nested_columns import with_paths
 from tasks.sources.qrels_file import QrelsFile
-from tasks.sources.readers.bad_rows import SKIP_HINT, BadRow, BadRowLog, UnfitError
+from tasks.sources.readers.bad_rows import SKIP_HINT, BadRow, BadRowLog, InvalidRowError
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.readers.read_limits import BATCH_BYTES
 from tasks.sources.redaction import Redaction
@@ -198,15 +198,15 @@ class SampleReader:
             self._qrels.start()
         self._seen = SeenColumns(self._options)
         self._seen.add(self._first_names)
-        self._resolution = resolve(self._first_names, self._options.column_map)
+        self._resolution = resolve_columns(self._first_names, self._options.column_map)
         self._warnings = dict.fromkeys(self._resolution.warnings)
 
     def _add_row(self, raw: RawRow, converter: RowConverter, ids: RowIds, builder: BatchBuilder) -> None:
         try:
             row_id, row = self._sample(raw, converter, ids)
-        except UnfitError as unfit:
-            bad = BadRow(raw.number, unfit.column, unfit.problem, self._source.unit, raw.detail)
-            self._log.add(bad, unfit.hint)
+        except InvalidRowError as invalid:
+            bad = BadRow(raw.number, invalid.column, invalid.problem, self._source.unit, raw.detail)
+            self._log.add(bad, invalid.hint)
         else:
             builder.add(row_id, raw.number, row)
             self._missing.add_row(row.values)
@@ -215,7 +215,7 @@ class SampleReader:
         content = raw.content
         if isinstance(content, Unreadable):
             problem = content.problem if self._redaction is None else self._redaction.message(content.problem)
-            raise UnfitError(problem, hint=content.hint)
+            raise InvalidRowError(problem, hint=content.hint)
         if self._redaction is not None:
             content = self._redaction.row(content)
         row = converter.convert(content)
@@ -260,7 +260,7 @@ class SampleReader:
 
     def _has_all(self, names: Collection[str]) -> bool:
         configured = {*self._options.column_map, self._options.id_column or None} - {None}
-        found = {*resolve(names, self._options.column_map).bindings, *self._from_file}
+        found = {*resolve_columns(names, self._options.column_map).bindings, *self._from_file}
         return configured <= set(names) and set(self._needed_by) <= found
 
     def _bind_new_columns(self, raw: Mapping[str, object], number: int) -> RowConverter | None:
@@ -269,7 +269,7 @@ class SampleReader:
         new = self._seen.add(raw)
         if not new:
             return None
-        self._resolution = resolve(self._seen.names, self._options.column_map)
+        self._resolution = resolve_columns(self._seen.names, self._options.column_map)
         place = f"from {self._source.where(number)} on"
         self._warn(
             f"{column!r} is read from {source!r} {place}, and from {before.bindings[column]!r} before"

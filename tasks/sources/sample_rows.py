@@ -20,7 +20,7 @@ from tasks.sources.cells.passage_objects import COMPANIONS, companions, read_pas
 from tasks.sources.cells.text_cells import join_text_cell, make_cell_converter, parse_cell
 from tasks.sources.column_mapping import Resolution
 from tasks.sources.extra_columns import encode_extras
-from tasks.sources.readers.bad_rows import EMPTY_TEXT_HINT, UnfitError
+from tasks.sources.readers.bad_rows import EMPTY_TEXT_HINT, InvalidRowError
 
 _SEVERAL_REFERENCES = "ground_truths"
 _METRICS_NAMED = 3
@@ -92,7 +92,7 @@ class RowConverter:
         """Return the sample in a row.
 
         Raises:
-            UnfitError: The row is not a valid sample; the error names the column.
+            InvalidRowError: The row is not a valid sample; the error names the column.
         """
         values: dict[str, Any] = {}
         brought: dict[str, Any] = {}
@@ -106,13 +106,13 @@ class RowConverter:
                     value, more = _unpack_passages(column, value)
                     brought |= more
                 converted = convert(value)
-            except UnfitError as unfit:
-                raise UnfitError(unfit.problem, column, unfit.hint) from None
+            except InvalidRowError as invalid:
+                raise InvalidRowError(invalid.problem, column, invalid.hint) from None
             is_blank = isinstance(converted, str) and not converted.strip()
             values[column] = None if is_blank and self._empty_text == "missing" else converted
         values |= {column: value for column, value in brought.items() if not values.get(column)}
         if not any(values.values()) and not any(value not in (None, "") for value in raw.values()):
-            raise UnfitError("the row is empty")
+            raise InvalidRowError("the row is empty")
         _align_lists(values)
         self._check_needed(values)
         return SampleRow(values, self._extras(raw))
@@ -137,10 +137,10 @@ class RowConverter:
             if values.get(column) is None:
                 got = "got an empty cell" if self._text_cells else "got null"
                 wanted = f"wanted a {COLUMNS[column]} (needed by {self._metrics(column)})"
-                raise UnfitError(f"{got}, {wanted}", column, EMPTY_TEXT_HINT)
+                raise InvalidRowError(f"{got}, {wanted}", column, EMPTY_TEXT_HINT)
         for column in self._needed_texts:
             if values[column].isspace() or not values[column]:
-                raise UnfitError(f"got an empty text (needed by {self._metrics(column)})", column, EMPTY_TEXT_HINT)
+                raise InvalidRowError(f"got an empty text (needed by {self._metrics(column)})", column, EMPTY_TEXT_HINT)
 
     def _metrics(self, column: str) -> str:
         metrics = self._needed_by[column]
@@ -172,7 +172,7 @@ def _align_lists(values: dict[str, Any]) -> None:
     An empty list beside passages is none: some programs write it for a value that they do not have.
 
     Raises:
-        UnfitError: A list has more or fewer items than there are passages.
+        InvalidRowError: A list has more or fewer items than there are passages.
     """
     for column, others in PARALLEL_COLUMNS.items():
         items = values.get(column)
@@ -181,5 +181,5 @@ def _align_lists(values: dict[str, Any]) -> None:
             continue
         if items:
             problem = f"got a list of {len(items)}, wanted {len(values[other])}: one for each item of {other}, or null"
-            raise UnfitError(problem, column)
+            raise InvalidRowError(problem, column)
         values[column] = None

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
-from tasks.sources.cells.messages import Message, Role, Turn, read_messages, show_messages, split_turns
+from tasks.sources.cells.messages import ChatMessage, Role, Turn, read_messages, show_messages, split_turns
 from tasks.sources.cells.passage_objects import as_passage
 from tasks.sources.cells.text_cells import parse_cell
-from tasks.sources.column_mapping import resolve
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.column_mapping import resolve_columns
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 _OF_TURNS = frozenset({c.USER_INPUT, c.RESPONSE, c.SESSION_ID, *c.CONVERSATION_COLUMNS})
 """Columns that come from the messages themselves; the others of a row belong to its last turn."""
@@ -30,7 +30,7 @@ class Conversation:
     """
 
     turns: Sequence[Turn]
-    instructions: Sequence[Message]
+    instructions: Sequence[ChatMessage]
     row: Mapping[str, Any]
     is_history: bool
 
@@ -44,22 +44,22 @@ class Conversation:
         """Return the columns of the conversation as one row.
 
         Raises:
-            UnfitError: No message has a text.
+            InvalidRowError: No message has a text.
         """
         messages = [*self.instructions, *(message for turn in self.turns for message in turn.messages)]
         if not any(message.text.strip() for message in messages):
-            raise UnfitError("no message has a text")
+            raise InvalidRowError("no message has a text")
         return {**self._of_row(), c.CONVERSATION: show_messages(messages)}
 
     def rows_of_turns(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number and the columns of each answered question; of a history, only those of its end.
 
         Raises:
-            UnfitError: No question has an answer.
+            InvalidRowError: No question has an answer.
         """
         answered = [turn for turn in self.turns if turn.question is not None and turn.answer is not None]
         if not answered:
-            raise UnfitError("no message of the user has an answer of the assistant with a text")
+            raise InvalidRowError("no message of the user has an answer of the assistant with a text")
         own = [_columns_of_turn(turn) for turn in self.turns]
         number = 0
         for place, turn in enumerate(self.turns, start=1):
@@ -95,7 +95,7 @@ def read_conversation(value: Any, row: Mapping[str, Any]) -> Conversation:
         row: Columns that the row has beside it, by their names in samples.
 
     Raises:
-        UnfitError: A message cannot be read, or the row has an answer that the messages contradict.
+        InvalidRowError: A message cannot be read, or the row has an answer that the messages contradict.
     """
     messages = read_messages(value)
     turns, is_history = _add_own_turn(split_turns(messages), row)
@@ -106,7 +106,7 @@ def _add_own_turn(turns: list[Turn], row: Mapping[str, Any]) -> tuple[list[Turn]
     """Return the turns with the one of the row's own question and answer, and whether the row has one of its own.
 
     Raises:
-        UnfitError: The row has an answer of its own, but the messages end with another one.
+        InvalidRowError: The row has an answer of its own, but the messages end with another one.
     """
     question, answer = row.get(c.USER_INPUT), row.get(c.RESPONSE)
     if not isinstance(answer, str) or not answer.strip():
@@ -115,14 +115,14 @@ def _add_own_turn(turns: list[Turn], row: Mapping[str, Any]) -> tuple[list[Turn]
     asked = question if isinstance(question, str) and question.strip() else None
     is_last = last is not None and last.question is not None and asked in {None, last.question}
     if last is not None and is_last and last.answer in {None, answer}:
-        messages = last.messages if last.answer else [*last.messages, Message(Role.ASSISTANT, answer)]
+        messages = last.messages if last.answer else [*last.messages, ChatMessage(Role.ASSISTANT, answer)]
         return [*turns[:-1], Turn(last.question, answer, messages)], True
     if asked is None:
-        raise UnfitError(
+        raise InvalidRowError(
             "the messages end with an answer, and the row has another one as its response: wanted messages that end "
             "with the question, or the question as user_input"
         )
-    said = [Message(Role.USER, asked), Message(Role.ASSISTANT, answer)]
+    said = [ChatMessage(Role.USER, asked), ChatMessage(Role.ASSISTANT, answer)]
     return [*turns, Turn(asked, answer, said)], True
 
 
@@ -132,7 +132,7 @@ def _columns_of_turn(turn: Turn) -> dict[str, Any]:
     for message in turn.messages:
         names = [name for name, value in message.fields.items() if value is not None]
         documents = {_DOCUMENTS: c.RETRIEVED_CONTEXTS} if _DOCUMENTS in names else {}
-        for column, name in resolve(names, documents).bindings.items():
+        for column, name in resolve_columns(names, documents).bindings.items():
             if column in _OF_TURNS:
                 continue
             value = _parse(message.fields[name])
@@ -150,7 +150,7 @@ def _before(turns: Sequence[Turn], own: Sequence[Mapping[str, Any]]) -> dict[str
     said = [m for turn in earlier for m in turn.messages if m.role in {Role.USER, Role.ASSISTANT} and m.text.strip()]
     results = [m.text for turn in turns for m in turn.messages if m.role is Role.TOOL and m.text.strip()]
     columns = {
-        c.EARLIER_TURNS: show_messages(Message(message.role, message.text) for message in said),
+        c.EARLIER_TURNS: show_messages(ChatMessage(message.role, message.text) for message in said),
         c.EARLIER_CONTEXTS: list(passages),
         c.TOOL_RESULTS: results,
         c.EARLIER_ANSWERS: [turn.answer for turn in earlier if turn.answer is not None],

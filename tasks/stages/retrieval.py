@@ -31,7 +31,7 @@ from tasks.sources.readers.bad_rows import MOST_DETAILS
 from tasks.sources.redaction import Redaction
 from tasks.sources.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.stages.samples import BadRowNote, SamplesResult
-from tasks.tables.table_files import SOURCES, atomic_write, filesystem, touch
+from tasks.tables.table_files import SOURCES, atomic_fs_write, filesystem, touch
 
 _SHOWN = 5
 _ROWS_AT_ONCE = 1000
@@ -170,7 +170,7 @@ def _fetch_contexts(fetcher: Fetcher, settings: RetrievalSettings, tables: str) 
         seconds=round(time.monotonic() - start, 3),
     )
     fs, folder = filesystem(posixpath.join(tables, SOURCES))
-    atomic_write(fs, posixpath.join(folder, questions.record), result.model_dump_json().encode())
+    atomic_fs_write(fs, posixpath.join(folder, questions.record), result.model_dump_json().encode())
     return result
 
 

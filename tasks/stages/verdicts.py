@@ -37,7 +37,7 @@ from metric_core.records import AnswerStatus, Sample, Side, VerdictKind, Verdict
 from metric_core.stages import PRODUCTS, Product, Stage
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer
-from tasks.models.judges.verifiers.marked_words import read_spans
+from tasks.models.judges.verifiers.highlights import read_spans
 from tasks.opening.protocol import Models
 from tasks.options.judged_settings import JudgedSettings
 from tasks.options.metric_settings import MetricSettings

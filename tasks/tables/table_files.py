@@ -72,7 +72,7 @@ def storage_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     return (OSError, *others, *(error for error in known if error is not None))
 
 
-def atomic_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setting: str = TABLES) -> None:
+def atomic_fs_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setting: str = TABLES) -> None:
     """Write a file whole or not at all.
 
     Args:
@@ -86,12 +86,12 @@ def atomic_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setti
         with translate_errors(fs, path, setting):
             fs.pipe_file(path, content)
         return
-    with atomic_file(fs, path, setting) as temporary:
+    with atomic_fs_file(fs, path, setting) as temporary:
         fs.pipe_file(temporary, content)
 
 
 @contextmanager
-def atomic_file(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES) -> Iterator[str]:
+def atomic_fs_file(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABLES) -> Iterator[str]:
     """Yield a path to write to; it replaces `path` when the block ends and is deleted if the block fails.
 
     Args:

@@ -19,7 +19,7 @@ from metric_core.schemas import SCHEMAS, TableSchema
 from metric_core.stages import Stage
 from tasks.runtime.usage import StageUsage
 from tasks.tables.records import add_missing_columns
-from tasks.tables.table_files import atomic_write, filesystem, is_local, open_stored, storage_errors, touch
+from tasks.tables.table_files import atomic_fs_write, filesystem, is_local, open_stored, storage_errors, touch
 
 
 class StageRef(BaseModel):
@@ -65,7 +65,7 @@ class TableStore:
         if self._is_written(path, content):
             touch(self._fs, path)
         else:
-            atomic_write(self._fs, path, content)
+            atomic_fs_write(self._fs, path, content)
         return StageRef(
             stage=schema.stage,
             path=path if is_local(self._fs) else self._fs.unstrip_protocol(path),

@@ -11,7 +11,7 @@ from threading import Event, Thread
 import fsspec
 
 from metric_core.errors import AssayError
-from tasks.tables.table_files import RUNNING, atomic_write, filesystem, storage_errors, translate_errors
+from tasks.tables.table_files import RUNNING, atomic_fs_write, filesystem, storage_errors, translate_errors
 
 HEARTBEAT_SECONDS = 300.0
 """Seconds between two heartbeats of a run."""
@@ -73,7 +73,7 @@ def _send_heartbeats(fs: fsspec.AbstractFileSystem, path: str, started: datetime
 def _write_heartbeat(fs: fsspec.AbstractFileSystem, path: str, started: datetime, *, is_running: bool) -> None:
     content = {"started": started.isoformat(), "seen": datetime.now(UTC).isoformat(), "is_running": is_running}
     try:
-        atomic_write(fs, path, json.dumps(content).encode())
+        atomic_fs_write(fs, path, json.dumps(content).encode())
     except AssayError as error:
         _logger.debug("%s", error)
 

@@ -25,7 +25,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "table of qrels": ("qrels.csv", lambda path: QrelsFile(str(path))),
     "configuration": ("assay.toml", lambda path: read_options(path, "the configuration file", "TOML")),
     "prompts": ("system.txt", lambda path: load_prompts(path.parent)),
-    "calibration": ("calibration.json", calibration_files.load),
+    "calibration": ("calibration.json", calibration_files.load_calibration),
     "script of a judge": ("script.json", ScriptedJudge.from_file),
     "profile": ("profile.toml", lambda path: load_profile(str(path))),
     "outcome": ("outcome.json", lambda path: read_outcome(path.parent)),

@@ -12,7 +12,7 @@ from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
 from flows.execution import anchor_evaluation
-from flows.execution.rerun_plan import parse_request
+from flows.execution.rerun_plan import parse_rerun_request
 from flows.planning.planner import draft_plan
 from flows.rerun import run_rerun
 from flows.results.run_result import RunResult
@@ -157,7 +157,7 @@ def test_an_unchanged_judge_is_asked_about_the_anchor_once(nights: Nights) -> No
     assert of_anchor is not None
     assert of_anchor.summary["faithfulness"]["distribution"]["mean"] == pytest.approx(2 / 3)
 
-    again = Path(run_rerun(parse_request(run=str(second), rows="all", out=str(nights.folder / "again"))).folder)
+    again = Path(run_rerun(parse_rerun_request(run=str(second), rows="all", out=str(nights.folder / "again"))).folder)
 
     assert entry(again)["usage"]["asked"] == 0
     assert (again / "anchor" / "scores.parquet").is_file()

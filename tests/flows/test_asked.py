@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.cli._support.doctor_checks import check_judge
+from deployments.cli._support.doctor_checks import check_judge_servers
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.forecast import make_forecast
@@ -234,7 +234,7 @@ def test_a_run_launches_the_judge_of_a_group_and_a_comparison_names_it(
     }
     served = {"backend": "server", "server": {"urls": [bench.judge.url]}}
     routed: dict[str, Any] = {"judge": {**served, "verdicts": {"launch": launch}}}
-    checks = check_judge(bench.config(judge={**served, "verdicts": bench.judge.url}))
+    checks = check_judge_servers(bench.config(judge={**served, "verdicts": bench.judge.url}))
     assert {each.name for each in checks} >= {"judge", "judge of verdicts"}
     bench.run(**routed)
     assert bench.asked == {}

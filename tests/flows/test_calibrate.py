@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.calibrate import CalibrationResult, calibrate, calibrate_run, prepare
+from flows.calibrate import CalibrationResult, calibrate, calibrate_run, prepare_calibration
 from flows.compare_judges import compare_candidates, comparison_content, parse_candidates
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.gate_file import GateSettings
@@ -19,7 +19,7 @@ from flows.evaluate import run_evaluation
 from flows.results.gated_comparison import CompareOptions, apply_gate
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.errors import ConfigError, SourceError
-from tasks.calibration.calibration_files import load, load_saved
+from tasks.calibration.calibration_files import load_calibration, load_saved
 from tasks.reports.calibration.calibration_text import agreement_lines
 from tests.tasks.builders import fails, says, script
 
@@ -74,13 +74,13 @@ def check_labels_of_a_run(tmp_path: Path, folder: str, earlier: CalibrationResul
     fewer = own.model_copy(update={"config": own.config.model_copy(update={"limit": 4})})
     with pytest.raises(ConfigError, match=r"4 labelled rows .* rests on 10 rows .*--replace"):
         calibrate_run(fewer)
-    assert load(Path(str(earlier.kept))) == earlier.calibration
+    assert load_calibration(Path(str(earlier.kept))) == earlier.calibration
     assert not (Path(folder) / "labels.parquet").exists()
     audited = calibrate_run(own.model_copy(update={"audit": True}))
     assert audited.audit is not None
     assert (audited.audit.holds, audited.audit.labelled) == (True, 10)
-    assert load(Path(str(audited.kept))).audits == (audited.audit,)
-    assert load(Path(earlier.folder) / "calibration.json").audits == ()
+    assert load_calibration(Path(str(audited.kept))).audits == (audited.audit,)
+    assert load_calibration(Path(earlier.folder) / "calibration.json").audits == ()
     [line] = agreement_lines(manifest_of(folder))
     assert "audited with 10 labels on 2" in line
     labelled = calibrate_run(own.model_copy(update={"keep": False}))
@@ -114,7 +114,9 @@ def test_calibration_is_applied_by_later_runs(home: Path, tmp_path: Path) -> Non
     assert (found.middle.both, found.middle.judge_only, found.middle.people_only, found.middle.neither) == (4, 2, 1, 3)
     assert found.map is not None
     assert found.map.slope < 1  # 0.97 and 0.8 were wrong
-    assert load(Path(result.folder) / "calibration.json") == found == load(Path(str(result.kept)))
+    assert (
+        load_calibration(Path(result.folder) / "calibration.json") == found == load_calibration(Path(str(result.kept)))
+    )
     assert Path(str(result.kept)).is_relative_to(home)
     assert manifest_of(result.folder)["calibration"]["metrics"]["faithfulness"]["compared"] == 10
     assert "10 rows of labels.jsonl" in (Path(result.folder) / "report.html").read_text(encoding="utf-8")
@@ -166,8 +168,8 @@ def test_a_trial_on_a_few_labels_leaves_the_saved_calibration(home: Path, tmp_pa
     trial = CalibrationRequest(config=config, label="faithful")
     with pytest.raises(ConfigError, match=r"not saved: it rests on 4 labelled rows .* rests on 10 rows"):
         calibrate(trial)
-    assert load(tmp_path / "trial" / "calibration.json").counts.compared == 4
-    assert load(Path(str(saved.kept))) == saved.calibration
+    assert load_calibration(tmp_path / "trial" / "calibration.json").counts.compared == 4
+    assert load_calibration(Path(str(saved.kept))) == saved.calibration
     replaced = calibrate(trial.model_copy(update={"replace": True}))
     assert [each.calibration.counts.compared for each in load_saved()] == [4, 10]
     assert Path(str(replaced.kept)).is_relative_to(home)
@@ -218,35 +220,35 @@ def test_metric_is_named_or_inferred_from_the_label(
     Path(str(config.source)).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     request = CalibrationRequest(config=config, label=label, **options)
     if words is None:
-        found = prepare(request)
+        found = prepare_calibration(request)
         assert found.config.metrics == (options.get("metric", "faithfulness"),)
         assert found.metric.key == options.get("metric", "faithfulness")
         return
     with pytest.raises(ConfigError, match=words):
-        prepare(request)
+        prepare_calibration(request)
 
 
 def test_metric_inferred_from_the_label_keeps_its_parameters(tmp_path: Path) -> None:
     metrics = ("answer_relevancy", {"metric": "faithfulness", "key": "mine"})
-    ready = prepare(CalibrationRequest(config=config_of(tmp_path, metrics=metrics), label="faithful"))
+    ready = prepare_calibration(CalibrationRequest(config=config_of(tmp_path, metrics=metrics), label="faithful"))
     assert [metric.key for metric in ready.config.requests() or ()] == ["mine"]
 
 
 def test_labelled_rows_are_evaluated_without_the_anchor_of_other_runs(tmp_path: Path) -> None:
     config = config_of(tmp_path, metrics=["faithfulness"], anchor={"source": str(tmp_path / "labels.jsonl")})
 
-    assert prepare(CalibrationRequest(config=config, label="faithful")).config.anchor is None
+    assert prepare_calibration(CalibrationRequest(config=config, label="faithful")).config.anchor is None
 
 
 def test_labels_are_checked_before_any_question_is_asked(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"no column 'fathful'\. Did you mean 'faithful'"):
-        prepare(CalibrationRequest(config=config_of(tmp_path), label="fathful", metric="faithfulness"))
+        prepare_calibration(CalibrationRequest(config=config_of(tmp_path), label="fathful", metric="faithfulness"))
     with pytest.raises(ConfigError, match="there is nothing to calibrate on"):
-        prepare(CalibrationRequest(config=RunConfig(), label="faithful"))
+        prepare_calibration(CalibrationRequest(config=RunConfig(), label="faithful"))
     with pytest.raises(ConfigError, match="an audit is about a finished run: name it with --run RUN"):
-        prepare(CalibrationRequest(config=config_of(tmp_path), label="faithful", audit=True))
+        prepare_calibration(CalibrationRequest(config=config_of(tmp_path), label="faithful", audit=True))
     with pytest.raises(SourceError, match=r"'r0' is labelled, but the probability with which it was drawn is 'Where"):
-        prepare(CalibrationRequest(config=config_of(tmp_path), label="faithful", sampling="user_input"))
+        prepare_calibration(CalibrationRequest(config=config_of(tmp_path), label="faithful", sampling="user_input"))
 
 
 def test_calibration_option_is_a_word_or_a_relative_path(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
-from flows.execution.rerun_plan import parse_request
+from flows.execution.rerun_plan import parse_rerun_request
 from flows.execution.run_record import choose_folder
 from flows.planning.run_plan import FolderPlan
 from flows.rerun import run_rerun
@@ -237,9 +237,9 @@ def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> 
     assert state.is_failed()
     assert "faithfulness: 5 of 5 cells failed" in (state.message or "")
     with pytest.raises(FailedCellsError):  # fails again, for the same reason
-        run_rerun(parse_request(run=str(run.folder), out=str(tmp_path / "again")))
+        run_rerun(parse_rerun_request(run=str(run.folder), out=str(tmp_path / "again")))
     script(tmp_path, *ANSWERS)
-    assert run_rerun(parse_request(run=str(run.folder), out=str(tmp_path / "mended"))).failures == ()
+    assert run_rerun(parse_rerun_request(run=str(run.folder), out=str(tmp_path / "mended"))).failures == ()
     assert 'assay_run_failed{deployment="",index=""} 0.0' in metrics_file.read_text()  # a rerun replaces the file
     one_cut = (fails("claims", "Bikes are repaired in Dublin 2."), *ANSWERS)
     assert evaluate(tmp_path, *one_cut, fail_on_failed=0.21)

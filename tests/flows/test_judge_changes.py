@@ -17,7 +17,7 @@ from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import JUDGED, find_version_changes
 from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import Outcome, read_outcome
+from tasks.runs.outcome import RunOutcome, read_outcome
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
@@ -97,7 +97,7 @@ class Evaluation:
             }
         )
 
-    def night(self) -> Outcome:
+    def night(self) -> RunOutcome:
         self.server.bodies.clear()
         done = run_monitor(self.configuration())
         assert done.folder is not None

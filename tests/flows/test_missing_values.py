@@ -11,7 +11,7 @@ from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
-from flows.execution.rerun_plan import parse_request
+from flows.execution.rerun_plan import parse_rerun_request
 from flows.planning.planner import draft_plan
 from flows.rerun import run_rerun
 from flows.results.gated_comparison import CompareOptions, compare_runs
@@ -104,7 +104,7 @@ def test_only_the_metrics_that_need_a_missing_value_are_undefined(prefect_server
     assert "2 of 8 rows have no value in reference" in report
 
     with pytest.raises(ConfigError, match="nothing to do: no cell"):
-        run_rerun(parse_request(run=str(run)))
+        run_rerun(parse_rerun_request(run=str(run)))
     coverage = {"scored_at_least": 0.7, "metrics": ["faithfulness"]}
     gate = GateSettings.model_validate({"coverage": [coverage], "inconclusive": "passed"})
     result = compare_runs(run, run, CompareOptions(gate=gate)).gate
@@ -116,7 +116,7 @@ def test_only_the_metrics_that_need_a_missing_value_are_undefined(prefect_server
     assert (counts.rows, counts.undefined, counts.failed, counts.compared) == (8, 3, 0, 5)
 
     config(tmp_path, [row | {"reference": "In Dublin."} if row["reference"] is None else row for row in ROWS])
-    changed = Path(run_rerun(parse_request(run=str(run), rows="changed", out=str(tmp_path / "changed"))).folder)
+    changed = Path(run_rerun(parse_rerun_request(run=str(run), rows="changed", out=str(tmp_path / "changed"))).folder)
     again = scores(changed)
     assert {key[0] for key, cell in again.items() if cell != cells[key]} == {"no reference"}
     assert all(status == "scored" for (row, _), (_, status, _) in again.items() if row == "no reference")
@@ -125,6 +125,6 @@ def test_only_the_metrics_that_need_a_missing_value_are_undefined(prefect_server
 def test_a_run_without_any_value_in_a_column_can_be_run_again(prefect_server: str, tmp_path: Path) -> None:  # noqa: ARG001
     rows = [row | {"reference": None} for row in ROWS[:2]]
     run = run_evaluation(config(tmp_path, rows, metrics=("answer_similarity", "faithfulness"))).folder
-    again = run_rerun(parse_request(run=run, rows="all", out=str(tmp_path / "again")))
+    again = run_rerun(parse_rerun_request(run=run, rows="all", out=str(tmp_path / "again")))
     assert scores(Path(again.folder)) == scores(Path(run))
     assert set(again.warnings) >= {"none of the 2 rows has a value in reference: answer_similarity is undefined there"}

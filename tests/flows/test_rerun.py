@@ -15,7 +15,7 @@ import pytest
 from flows.config.run_config import RunConfig
 from flows.dry_run.rerun_preview import preview_rerun
 from flows.evaluate import run_evaluation
-from flows.execution.rerun_plan import parse_request, prepare
+from flows.execution.rerun_plan import parse_rerun_request, prepare_rerun
 from flows.rerun import run_rerun
 from metric_core.errors import AssayError, ConfigError, RunFolderError, SourceError
 from metric_core.prompts.judge_questions import JudgeQuestion
@@ -74,7 +74,9 @@ class Bench:
 
     def rerun(self, run: Path, *answers: Mapping[str, Any], **said: Any) -> Path:
         script(self.folder, *ANSWERS, *answers)
-        return Path(run_rerun(parse_request(**{"run": str(run), "out": str(self.folder / "rerun")} | said)).folder)
+        return Path(
+            run_rerun(parse_rerun_request(**{"run": str(run), "out": str(self.folder / "rerun")} | said)).folder
+        )
 
     def forget(self) -> None:
         self.asked.clear()
@@ -202,7 +204,7 @@ def test_preview_says_what_the_rerun_does(bench: Bench) -> None:
     bench.forget()
 
     def check(recomputed: int, said: Mapping[str, Any], **stages: tuple[int, int, int]) -> None:
-        preview = preview_rerun(prepare(parse_request(run=str(broken), **said)))
+        preview = preview_rerun(prepare_rerun(parse_rerun_request(run=str(broken), **said)))
         found = {
             str(each.stage): (each.kept, each.missing + each.unknown, each.tally.asked)
             for each in preview.dry_run.stages
@@ -316,7 +318,7 @@ def test_rerun_errors_have_clear_messages(bench: Bench) -> None:
     for entries, said, kind, message in cases:
         edit_manifest(run, **{**known, **entries})
         with pytest.raises(kind, match=message):
-            prepare(parse_request(run=str(run), **said))
+            prepare_rerun(parse_rerun_request(run=str(run), **said))
     edit_manifest(run, **known)
     with pytest.raises(RunFolderError, match="is the run itself"):
         bench.rerun(run, out=str(run))
@@ -330,12 +332,12 @@ def test_rerun_errors_have_clear_messages(bench: Bench) -> None:
 def test_stages_of_another_version_are_recomputed_for_all_rows(bench: Bench) -> None:
     run = bench.run("run", CUT)
     known = manifest(run)
-    assert prepare(parse_request(run=str(run))).whole == frozenset()
+    assert prepare_rerun(parse_rerun_request(run=str(run))).whole == frozenset()
     edit_manifest(run, stage_versions={**known["stage_versions"], "claims": 0})
-    assert prepare(parse_request(run=str(run))).whole == {Stage.CLAIMS, Stage.VERDICTS}
+    assert prepare_rerun(parse_rerun_request(run=str(run))).whole == {Stage.CLAIMS, Stage.VERDICTS}
     other_code = [{**metric, "code": "another"} for metric in known["metrics"]]
     edit_manifest(run, **{**known, "metrics": other_code})
-    assert prepare(parse_request(run=str(run))).whole == {Stage.RATINGS}
+    assert prepare_rerun(parse_rerun_request(run=str(run))).whole == {Stage.RATINGS}
 
 
 def test_warnings_name_the_models_of_reused_rows_while_they_are_reused(bench: Bench) -> None:
@@ -358,7 +360,7 @@ def test_metric_without_its_columns_is_refused(bench: Bench) -> None:
     bench.write(*({name: value for name, value in row(n).items() if name != "reference"} for n in range(2)))
     run = bench.run("run", metrics=["faithfulness"])
     with pytest.raises(SourceError, match="context_recall needs reference, which no row"):
-        prepare(parse_request(run=str(run), metrics=("context_recall",)))
+        prepare_rerun(parse_rerun_request(run=str(run), metrics=("context_recall",)))
 
 
 def test_missing_source_matters_only_if_it_is_read(bench: Bench) -> None:

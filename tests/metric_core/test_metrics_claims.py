@@ -7,7 +7,7 @@ from metric_core.errors import MetricParameterError
 from metric_core.evidence import ALL_CONTEXTS, Evidence
 from metric_core.metrics.answer_correctness import ANSWER_CORRECTNESS, answer_correctness
 from metric_core.metrics.answer_relevancy import ANSWER_RELEVANCY, answer_relevancy
-from metric_core.metrics.context_precision import average_precision
+from metric_core.metrics.context_precision import relevance_average_precision
 from metric_core.metrics.context_recall import CONTEXT_RECALL
 from metric_core.metrics.factual_correctness import FACTUAL_CORRECTNESS, factual_correctness
 from metric_core.metrics.noise_sensitivity import noise_sensitivity
@@ -132,8 +132,8 @@ def test_weights_too_large_to_add_are_refused() -> None:
 
 
 def test_average_precision_of_many_ranks_is_quick_and_bounded() -> None:
-    assert average_precision([1.0] * 60) == pytest.approx(1.0)
-    assert 0.5 < average_precision([0.5] * 60) < 0.6
+    assert relevance_average_precision([1.0] * 60) == pytest.approx(1.0)
+    assert 0.5 < relevance_average_precision([0.5] * 60) < 0.6
 
 
 def test_context_recall_over_the_claims_of_reference_contexts() -> None:

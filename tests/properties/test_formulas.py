@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from metric_core.metrics._votes import majority
 from metric_core.metrics.answer_correctness import answer_correctness
-from metric_core.metrics.context_precision import average_precision, context_precision
+from metric_core.metrics.context_precision import context_precision, relevance_average_precision
 from metric_core.metrics.factual_correctness import factual_correctness
 from metric_core.metrics.faithfulness import faithfulness
 from metric_core.metrics.noise_sensitivity import noise_sensitivity
@@ -66,7 +66,7 @@ def test_average_precision_of_probabilities_is_its_expectation(relevance: list[f
         * math.prod(p if relevant else 1 - p for p, relevant in zip(relevance, outcome, strict=True))
         for outcome in product([False, True], repeat=len(relevance))
     )
-    assert math.isclose(average_precision(relevance), expected, abs_tol=1e-12)
+    assert math.isclose(relevance_average_precision(relevance), expected, abs_tol=1e-12)
 
 
 @given(response=BITS, reference=BITS, beta=BETA)

@@ -23,9 +23,9 @@ from metric_core.records import AnswerStatus
 from tasks.model_clients.request_trace import trace_requests
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.openai.probe import TOKENIZE
-from tasks.models.judges.verifiers.engine import Pair
+from tasks.models.judges.verifiers.engine import ClaimPair
 from tasks.models.judges.verifiers.open_served import open_served_verifier
-from tasks.models.judges.verifiers.readings import Verdict
+from tasks.models.judges.verifiers.probabilities import Verdict
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge
 from tasks.options.load_profile import load_profile
 from tasks.options.profile import Profile
@@ -170,7 +170,7 @@ def premises_in(body: Mapping[str, Any], claim: str) -> list[str]:
 def test_a_prompt_that_is_too_long_is_refused(name: str, judge_of: Callable[[str], VerifierJudge]) -> None:
     verdicts: dict[int, Verdict] = {}
 
-    judge_of(name)._engine.ask([Pair("It rains in Skagerhavn. " * 400, "It rains.")], verdicts.__setitem__)
+    judge_of(name)._engine.ask([ClaimPair("It rains in Skagerhavn. " * 400, "It rains.")], verdicts.__setitem__)
 
     assert verdicts[0].probability is None
     assert verdicts[0].problem == TOO_LONG

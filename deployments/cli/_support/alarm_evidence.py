@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from deployments.cli._support.console import print_table, stdout
-from metric_core.statistics.nights import Stream
-from tasks.history.alarm_explanation import AlarmExplanation, NightEvidence
+from metric_core.statistics.run_panel import Stream
+from tasks.history.alarm_explanation import AlarmExplanation, RunEvidence
 from tasks.runs.outcome import OutcomeAlarm
 
 
@@ -49,7 +49,7 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
         stdout.print(f"not watched: {metric}, {reason}", markup=False, soft_wrap=True)
 
 
-def _table(stream: Stream, nights: Sequence[NightEvidence], threshold: float) -> Table:
+def _table(stream: Stream, nights: Sequence[RunEvidence], threshold: float) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(f"{stream.metric}{'' if stream.slice is None else f' of {stream.slice}'}", overflow="fold")
     for heading in ("rows", "mean change", "evidence"):
@@ -62,7 +62,7 @@ def _table(stream: Stream, nights: Sequence[NightEvidence], threshold: float) ->
     return table
 
 
-def _entry(night: NightEvidence) -> dict[str, object]:
+def _entry(night: RunEvidence) -> dict[str, object]:
     started = night.started.isoformat(timespec="seconds")
     return {"started": started, "rows": night.rows, "change": night.change, "evidence": night.evidence}
 

@@ -59,7 +59,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """The result of a check.
 
     Args:
@@ -75,12 +75,12 @@ class Check:
     advice: str | None = None
 
 
-def check_versions() -> Iterator[Check]:
+def check_versions() -> Iterator[DoctorCheck]:
     """Check the versions of Python and the packages."""
     python = platform.python_version()
     is_supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
     advice: str | None = None if is_supported else "use Python 3.11, 3.12 or 3.13"
-    yield Check("Python", Level.OK if is_supported else Level.WARNING, f"{python} at {sys.executable}", advice)
+    yield DoctorCheck("Python", Level.OK if is_supported else Level.WARNING, f"{python} at {sys.executable}", advice)
     found, missing = [f"rag-assay {release.version()}"], []
     for package in PACKAGES:
         try:
@@ -88,12 +88,12 @@ def check_versions() -> Iterator[Check]:
         except PackageNotFoundError:
             missing.append(package)
     if missing:
-        yield Check("packages", Level.PROBLEM, f"missing: {', '.join(missing)}", _REINSTALL)
+        yield DoctorCheck("packages", Level.PROBLEM, f"missing: {', '.join(missing)}", _REINSTALL)
     else:
-        yield Check("packages", Level.OK, ", ".join(found))
+        yield DoctorCheck("packages", Level.OK, ", ".join(found))
 
 
-def check_home() -> Iterator[Check]:
+def check_home() -> Iterator[DoctorCheck]:
     """Check that ASSAY_HOME can be written and has free space."""
     home = assay_home()
     try:
@@ -101,43 +101,43 @@ def check_home() -> Iterator[Check]:
         probe_folder(home)
     except OSError as error:
         advice = "set ASSAY_HOME to a folder that you may write to"
-        yield Check("ASSAY_HOME", Level.PROBLEM, f"{home} cannot be written: {error.strerror or error}", advice)
+        yield DoctorCheck("ASSAY_HOME", Level.PROBLEM, f"{home} cannot be written: {error.strerror or error}", advice)
         return
-    yield Check("ASSAY_HOME", Level.OK, str(home))
+    yield DoctorCheck("ASSAY_HOME", Level.OK, str(home))
     free = shutil.disk_usage(home).free
     level = Level.OK if free >= MIN_FREE_BYTES else Level.WARNING
     disk_advice = None if level is Level.OK else "free some space, or set ASSAY_HOME to another disk"
-    yield Check("disk", level, f"{free / 1024**3:,.1f} GiB free", disk_advice)
+    yield DoctorCheck("disk", level, f"{free / 1024**3:,.1f} GiB free", disk_advice)
 
 
-def check_cache(options: CacheOptions | None) -> Iterator[Check]:
+def check_cache(options: CacheOptions | None) -> Iterator[DoctorCheck]:
     """Check that the answer cache can be opened."""
     cache = open_cache(None if options is None else options.cache)
     count = sum(step.count for step in statistics(cache))
-    yield Check("answers", Level.OK, f"{count:,} cached in {cache.database.name}")
+    yield DoctorCheck("answers", Level.OK, f"{count:,} cached in {cache.database.name}")
 
 
-def check_entities(options: LanguageOptions | None) -> Iterator[Check]:
+def check_entities(options: LanguageOptions | None) -> Iterator[DoctorCheck]:
     """Check that the entity recognizer works."""
     pipeline = load_pipeline((options.language if options else LanguageSettings()).pipeline)
     pipeline.entities(["Ada Lovelace lived in London."])
-    yield Check("entities", Level.OK, f"{pipeline.identity.model} {pipeline.identity.revision}")
+    yield DoctorCheck("entities", Level.OK, f"{pipeline.identity.model} {pipeline.identity.revision}")
 
 
-def check_embedder(options: EmbedderOptions | None) -> Iterator[Check]:
+def check_embedder(options: EmbedderOptions | None) -> Iterator[DoctorCheck]:
     """Check that the embedder works."""
     embedder = RunModels().open_embedder(options.embedder if options else EmbedderSettings())
     embedder.embed(["one sentence"])
-    yield Check("embedder", Level.OK, f"{embedder.identity.model}, {embedder.identity.dimensions} dimensions")
+    yield DoctorCheck("embedder", Level.OK, f"{embedder.identity.model}, {embedder.identity.dimensions} dimensions")
 
 
-def check_prefect() -> Iterator[Check]:
+def check_prefect() -> Iterator[DoctorCheck]:
     """Check the Prefect server that a run would use."""
     url = find_configured_url()
     if url is None:
         status = server_status(assay_home())
         found = str(status) if status.running else "a local server starts with the next run"
-        yield Check("Prefect", Level.OK, found)
+        yield DoctorCheck("Prefect", Level.OK, found)
         if status.record is not None:
             yield from _check_automations(status.record.address)
         return
@@ -153,13 +153,13 @@ def check_prefect() -> Iterator[Check]:
         # The message of a status error contains the URL, which may contain a password.
         reason = f"status {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else str(error)
         found = f"{mask_url(url)} does not answer: {reason or type(error).__name__}"
-        yield Check("Prefect", Level.PROBLEM, found, advice)
+        yield DoctorCheck("Prefect", Level.PROBLEM, found, advice)
     else:
-        yield Check("Prefect", Level.OK, f"{mask_url(url)} answers")
+        yield DoctorCheck("Prefect", Level.OK, f"{mask_url(url)} answers")
         yield from _check_automations(ServerAddress(url))
 
 
-def _check_automations(server: ServerAddress) -> Iterator[Check]:
+def _check_automations(server: ServerAddress) -> Iterator[DoctorCheck]:
     """Check that each automation on the server has its deployment, and report deployments that share an index."""
     from prefect.client.orchestration import get_client
 
@@ -176,20 +176,20 @@ def _check_automations(server: ServerAddress) -> Iterator[Check]:
     if stale:
         names = ", ".join(each.name for each in stale)
         advice = "the next `assay deploy` or `assay undeploy` removes them"
-        yield Check("automations", Level.WARNING, f"their deployment is gone: {names}", advice)
+        yield DoctorCheck("automations", Level.WARNING, f"their deployment is gone: {names}", advice)
     for each in overlaps:
-        yield Check("deployments", Level.WARNING, f"{each.name}: {each.detail}")
+        yield DoctorCheck("deployments", Level.WARNING, f"{each.name}: {each.detail}")
     if unwatched:
         found = f"nobody is told if their scheduled runs are missing: {', '.join(unwatched)}"
         advice = "set a recipient in [deploy.alerts] that is no file, and deploy again where its variables are set"
-        yield Check("missing runs", Level.WARNING, found, advice)
+        yield DoctorCheck("missing runs", Level.WARNING, found, advice)
     if unhandled:
         found = "; ".join(f"{each.words} (for {each.deployment})" for each in unhandled)
         advice = "the next run for an event starts them; Prefect on SQLite loses events of a burst, PostgreSQL does not"
-        yield Check("events", Level.WARNING, f"no run has taken up {found}", advice)
+        yield DoctorCheck("events", Level.WARNING, f"no run has taken up {found}", advice)
 
 
-def check_judge(models: RunModelOptions | None) -> Iterator[Check]:
+def check_judge_servers(models: RunModelOptions | None) -> Iterator[DoctorCheck]:
     """Check that the judges can be reached, and report their features."""
     chosen = JudgedSettings()
     if models is not None:
@@ -201,26 +201,26 @@ def check_judge(models: RunModelOptions | None) -> Iterator[Check]:
         try:
             yield from _check_one(name, judge, chosen)
         except AssayError as error:
-            yield Check(name, Level.PROBLEM, str(error), _JUDGE_ADVICE)
+            yield DoctorCheck(name, Level.PROBLEM, str(error), _JUDGE_ADVICE)
 
 
-def _check_one(name: str, settings: SingleJudgeSettings, options: JudgedSettings) -> Iterator[Check]:
+def _check_one(name: str, settings: SingleJudgeSettings, options: JudgedSettings) -> Iterator[DoctorCheck]:
     """Check one judge of a configuration."""
     if settings.launch is not None and (settings.server is None or not settings.server.urls):
-        yield Check(name, Level.OK, "is launched with the run")
+        yield DoctorCheck(name, Level.OK, "is launched with the run")
         return
     judge = RunModels().open_judge(settings, options)
     identity = judge.identity
     advice = None
     if not identity.language_model and not options.judge.by_group:
         advice = "metrics that need a language model are not computed by default; name one with --judge URL"
-    yield Check(name, Level.OK, f"{identity.backend}: {identity.model}", advice)
+    yield DoctorCheck(name, Level.OK, f"{identity.backend}: {identity.model}", advice)
     features = getattr(judge, "features", None)
     if features is not None:
         yield from _check_features(features, name)
 
 
-def _check_features(features: object, judge: str) -> Iterator[Check]:
+def _check_features(features: object, judge: str) -> Iterator[DoctorCheck]:
     names = getattr(type(features), "__slots__", ())
     values = {name: getattr(features, name) for name in names}
     weak = [name for name in ("choice", "json") if str(values.get(name)) == "none"]
@@ -232,10 +232,12 @@ def _check_features(features: object, judge: str) -> Iterator[Check]:
         if weak
         else None
     )
-    yield Check(f"{judge} features", level, ", ".join(f"{name} {value}" for name, value in values.items()), advice)
+    yield DoctorCheck(
+        f"{judge} features", level, ", ".join(f"{name} {value}" for name, value in values.items()), advice
+    )
 
 
-def check_source(options: EvaluationOptions, draft: Callable[[], RunPlan]) -> Iterator[Check]:
+def check_source(options: EvaluationOptions, draft: Callable[[], RunPlan]) -> Iterator[DoctorCheck]:
     """Check the columns of the data, and report the metrics that they allow.
 
     Args:
@@ -243,14 +245,14 @@ def check_source(options: EvaluationOptions, draft: Callable[[], RunPlan]) -> It
         draft: Function that plans the run.
     """
     columns = available_columns(options.source or "", plan_source(options).options(limit=None))
-    yield Check("columns", Level.OK, f"{', '.join(columns)} in {options.source}")
+    yield DoctorCheck("columns", Level.OK, f"{', '.join(columns)} in {options.source}")
     metrics = draft().metrics
-    yield Check("metrics", Level.OK, ", ".join(request.key for request in metrics.requests))
+    yield DoctorCheck("metrics", Level.OK, ", ".join(request.key for request in metrics.requests))
     for line in left_out_lines(metrics.left_out):
-        yield Check("left out", Level.OK, line)
+        yield DoctorCheck("left out", Level.OK, line)
 
 
-def check_run_needs(draft: Callable[[], RunPlan], draft_without_data: Callable[[], RunPlan]) -> Iterator[Check]:
+def check_run_needs(draft: Callable[[], RunPlan], draft_without_data: Callable[[], RunPlan]) -> Iterator[DoctorCheck]:
     """Check what a run checks before it starts: its folder, the files that it reads, and the first rows of the data.
 
     Args:
@@ -264,14 +266,14 @@ def check_run_needs(draft: Callable[[], RunPlan], draft_without_data: Callable[[
     yield from _results(run_checks(plan, with_data=with_data))
 
 
-def check_deployments(plan: "DeploymentPlan") -> Iterator[Check]:
+def check_deployments(plan: "DeploymentPlan") -> Iterator[DoctorCheck]:
     """Check what deployments need."""
     from deployments.registry.checks import deployment_checks
 
     yield from _results(deployment_checks(plan, is_here=True))
 
 
-def check_blocks_and_pool(plan: "DeploymentPlan") -> Iterator[Check]:
+def check_blocks_and_pool(plan: "DeploymentPlan") -> Iterator[DoctorCheck]:
     """Check the blocks that the deployments use, and the work pool."""
     from prefect.client.orchestration import get_client
 
@@ -282,7 +284,7 @@ def check_blocks_and_pool(plan: "DeploymentPlan") -> Iterator[Check]:
     if server is None:
         if plan.options.deploy.alerts.block or any(each.startswith("block:") for each in plan.secrets):
             advice = "start the server (`assay serve`), or set PREFECT_API_URL, and repeat the check"
-            yield Check("blocks", Level.WARNING, "no Prefect server is running that could have them", advice)
+            yield DoctorCheck("blocks", Level.WARNING, "no Prefect server is running that could have them", advice)
         return
     with use_server(server), get_client(sync_client=True) as client:
         yield from _results(server_checks(client, plan))
@@ -291,16 +293,16 @@ def check_blocks_and_pool(plan: "DeploymentPlan") -> Iterator[Check]:
             yield from _results([RunCheck("work pool", lambda: check_pool(client, pool), "")], Level.WARNING)
 
 
-def _results(checks: Iterable[RunCheck], level: Level = Level.PROBLEM) -> Iterator[Check]:
+def _results(checks: Iterable[RunCheck], level: Level = Level.PROBLEM) -> Iterator[DoctorCheck]:
     """Yield the results of checks; `level` is that of a check that fails."""
     for each in checks:
         try:
-            yield Check(each.name, Level.OK, each.check())
+            yield DoctorCheck(each.name, Level.OK, each.check())
         except AssayError as error:
-            yield Check(each.name, level, str(error), each.advice or None)
+            yield DoctorCheck(each.name, level, str(error), each.advice or None)
 
 
-def _groups_of_plans(config: RunConfig) -> Iterator[tuple[str, Callable[[], Iterator[Check]], str]]:
+def _groups_of_plans(config: RunConfig) -> Iterator[tuple[str, Callable[[], Iterator[DoctorCheck]], str]]:
     """Yield the checks of the plans that are made from a configuration, each with its name and advice."""
 
     @cache
@@ -327,26 +329,26 @@ def _groups_of_plans(config: RunConfig) -> Iterator[tuple[str, Callable[[], Iter
         yield "blocks", lambda: check_blocks_and_pool(deployments()), advice
 
 
-def all_checks(config: RunConfig | None) -> Iterator[Check]:
+def all_checks(config: RunConfig | None) -> Iterator[DoctorCheck]:
     """Run all checks, in the order in which a run needs their subjects; an error becomes the result of its check.
 
     Args:
         config: Configuration to check; None if it cannot be used.
     """
-    groups: list[tuple[str, Callable[[], Iterator[Check]], str]] = [
+    groups: list[tuple[str, Callable[[], Iterator[DoctorCheck]], str]] = [
         ("installation", check_versions, _REINSTALL),
         ("ASSAY_HOME", check_home, "set ASSAY_HOME to a folder that you may write to"),
         ("answers", lambda: check_cache(config), "see `cache` in the configuration, or ASSAY_HOME"),
         ("entities", lambda: check_entities(config), "install the spaCy pipeline that language.pipeline names"),
         ("embedder", lambda: check_embedder(config), "correct `embedder` in the configuration"),
         ("Prefect", check_prefect, "see PREFECT_API_URL"),
-        ("judge", lambda: check_judge(config), _JUDGE_ADVICE),
+        ("judge", lambda: check_judge_servers(config), _JUDGE_ADVICE),
         *([] if config is None else _groups_of_plans(config)),
     ]
     for name, check, advice in groups:
         try:
             yield from check()
         except AssayError as error:
-            yield Check(name, Level.PROBLEM, str(error), advice)
+            yield DoctorCheck(name, Level.PROBLEM, str(error), advice)
         except Exception as error:  # noqa: BLE001 a broken installation can raise anything, and the doctor must report it
-            yield Check(name, Level.PROBLEM, f"{type(error).__name__}: {error}", f"{advice}; or report it")
+            yield DoctorCheck(name, Level.PROBLEM, f"{type(error).__name__}: {error}", f"{advice}; or report it")

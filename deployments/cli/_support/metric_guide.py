@@ -65,7 +65,7 @@ class Section:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def describe(metric: Metric) -> list[Section]:
+def describe_metric(metric: Metric) -> list[Section]:
     """Return the description of a metric; one that a user defined has no formula and no example."""
     sections = [Section("", (metric.summary,)), Section("", rows=tuple(_facts(metric)))]
     guide = None if metric.origin else read_guide(metric.name)
@@ -96,10 +96,10 @@ def render_overview(metrics: Iterable[Metric]) -> str:
     return "\n".join([INTRODUCTION, *sections, COMMON])
 
 
-def render_page(metric: Metric) -> str:
+def render_guide(metric: Metric) -> str:
     """Return the page of a metric in Markdown."""
     common = "[Metrics](../metrics.md) lists all, and says what holds for each.\n"
-    return "\n".join([f"# {metric.name}\n", *map(_markdown, describe(metric)), common])
+    return "\n".join([f"# {metric.name}\n", *map(_markdown, describe_metric(metric)), common])
 
 
 def _heading_of(columns: Collection[str]) -> str:

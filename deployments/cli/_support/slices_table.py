@@ -12,7 +12,7 @@ from metric_core.statistics.slice_comparison import SliceComparison
 from metric_core.statistics.slices import SMALL_SLICE
 from tasks.reports.comparison.comparison_words import numbers, title
 from tasks.reports.comparison.slices_words import headline_of_slices, worst_slices_first
-from tasks.reports.run.slices_view import SliceLine, describe_column, read_lines, worst_first
+from tasks.reports.run.slices_view import SliceLine, describe_column, read_lines, worst_lines_first
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.slice_summaries import SLICES
 
@@ -89,7 +89,7 @@ def _choose_lines(lines: Sequence[SliceLine]) -> list[SliceLine]:
     for line in lines:
         if line.badness is not None:
             by_metric.setdefault(line.name, []).append(line)
-    ordered = [worst_first(found) for found in by_metric.values()]
+    ordered = [worst_lines_first(found) for found in by_metric.values()]
     worse = [line for found in ordered for line in found if line.is_worse][:MOST_LINES]
     return [*worse, *(found[0] for found in ordered if found[0] not in worse)]
 

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from deployments.cli._support.console import stderr
 from deployments.cli._support.interrupts import INTERRUPTED, handle_interrupts
-from tasks.runtime.start_up import garbage_kept
+from tasks.runtime.start_up import gc_paused
 
 VERBS: Mapping[str, Mapping[str, str]] = {
     "Evaluate": {
@@ -81,7 +81,7 @@ class ListedVerb(TyperCommand):
 
     def load(self) -> Any:
         """Import the module of the verb, and return its command."""
-        with garbage_kept():
+        with gc_paused():
             module = import_module(f"deployments.cli.{str(self.name).replace('-', '_')}")
         return typer.main.get_command(module.app)
 

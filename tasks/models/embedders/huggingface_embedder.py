@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from metric_core import reasons
 from metric_core.errors import EmbedderError
 from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
-from tasks.models.embedders.unknown_text import find_problem
+from tasks.models.embedders.unknown_text import find_vector_problem
 from tasks.models.embedders.windows import split_evenly
 from tasks.runtime.model_folder import folder_revision
 from tasks.runtime.transformers_packages import require_transformers
@@ -27,7 +27,8 @@ class HuggingFaceEmbedder:
 
     The model is loaded at the first use, on a GPU if available. A text longer than the model reads at once is covered
     by windows of equal size, and its vector is the mean of the token vectors of all windows. A text whose letters the
-    tokenizer does not know gets a zero vector; see `find_problem`. An empty text is embedded as a space. Thread-safe.
+    tokenizer does not know gets a zero vector; see `find_vector_problem`. An empty text is embedded as a space.
+    Thread-safe.
 
     Args:
         model: Name on the Hub or path of a local folder.
@@ -214,7 +215,7 @@ class _Tokens:
 
     def find_problem(self, text: str) -> str | None:
         """Return why the vector of the text says nothing about it; None if it does."""
-        return find_problem(text, self.unknown)
+        return find_vector_problem(text, self.unknown)
 
 
 def _special_ids(tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from metric_core.errors import AssayError, MissingDependencyError
 from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
-from tasks.models.embedders.unknown_text import find_problem
+from tasks.models.embedders.unknown_text import find_vector_problem
 from tasks.models.embedders.windows import split_evenly
 from tasks.runtime.cpu_time import add_cpu, measure_cpu
 
@@ -93,8 +93,8 @@ class MiniLm:
 
     The model is loaded at the first use. It reads 256 tokens at once: a longer text is covered by windows of equal
     size, and its vector is the mean of the token vectors of all windows. A text that the tokenizer does not know gets a
-    zero vector; see `find_problem`. An empty text is embedded as a space. The vector of a text does not depend on the
-    rest of the batch. Thread-safe.
+    zero vector; see `find_vector_problem`. An empty text is embedded as a space. The vector of a text does not depend
+    on the rest of the batch. Thread-safe.
     """
 
     def __init__(self, tokenizer: PackagedFile = TOKENIZER, model: PackagedFile = MODEL) -> None:
@@ -237,7 +237,7 @@ def _windows(encoding: Any) -> list[tuple[int, int]]:
 def _problem(text: str, encoding: Any) -> str | None:
     unknown = [span for token, span in zip(encoding.tokens, encoding.offsets, strict=True) if token == _UNKNOWN]
     # The vocabulary has 25,000 pieces of three letters or more in the Latin script, and three in all others.
-    return find_problem(text, unknown, latin_only=True)
+    return find_vector_problem(text, unknown, latin_only=True)
 
 
 def _measured(session: Any, token_ids: Sequence[_Tokens]) -> tuple[NDArray[np.float64], float]:

@@ -10,7 +10,7 @@ _HALF = 0.5
 _FEW = 0.1
 
 
-def find_problem(text: str, unknown: Sequence[tuple[int, int]], latin_only: bool = False) -> str | None:
+def find_vector_problem(text: str, unknown: Sequence[tuple[int, int]], latin_only: bool = False) -> str | None:
     r"""Return why the vector of a text says nothing about it; None if it does, and for a blank text.
 
     A tokenizer replaces what it does not know by one token, so texts that differ only there have the same vector. A
@@ -22,9 +22,9 @@ def find_problem(text: str, unknown: Sequence[tuple[int, int]], latin_only: bool
         unknown: Start and end of each unknown token.
         latin_only: True if the vocabulary has words of the Latin script alone, and single letters of others.
 
-    >>> find_problem("Beijing (\u5317\u4eac)", [(9, 10), (10, 11)]) is None
+    >>> find_vector_problem("Beijing (\u5317\u4eac)", [(9, 10), (10, 11)]) is None
     True
-    >>> find_problem("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35", [(0, 6)]), find_problem("?!", [])
+    >>> find_vector_problem("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35", [(0, 6)]), find_vector_problem("?!", [])
     ('script unknown to the embedder', 'no words to embed')
     """
     if not unknown and text.isascii() and any(map(str.isalnum, text)):

@@ -7,7 +7,7 @@ from typing import Any
 from metric_core.calibration.calibrate import FIGURES, Figure
 from metric_core.calibration.label_needs import LabelsNeeded, rows_to_reach
 from tasks.calibration.bias_correction import Method
-from tasks.calibration.calibration_files import Audit, Calibration, SavedCalibration, format_day, parse_figure
+from tasks.calibration.calibration_files import Audit, Calibration, SavedCalibration, format_date, parse_figure
 from tasks.calibration.human_agreement import read_agreements
 from tasks.models.judges.protocol import NO_JUDGE
 from tasks.reports.calibration.correction_text import CorrectionText
@@ -72,7 +72,7 @@ def _sentence(facts: Mapping[str, Any], verdict: str | None = None) -> str:
     mapped = ["probabilities mapped by it"] if facts.get("applied") else []
     measured = facts.get("verdict", verdict)
     otherwise = [] if measured == verdict else [f"measured with verdict = {measured}"]
-    return ", ".join([*figures, rows, format_day(facts["created"]), *mapped, *otherwise, *_audit_words(facts)])
+    return ", ".join([*figures, rows, format_date(facts["created"]), *mapped, *otherwise, *_audit_words(facts)])
 
 
 def _audit_words(facts: Mapping[str, Any]) -> list[str]:
@@ -81,7 +81,7 @@ def _audit_words(facts: Mapping[str, Any]) -> list[str]:
         return []
     found = "no difference found" if audit["holds"] else "it does not hold"
     return [
-        f"audited with {audit['labelled']} labels on {format_day(audit['created'])}: {found} (p = {audit['p']:.2g})"
+        f"audited with {audit['labelled']} labels on {format_date(audit['created'])}: {found} (p = {audit['p']:.2g})"
     ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.reports.comparison.word_diff import diff_words, similarity
+from tasks.reports.comparison.word_diff import diff_words, word_similarity
 from tasks.reports.truncation import LONGEST_TEXT
 
 ALIKE = 0.5
@@ -31,7 +31,7 @@ def passages_side_by_side(a: Sequence[str], b: Sequence[str]) -> list[dict[str, 
             partners[rank] = same
             del left[same]
     for rank, text in enumerate(b):
-        if rank not in partners and rank in left and similarity(left[rank], text) >= ALIKE:
+        if rank not in partners and rank in left and word_similarity(left[rank], text) >= ALIKE:
             partners[rank] = rank
             del left[rank]
     passages = [

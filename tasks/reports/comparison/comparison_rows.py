@@ -16,7 +16,7 @@ from tasks.reports.comparison.word_diff import diff_words
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.row_tables import entity_match, read_row_tables
-from tasks.reports.run.score_table import Yardstick
+from tasks.reports.run.score_table import MetricScale
 from tasks.reports.truncation import LONGEST_TEXT
 from tasks.runs.finished_run import FinishedRun
 
@@ -29,12 +29,12 @@ class _Side:
     """The chosen rows of one run.
 
     Args:
-        yardsticks: Metrics of the run, by key.
+        metric_scales: Metrics of the run, by key.
         samples: Mapping from row name to row of the samples table.
         views: Mapping from row name to the evidence of the row.
     """
 
-    yardsticks: Mapping[str, Yardstick]
+    metric_scales: Mapping[str, MetricScale]
     samples: Mapping[str, Mapping[str, Any]]
     views: Mapping[str, Mapping[str, Any]]
 
@@ -71,13 +71,13 @@ def _read(folder: str, match: str | None, names: Sequence[str]) -> _Side:
     row_ids = {name: name for name in names} if match is None else RunRows.from_run(run, Matching(match)).row_ids
     ids = [row_ids[name] for name in names]
     metrics = {entry["key"]: entry for entry in run.manifest["metrics"]}
-    yardsticks = {key: Yardstick.from_entry(entry) for key, entry in metrics.items()}
+    metric_scales = {key: MetricScale.from_entry(entry) for key, entry in metrics.items()}
     match_entities = entity_match(metrics.values())
     samples, views = {}, {}
     for name, tables in zip(names, read_row_tables(Path(folder), ids), strict=True):
         samples[name] = tables.sample
-        views[name] = row_view(tables, tuple(yardsticks.values()), match_entities)
-    return _Side(yardsticks, samples, views)
+        views[name] = row_view(tables, tuple(metric_scales.values()), match_entities)
+    return _Side(metric_scales, samples, views)
 
 
 def _row(name: str, a: _Side, b: _Side) -> dict[str, Any]:
@@ -106,19 +106,19 @@ def _sides(a: str | None, b: str | None) -> dict[str, Any]:
 
 
 def _scores(name: str, a: _Side, b: _Side) -> Iterator[dict[str, Any]]:
-    cells_b = dict(zip(b.yardsticks, b.views[name]["cells"], strict=True))
-    for key, cell_a in zip(a.yardsticks, a.views[name]["cells"], strict=True):
+    cells_b = dict(zip(b.metric_scales, b.views[name]["cells"], strict=True))
+    for key, cell_a in zip(a.metric_scales, a.views[name]["cells"], strict=True):
         cell_b = cells_b.get(key)
         if cell_a is not None and cell_b is not None:
             yield {
                 "metric": key,
                 "a": _format_value(cell_a),
                 "b": _format_value(cell_b),
-                **_change(cell_a, cell_b, a.yardsticks[key]),
+                **_change(cell_a, cell_b, a.metric_scales[key]),
             }
 
 
-def _change(a: Mapping[str, Any], b: Mapping[str, Any], yardstick: Yardstick) -> dict[str, Any]:
+def _change(a: Mapping[str, Any], b: Mapping[str, Any], metric_scale: MetricScale) -> dict[str, Any]:
     """Return the change of a score and its kind; `move` is the share of the metric's range, positive if better."""
     if a["status"] != b["status"] or "value" not in a or "value" not in b:
         kind = "same" if _format_value(a) == _format_value(b) else "other"
@@ -126,10 +126,10 @@ def _change(a: Mapping[str, Any], b: Mapping[str, Any], yardstick: Yardstick) ->
     change = round(b["value"] - a["value"], 12)
     if not change:
         return {"change": "", "kind": "same", "move": 0.0}
-    if yardstick.direction is Direction.NEITHER:
+    if metric_scale.direction is Direction.NEITHER:
         return {"change": format_signed(change), "kind": "other", "move": 0.0}
-    width = yardstick.bounds[1] - yardstick.bounds[0] if yardstick.bounds else 0
-    gain = change if yardstick.direction is Direction.HIGHER else -change
+    width = metric_scale.bounds[1] - metric_scale.bounds[0] if metric_scale.bounds else 0
+    gain = change if metric_scale.direction is Direction.HIGHER else -change
     return {
         "change": format_signed(change),
         "kind": "better" if gain > 0 else "worse",

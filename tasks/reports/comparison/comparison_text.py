@@ -11,7 +11,7 @@ from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.parsing.control_characters import escape_controls
 from metric_core.statistics.comparison import ChangeOutcome
 from metric_core.statistics.slice_comparison import SliceComparison
-from tasks.comparison.run_comparison import RunComparison, Side
+from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.reports.comparison.comparison_words import (
     category_sentences,
     cause_sentences,
@@ -135,7 +135,7 @@ def _reason(reason: str) -> str:
     return f"{escape(before, quote=False)}{code(command)}{escape(after, quote=False)}" if command else escape(reason)
 
 
-def _side(side: Side) -> str:
+def _side(side: ComparedRun) -> str:
     rows = f"{side.rows:,} rows of {code(side.source)}"
     return f"{code(shorten_path(side.folder))}, {rows}, judge {code(side.judge)}, {format_timestamp(side.created)}"
 

@@ -57,14 +57,16 @@ def describe_outcome(run: RecordedRun) -> str:
     return ", ".join(words) or "finished"
 
 
-def describe_change(change: VersionChange) -> str:
+def describe_version_change(change: VersionChange) -> str:
     """Return a change of a version in words.
 
-    >>> describe_change(VersionChange("judge", "llama 1", "llama 2")), describe_change(VersionChange("data", "a", "b"))
-    ('judge: llama 1 -> llama 2', 'questions and references changed')
-    >>> describe_change(VersionChange("prompts", "0.1", "0.2", ("claims", "verdict")))
+    >>> describe_version_change(VersionChange("judge", "llama 1", "llama 2"))
+    'judge: llama 1 -> llama 2'
+    >>> describe_version_change(VersionChange("data", "a", "b"))
+    'questions and references changed'
+    >>> describe_version_change(VersionChange("prompts", "0.1", "0.2", ("claims", "verdict")))
     "prompts of the questions 'claims' and 'verdict' changed between rag-assay 0.1 and 0.2"
-    >>> describe_change(VersionChange("rag_assay", "0.1", "0.2", is_comparable=True))
+    >>> describe_version_change(VersionChange("rag_assay", "0.1", "0.2", is_comparable=True))
     'rag-assay: 0.1 -> 0.2, with the same prompts, judge and formulas: the scores are comparable'
     """
     what = VERSION_WORDS[change.what]
@@ -165,7 +167,7 @@ def change_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
     changed = {later.run_id: find_version_changes(earlier, later) for earlier, later in pairwise(_versioned(runs))}
     for run in runs:
         if changes := changed.get(run.run_id):
-            yield f"{format_time(run.created)}  {'; '.join(map(describe_change, changes))}"
+            yield f"{format_time(run.created)}  {'; '.join(map(describe_version_change, changes))}"
         if run.reason:
             yield f"{format_time(run.created)}  {describe_outcome(run)}: {run.reason}"
 

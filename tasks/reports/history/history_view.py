@@ -14,7 +14,7 @@ from metric_core.parsing.regular_files import regular
 from tasks.history import recorded_run as keys
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, find_version_changes
-from tasks.reports.history.history_text import VERSION_WORDS, describe_change, describe_outcome
+from tasks.reports.history.history_text import VERSION_WORDS, describe_outcome, describe_version_change
 from tasks.runs.run_folder import COMPARISON, MANIFEST, REPORT
 
 SCALE = 10_000
@@ -192,7 +192,9 @@ def _changes(runs: Sequence[RecordedRun]) -> dict[str, list[list[str]]]:
     """Return the changes of versions by the place of the run that was the first with them."""
     known = [(place, run) for place, run in enumerate(runs) if run.versions]
     found = {
-        str(place): [[change.what, _shorten(describe_change(change))] for change in find_version_changes(before, run)]
+        str(place): [
+            [change.what, _shorten(describe_version_change(change))] for change in find_version_changes(before, run)
+        ]
         for (_, before), (place, run) in pairwise(known)
     }
     return {place: changes for place, changes in found.items() if changes}

@@ -7,7 +7,7 @@ from typing import Any
 from metric_core.calibration.calibrate import FIGURES
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.summary_view import split_key
-from tasks.runs.judge_watch import read_findings, standing_changes
+from tasks.runs.judge_drift import read_findings, standing_changes
 from tasks.runs.run_folder import REPORT
 
 _SHOWN = ("kappa", "spearman", "mae")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass, Part
+from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass, SystemPart
 from metric_core.errors import RunFolderError
 from tasks.runs.run_folder import DIAGNOSIS
 
@@ -58,7 +58,7 @@ def diagnosis_line(summary: Mapping[str, Any]) -> str | None:
         return None
     undiagnosed = counts.pop(UNDIAGNOSED, 0)
     good = sum(count for name, count in counts.items() if not BY_NAME[name].is_lost)
-    lost: Counter[Part | None] = Counter()
+    lost: Counter[SystemPart | None] = Counter()
     for name, count in counts.items():
         lost[BY_NAME[name].part] += count if BY_NAME[name].is_lost else 0
     parts: list[str] = []

@@ -17,7 +17,7 @@ from tasks.reports.run.conversation_view import conversation_view
 from tasks.reports.run.passages import Segments, segment
 from tasks.reports.run.ranking_view import RankingMetric, is_grade, rankings_view
 from tasks.reports.run.row_tables import RowTables
-from tasks.reports.run.score_table import Yardstick
+from tasks.reports.run.score_table import MetricScale
 from tasks.reports.run.verdict_view import explanations_by_verdict, panel_view, verdict_view
 from tasks.reports.truncation import LONGEST_TEXT, Row, gap_view, truncate_reply, truncate_text
 
@@ -28,12 +28,12 @@ _OTHER_COLUMNS = ("reference_contexts", "retrieved_context_ids", "reference_cont
 
 
 def row_view(
-    tables: RowTables, yardsticks: Sequence[Yardstick], match: str, rankings: Sequence[RankingMetric] = ()
+    tables: RowTables, metric_scales: Sequence[MetricScale], match: str, rankings: Sequence[RankingMetric] = ()
 ) -> dict[str, Any]:
     """Return a row for the page.
 
     Args:
-        yardsticks: Metrics, in the order of the page.
+        metric_scales: Metrics, in the order of the page.
         match: Parameter `match` of context entity recall, which says how entities are compared.
         rankings: Metrics whose graded rankings are shown.
     """
@@ -45,7 +45,7 @@ def row_view(
         "question": truncate_text(sample["user_input"]),
         "answer": truncate_text(sample["response"]),
         "reference": truncate_text(sample["reference"]),
-        "cells": _cells(tables.cells, yardsticks),
+        "cells": _cells(tables.cells, metric_scales),
         "passages": _passages(sample, passages, tables),
         "claims": claims_view(tables, passages),
         **conversation_view(tables),
@@ -69,14 +69,14 @@ def row_view(
     }
 
 
-def _cells(cells: Iterable[Row], yardsticks: Iterable[Yardstick]) -> list[dict[str, Any] | None]:
+def _cells(cells: Iterable[Row], metric_scales: Iterable[MetricScale]) -> list[dict[str, Any] | None]:
     by_metric = {cell["metric"]: cell for cell in cells}
-    return [_cell(by_metric[stick.key], stick) if stick.key in by_metric else None for stick in yardsticks]
+    return [_cell(by_metric[stick.key], stick) if stick.key in by_metric else None for stick in metric_scales]
 
 
-def _cell(cell: Row, yardstick: Yardstick) -> dict[str, Any]:
+def _cell(cell: Row, metric_scale: MetricScale) -> dict[str, Any]:
     fields = {name: cell[name] for name in ("status", "value", "label", "reason") if cell[name] is not None}
-    return {**fields, "tone": yardstick.tone(cell["value"])}
+    return {**fields, "tone": metric_scale.tone(cell["value"])}
 
 
 def _format_value(name: str, value: Any) -> str:

@@ -26,7 +26,7 @@ from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import entity_match, read_row_tables
-from tasks.reports.run.score_table import Yardstick, read_cells, worst_first
+from tasks.reports.run.score_table import MetricScale, read_cells, worst_rows_first
 from tasks.reports.run.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
 from tasks.reports.run.summary_rows import verdict_line
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view, worst_metrics
@@ -99,7 +99,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
     manifest = RunFolder(folder).read_finished_manifest()
     summary = RunFolder(folder).read_json(SUMMARY)
     summaries = _summaries(folder, manifest, summary)
-    yardsticks = [Yardstick.from_entry(entry) for entry in manifest["metrics"]]
+    metric_scales = [MetricScale.from_entry(entry) for entry in manifest["metrics"]]
     cells = read_cells(folder / SCORES)
     corrections = read_corrected_means(summary)
     means = (manifest.get("baseline") or {}).get("means", {})
@@ -107,8 +107,8 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
         metric_view(entry, numbers, cells, corrections.get(entry["key"]), means.get(entry["key"]))
         for entry, numbers in zip(manifest["metrics"], summaries, strict=True)
     ]
-    chosen = _Chosen(worst_first(cells, yardsticks), worst_rows, RowSliceNumbers(summary))
-    rows = _rows(folder, manifest, yardsticks, chosen)
+    chosen = _Chosen(worst_rows_first(cells, metric_scales), worst_rows, RowSliceNumbers(summary))
+    rows = _rows(folder, manifest, metric_scales, chosen)
     page = _page(
         {
             "run": _run_view(manifest, summary),
@@ -117,7 +117,7 @@ def write_report(folder: Path, worst_rows: int = WORST_ROWS, out: Path | None = 
             "metrics": metrics,
             "worst": [metrics[i] for i in worst_metrics(manifest["metrics"], summaries)],
             "rows": rows,
-            "slices": slice_sections(summary, yardsticks),
+            "slices": slice_sections(summary, metric_scales),
         }
     )
     report = folder / REPORT if out is None else out
@@ -149,7 +149,9 @@ def _summaries(folder: Path, manifest: Mapping[str, Any], summary: Mapping[str, 
     return [by_key[entry["key"]] for entry in manifest["metrics"]]
 
 
-def _rows(folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardstick], rows_of_run: _Chosen) -> _Rows:
+def _rows(
+    folder: Path, manifest: Mapping[str, Any], metric_scales: Sequence[MetricScale], rows_of_run: _Chosen
+) -> _Rows:
     chosen = rows_of_run.order[: rows_of_run.most]
     match, rankings = entity_match(manifest["metrics"]), ranking_metrics(manifest["metrics"])
     changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
@@ -163,7 +165,7 @@ def _rows(folder: Path, manifest: Mapping[str, Any], yardsticks: Sequence[Yardst
             "slices": rows_of_run.slices.find(tables.sample),
             "diagnosis": diagnoses.get(row_id),
         }
-        data = script_json(row_view(tables, yardsticks, match, rankings) | more)
+        data = script_json(row_view(tables, metric_scales, match, rankings) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:
             embedded.append(data)

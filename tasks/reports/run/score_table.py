@@ -1,6 +1,6 @@
 """Read the score table for a report: worst rows, distributions, and the goodness of values.
 
-A yardstick maps a metric's values to a scale from 0 (worst) to 1 (best), by the metric's bounds and direction. It
+A `MetricScale` maps a metric's values to a scale from 0 (worst) to 1 (best), by the metric's bounds and direction. It
 orders rows and chooses colors; its numbers are never shown.
 """
 
@@ -23,7 +23,7 @@ from metric_core.statistics.bounded_means import Bounds
 from tasks.runs.file_checks import check_cells, check_table
 
 TONES = ("bad2", "bad1", "mid", "good1", "good2")
-"""Fifths of the yardstick, from the worst."""
+"""Fifths of the metric scale, from the worst."""
 
 NEUTRAL = "none"
 """The tone of a value that is neither good nor bad."""
@@ -35,7 +35,7 @@ _TEXTS = ["row_id", "metric", "status", "label"]
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
+class MetricScale:
     """The scale of a metric's values from worst to best.
 
     Args:
@@ -47,8 +47,8 @@ class Yardstick:
     bounds: tuple[float, float] | None
 
     @classmethod
-    def from_entry(cls, entry: Mapping[str, Any]) -> "Yardstick":
-        """Return the yardstick of a metric as a run's manifest describes it."""
+    def from_entry(cls, entry: Mapping[str, Any]) -> "MetricScale":
+        """Return the scale of a metric as a run's manifest describes it."""
         bounds = entry.get("bounds")
         return cls(entry["key"], Direction(entry["direction"]), None if bounds is None else (bounds[0], bounds[1]))
 
@@ -56,7 +56,7 @@ class Yardstick:
     def span(self) -> tuple[float, float] | None:
         """The ends of the scale: the bounds, or 0 and 1 for a cosine; None without bounds.
 
-        >>> Yardstick("answer_similarity", Direction.HIGHER, (-1, 1)).span
+        >>> MetricScale("answer_similarity", Direction.HIGHER, (-1, 1)).span
         (0.0, 1.0)
         """
         bounds = Bounds.of_metric(self.bounds)
@@ -65,7 +65,7 @@ class Yardstick:
     def goodness(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the goodness of each value, in [0, 1]; NaN if the metric has no range or no direction.
 
-        >>> Yardstick("noise", Direction.LOWER, (0, 1)).goodness(np.array([0.25, 1.0])).tolist()
+        >>> MetricScale("noise", Direction.LOWER, (0, 1)).goodness(np.array([0.25, 1.0])).tolist()
         [0.75, 0.0]
         """
         if self.span is None or self.direction is Direction.NEITHER or self.span[0] == self.span[1]:
@@ -75,17 +75,17 @@ class Yardstick:
         return 1.0 - share if self.direction is Direction.LOWER else share
 
     def tone(self, value: float | None) -> str:
-        """Return the tone of a value: the fifth of the yardstick that it lies in.
+        """Return the tone of a value: the fifth of the scale that it lies in.
 
-        >>> Yardstick("noise", Direction.LOWER, (0, 1)).tone(0.1)
+        >>> MetricScale("noise", Direction.LOWER, (0, 1)).tone(0.1)
         'good2'
         """
         return _tone(self, value)
 
 
 @lru_cache(maxsize=16_384)
-def _tone(yardstick: Yardstick, value: float | None) -> str:
-    good = np.nan if value is None else yardstick.goodness(np.array([value]))[0]
+def _tone(metric_scale: MetricScale, value: float | None) -> str:
+    good = np.nan if value is None else metric_scale.goodness(np.array([value]))[0]
     return NEUTRAL if np.isnan(good) else TONES[min(int(good * len(TONES)), len(TONES) - 1)]
 
 
@@ -105,18 +105,18 @@ def read_cells(path: Path) -> pa.Table:
     return cells
 
 
-def worst_first(cells: pa.Table, yardsticks: Sequence[Yardstick]) -> list[str]:
+def worst_rows_first(cells: pa.Table, metric_scales: Sequence[MetricScale]) -> list[str]:
     """Return the ids of all rows, worst first.
 
-    A row is as good as the mean of its cells on their yardsticks. A failed cell counts as the worst value; an
-    undefined one, and a value without a yardstick, do not count. Rows without any cell that counts come last.
+    A row is as good as the mean of its cells on their scales. A failed cell counts as the worst value; an
+    undefined one, and a value without a scale, do not count. Rows without any cell that counts come last.
     """
     metric, status = cells["metric"], cells["status"]
     values = cells["value"].to_numpy()
     goodness = np.full(len(values), np.nan)
-    for yardstick in yardsticks:
-        mask = pc.equal(metric, yardstick.key).to_numpy()
-        goodness[mask] = yardstick.goodness(values[mask])
+    for metric_scale in metric_scales:
+        mask = pc.equal(metric, metric_scale.key).to_numpy()
+        goodness[mask] = metric_scale.goodness(values[mask])
     goodness[pc.equal(status, Status.FAILED.value).to_numpy()] = 0.0
     table = pa.table(
         {

@@ -7,7 +7,7 @@ import numpy as np
 
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES
 from tasks.reports.figures import format_fixed
-from tasks.reports.run.score_table import NEUTRAL, Yardstick
+from tasks.reports.run.score_table import NEUTRAL, MetricScale
 from tasks.reports.run.slices_view import SliceLine, describe_column, read_lines
 from tasks.reports.run.summary_view import split_key
 from tasks.runs.row_grouping import TextColumn
@@ -19,14 +19,14 @@ CELL_WIDTH, CELL_HEIGHT = 96, 12
 _MARGIN = 5
 
 
-def slice_sections(summary: Mapping[str, Any], yardsticks: Sequence[Yardstick]) -> list[dict[str, Any]]:
+def slice_sections(summary: Mapping[str, Any], metric_scales: Sequence[MetricScale]) -> list[dict[str, Any]]:
     """Return the columns for the page, each with its slices, the worst first.
 
     Args:
         summary: Content of summary.json.
     """
     metrics = {metric["metric"]: metric for metric in summary["metrics"]}
-    shown = [stick for stick in yardsticks if metrics[stick.key]["scored"] or metrics[stick.key]["failed"]]
+    shown = [stick for stick in metric_scales if metrics[stick.key]["scored"] or metrics[stick.key]["failed"]]
     return [_section(summary, entry, shown, metrics) for entry in summary.get(SLICES, ())]
 
 
@@ -61,7 +61,7 @@ def _number_values(entry: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _section(
-    summary: Mapping[str, Any], entry: Mapping[str, Any], shown: Sequence[Yardstick], metrics: Mapping[str, Any]
+    summary: Mapping[str, Any], entry: Mapping[str, Any], shown: Sequence[MetricScale], metrics: Mapping[str, Any]
 ) -> dict[str, Any]:
     by_place: dict[tuple[str, str], list[SliceLine]] = {}
     for line in read_lines(summary, entry["column"]):
@@ -94,7 +94,7 @@ def _section(
 
 
 def _rank(rows: Sequence[Mapping[str, Any]], metric: int | None) -> dict[int, int]:
-    """Return the place of each slice from the worst, by one metric or by the mean of all on their yardsticks.
+    """Return the place of each slice from the worst, by one metric or by the mean of all on their scales.
 
     Slices that are worse than the other rows by more than chance come first, those without a mean last, and small ones
     before them.
@@ -110,7 +110,7 @@ def _rank(rows: Sequence[Mapping[str, Any]], metric: int | None) -> dict[int, in
 
 
 def _cells(
-    stick: Yardstick, lines: Mapping[str, Sequence[SliceLine]], whole: Mapping[str, Any]
+    stick: MetricScale, lines: Mapping[str, Sequence[SliceLine]], whole: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Return the cells of a metric by slice, drawn on a common axis."""
     low, high = stick.span or _span(lines)
@@ -120,7 +120,7 @@ def _cells(
 
 
 def _cell(
-    stick: Yardstick, lines: Sequence[SliceLine], ends: tuple[float, float], whole_x: float | None
+    stick: MetricScale, lines: Sequence[SliceLine], ends: tuple[float, float], whole_x: float | None
 ) -> dict[str, Any]:
     values = [line for line in lines if line.distribution is not None]
     cell: dict[str, Any] = {

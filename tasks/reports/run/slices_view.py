@@ -78,7 +78,7 @@ def read_lines(summary: Mapping[str, Any], column: str) -> list[SliceLine]:
     ]
 
 
-def worst_first(lines: Sequence[SliceLine]) -> list[SliceLine]:
+def worst_lines_first(lines: Sequence[SliceLine]) -> list[SliceLine]:
     """Return lines of one metric, the worst first.
 
     Slices that are worse than the other rows by more than chance come first, then the others, then small ones; each by
@@ -109,7 +109,7 @@ def describe_column(entry: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def slices_table(summary: Mapping[str, Any]) -> pa.Table:
+def slice_scores_table(summary: Mapping[str, Any]) -> pa.Table:
     """Return a row per slice, metric and scale.
 
     Args:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from metric_core.records import Direction, Status
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed, format_number
-from tasks.reports.run.score_table import BINS, NEUTRAL, Yardstick, histogram
+from tasks.reports.run.score_table import BINS, NEUTRAL, MetricScale, histogram
 from tasks.reports.run.summary_rows import distribution_notes
 
 DIRECTIONS = {
@@ -50,23 +50,23 @@ def metric_view(
         correction: Entry of the bias-corrected mean in summary.json; None if no calibration covers the metric.
         before: Mean in the baseline; None without one.
     """
-    yardstick = Yardstick.from_entry(entry)
+    metric_scale = MetricScale.from_entry(entry)
     distribution = summary["distribution"]
     return {
         "key": entry["key"],
         "key_parts": split_key(entry["key"]),
         "summary": entry["summary"],
-        "direction": yardstick.direction,
-        "direction_text": DIRECTIONS[yardstick.direction],
+        "direction": metric_scale.direction,
+        "direction_text": DIRECTIONS[metric_scale.direction],
         "parameters": [
             (name, _format_value(value)) for name, value in entry["parameters"].items() if value is not None
         ],
         "language_model": entry["language_model"],
-        "bounds": None if yardstick.bounds is None else f"{yardstick.bounds[0]:g} to {yardstick.bounds[1]:g}",
+        "bounds": None if metric_scale.bounds is None else f"{metric_scale.bounds[0]:g} to {metric_scale.bounds[1]:g}",
         "counts": {status: summary[status] for status in _STATUSES},
         "shares": _shares(summary),
         "reasons": sorted(summary["reasons"].items(), key=lambda item: -item[1]),
-        "measured": None if distribution is None else _values(distribution, yardstick, cells),
+        "measured": None if distribution is None else _values(distribution, metric_scale, cells),
         "change": None if before is None or distribution is None else f"{distribution['mean'] - before:+.3f}",
         "scales": [{"scale": scale, **_numbers(distribution)} for scale, distribution in summary["scales"].items()],
         "categories": _categories(summary["categories"]),
@@ -75,7 +75,7 @@ def metric_view(
 
 
 def worst_metrics(entries: Sequence[Mapping[str, Any]], summaries: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the places of the metrics with the worst means on their yardsticks, the worst first.
+    """Return the places of the metrics with the worst means on their scales, the worst first.
 
     Args:
         entries: Metrics in run.json; those without a range or a direction have no worst value.
@@ -88,7 +88,7 @@ def worst_metrics(entries: Sequence[Mapping[str, Any]], summaries: Sequence[Mapp
     found = []
     for i, (entry, summary) in enumerate(zip(entries, summaries, strict=True)):
         if summary["distribution"] is not None:
-            goodness = float(Yardstick.from_entry(entry).goodness(np.array([summary["distribution"]["mean"]]))[0])
+            goodness = float(MetricScale.from_entry(entry).goodness(np.array([summary["distribution"]["mean"]]))[0])
             found += [] if math.isnan(goodness) else [(goodness, i)]
     return [i for _, i in sorted(found)[:MOST_WORST]]
 
@@ -124,26 +124,26 @@ def _numbers(distribution: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _values(distribution: Mapping[str, Any], yardstick: Yardstick, cells: pa.Table) -> dict[str, Any]:
-    low, high = _range(distribution, yardstick)
+def _values(distribution: Mapping[str, Any], metric_scale: MetricScale, cells: pa.Table) -> dict[str, Any]:
+    low, high = _range(distribution, metric_scale)
     interval = distribution["interval"] or {"low": distribution["mean"], "high": distribution["mean"]}
     return {
         **_numbers(distribution),
-        "tone": yardstick.tone(distribution["mean"]) if yardstick.direction is not Direction.NEITHER else NEUTRAL,
+        "tone": metric_scale.tone(distribution["mean"]) if metric_scale.direction is not Direction.NEITHER else NEUTRAL,
         "low": format_number(low),
         "high": format_number(high),
         "mean_x": _x(distribution["mean"], low, high),
         "low_x": _x(interval["low"], low, high),
         "high_x": _x(interval["high"], low, high),
-        **_histogram(histogram(cells, yardstick.key, low, high), yardstick, low, high),
+        **_histogram(histogram(cells, metric_scale.key, low, high), metric_scale, low, high),
     }
 
 
-def _range(distribution: Mapping[str, Any], yardstick: Yardstick) -> tuple[float, float]:
+def _range(distribution: Mapping[str, Any], metric_scale: MetricScale) -> tuple[float, float]:
     """Return the ends of the axis: those of the metric's range, or the least and greatest value."""
-    if yardstick.bounds is not None and yardstick.span is not None:
-        low = yardstick.span[0] if distribution["least"] >= yardstick.span[0] else yardstick.bounds[0]
-        return low, yardstick.bounds[1]
+    if metric_scale.bounds is not None and metric_scale.span is not None:
+        low = metric_scale.span[0] if distribution["least"] >= metric_scale.span[0] else metric_scale.bounds[0]
+        return low, metric_scale.bounds[1]
     low, high = distribution["least"], distribution["greatest"]
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
@@ -153,7 +153,7 @@ def _x(value: float, low: float, high: float) -> float:
     return round(_MARGIN + share * (DRAWING_WIDTH - 2 * _MARGIN), 1)
 
 
-def _histogram(counts: Sequence[int], yardstick: Yardstick, low: float, high: float) -> dict[str, Any]:
+def _histogram(counts: Sequence[int], metric_scale: MetricScale, low: float, high: float) -> dict[str, Any]:
     width = (DRAWING_WIDTH - 2 * _MARGIN) / BINS
     most = max(counts) or 1
     part = (high - low) / BINS
@@ -166,7 +166,7 @@ def _histogram(counts: Sequence[int], yardstick: Yardstick, low: float, high: fl
                     "x": round(_MARGIN + i * width + 0.5, 1),
                     "y": round(AXIS - height, 1),
                     "height": height,
-                    "tone": yardstick.tone(low + (i + 0.5) * part),
+                    "tone": metric_scale.tone(low + (i + 0.5) * part),
                     "title": f"{format_number(low + i * part)} to {format_number(low + (i + 1) * part)}: {count}",
                 }
             )

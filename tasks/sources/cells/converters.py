@@ -12,12 +12,12 @@ from tasks.runtime.wording import describe_value
 from tasks.sources.cells.ids import as_id, storable
 from tasks.sources.cells.judgment_values import as_judgments
 from tasks.sources.cells.messages import count_messages
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 _CONVERSATION_HINT = "--column-map NAME=messages reads the column NAME as conversations"
 
 Converter: TypeAlias = Callable[[Any], Any]
-"""A function from a value that is not null to the value in the samples table. Raises UnfitError."""
+"""A function from a value that is not null to the value in the samples table. Raises InvalidRowError."""
 
 
 def as_text(value: Any) -> str:
@@ -26,12 +26,12 @@ def as_text(value: Any) -> str:
     >>> as_text(5)
     Traceback (most recent call last):
         ...
-    tasks.sources.readers.bad_rows.UnfitError: got the number 5, wanted a text
+    tasks.sources.readers.bad_rows.InvalidRowError: got the number 5, wanted a text
     """
     if messages := count_messages(value):
-        raise UnfitError(f"got a conversation of {messages} messages, wanted a text", hint=_CONVERSATION_HINT)
+        raise InvalidRowError(f"got a conversation of {messages} messages, wanted a text", hint=_CONVERSATION_HINT)
     if not isinstance(value, str):
-        raise UnfitError(f"got {describe_value(value)}, wanted a text")
+        raise InvalidRowError(f"got {describe_value(value)}, wanted a text")
     return storable(value)
 
 
@@ -43,11 +43,11 @@ def as_texts(value: Any) -> list[str]:
     >>> as_texts(["a", None])
     Traceback (most recent call last):
         ...
-    tasks.sources.readers.bad_rows.UnfitError: item 2 is null, wanted a list of texts
+    tasks.sources.readers.bad_rows.InvalidRowError: item 2 is null, wanted a list of texts
     """
     for number, item in enumerate(_items(value, 'a list of texts, as ["one", "two"]'), start=1):
         if not isinstance(item, str):
-            raise UnfitError(f"item {number} is {describe_value(item)}, wanted a list of texts")
+            raise InvalidRowError(f"item {number} is {describe_value(item)}, wanted a list of texts")
         storable(item)
     return list(value)
 
@@ -80,9 +80,9 @@ def as_rubrics(value: Any) -> list[dict[str, str]]:
             continue
         if not isinstance(key, str) or not isinstance(description, str):
             wrong = description if isinstance(key, str) else key
-            raise UnfitError(f"{describe_value(wrong)} in the rubrics, wanted a mapping of text to text")
+            raise InvalidRowError(f"{describe_value(wrong)} in the rubrics, wanted a mapping of text to text")
         if key in rubrics:
-            raise UnfitError(f"the key {key!r} twice, wanted a mapping of text to text")
+            raise InvalidRowError(f"the key {key!r} twice, wanted a mapping of text to text")
         rubrics[storable(key)] = storable(description)
     return [{"key": key, "description": description} for key, description in rubrics.items()]
 
@@ -96,7 +96,7 @@ def as_joined_text(value: Any) -> str:
     if isinstance(value, str):
         return storable(value)
     if not isinstance(value, list | tuple):
-        raise UnfitError(f"got {describe_value(value)}, wanted a text or a list of texts")
+        raise InvalidRowError(f"got {describe_value(value)}, wanted a text or a list of texts")
     return "\n".join(as_texts(value))
 
 
@@ -108,7 +108,7 @@ def as_numbers(value: Any) -> list[float | None]:
     >>> as_numbers([0.5, "high"])
     Traceback (most recent call last):
         ...
-    tasks.sources.readers.bad_rows.UnfitError: item 2 is the text 'high', wanted a list of finite numbers
+    tasks.sources.readers.bad_rows.InvalidRowError: item 2 is the text 'high', wanted a list of finite numbers
     """
     return [_as_number(item, number) for number, item in enumerate(_items(value, "a list of finite numbers"), start=1)]
 
@@ -130,7 +130,7 @@ def _as_number(item: Any, number: int) -> float | None:
         return None
     found = finite_number(item) if isinstance(item, int | float | Decimal) else None
     if found is None:
-        raise UnfitError(f"item {number} is {describe_value(item)}, wanted a list of finite numbers")
+        raise InvalidRowError(f"item {number} is {describe_value(item)}, wanted a list of finite numbers")
     return found
 
 
@@ -146,7 +146,7 @@ CONVERTERS: dict[ColumnType, Converter] = {
 
 def _items(value: Any, wanted: str) -> list[Any] | tuple[Any, ...]:
     if not isinstance(value, list | tuple):
-        raise UnfitError(f"got {describe_value(value)}, wanted {wanted}")
+        raise InvalidRowError(f"got {describe_value(value)}, wanted {wanted}")
     return value
 
 
@@ -159,4 +159,4 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
         isinstance(item, dict) and set(item) == {"key", "description"} for item in value
     ):
         return [(item["key"], item["description"]) for item in value]
-    raise UnfitError(f"got {describe_value(value)}, wanted a mapping of text to text")
+    raise InvalidRowError(f"got {describe_value(value)}, wanted a mapping of text to text")

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from tasks.runtime.wording import describe_value
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 
 def as_id(value: Any, place: str = "got", wanted: str = "an id (a text or a whole number)") -> str:
@@ -15,20 +15,20 @@ def as_id(value: Any, place: str = "got", wanted: str = "an id (a text or a whol
         return str(int(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise UnfitError(f"{place} {describe_value(value)}, wanted {wanted}")
+    raise InvalidRowError(f"{place} {describe_value(value)}, wanted {wanted}")
 
 
 def storable(text: str) -> str:
     """Return a text if it can be stored as UTF-8.
 
     Raises:
-        UnfitError: It has half of a surrogate pair.
+        InvalidRowError: It has half of a surrogate pair.
     """
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise UnfitError(
+            raise InvalidRowError(
                 f"character {error.start + 1} of a text is half of a surrogate pair ({text[error.start]!r}), "
                 "wanted a text that can be stored as UTF-8"
             ) from None

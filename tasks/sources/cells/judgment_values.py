@@ -7,7 +7,7 @@ from typing import Any
 from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
 from tasks.sources.cells.ids import as_id
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 PASSAGE_KEYS = ("passage_id", "doc_id", "docid", "document_id", "chunk_id", "corpus_id", "corpus-id")
 GRADE_KEYS = ("grade", "relevance", "rel", "score", "label")
@@ -25,18 +25,18 @@ def as_judgments(value: Any) -> list[dict[str, Any]]:
     True
 
     Raises:
-        UnfitError: The value has another form, a grade is not one (see `parse_grade`), or an id has two grades.
+        InvalidRowError: The value has another form, a grade is not one (see `parse_grade`), or an id has two grades.
     """
     grades: dict[str, float] = {}
     for number, (name, given) in enumerate(_pairs(value), start=1):
         passage = as_id(name, f"the id of judgment {number} is", "a text or a whole number")
         try:
             grade = parse_grade(given)
-        except UnfitError as unfit:
-            raise UnfitError(f"judgment {number} ({passage!r}): {unfit.problem}") from None
+        except InvalidRowError as invalid:
+            raise InvalidRowError(f"judgment {number} ({passage!r}): {invalid.problem}") from None
         if grades.setdefault(passage, grade) != grade:
             problem = f"the passage {passage!r} has the grades {grades[passage]:g} and {grade:g}, wanted one grade each"
-            raise UnfitError(problem)
+            raise InvalidRowError(problem)
     return table_form(grades)
 
 
@@ -50,13 +50,13 @@ def parse_grade(value: Any) -> float:
     (2.0, -1.5, 2.0, 1.0)
 
     Raises:
-        UnfitError: The value is null, infinite, not a number, or an integer that is too large for a float.
+        InvalidRowError: The value is null, infinite, not a number, or an integer that is too large for a float.
     """
     number = float(value) if isinstance(value, bool) else None
     if number is None and isinstance(value, int | float | Decimal | str):
         number = finite_number(value)
     if number is None:
-        raise UnfitError(f"the grade is {describe_value(value)}, wanted a finite number")
+        raise InvalidRowError(f"the grade is {describe_value(value)}, wanted a finite number")
     return number
 
 
@@ -69,7 +69,7 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, Mapping):
         return value.items()
     if not isinstance(value, list | tuple):
-        raise UnfitError(f"got {describe_value(value)}, wanted {WANTED}")
+        raise InvalidRowError(f"got {describe_value(value)}, wanted {WANTED}")
     return _listed(value)
 
 
@@ -84,4 +84,4 @@ def _listed(value: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         elif isinstance(item, list | tuple) and len(item) == 2:
             yield item[0], item[1]
             continue
-        raise UnfitError(f"item {number} is {describe_value(item)}, wanted an id with a grade, or {WANTED}")
+        raise InvalidRowError(f"item {number} is {describe_value(item)}, wanted an id with a grade, or {WANTED}")

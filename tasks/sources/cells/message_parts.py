@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from tasks.runtime.wording import describe_value
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 
 class PartKind(StrEnum):
@@ -22,7 +22,7 @@ class PartKind(StrEnum):
     """A picture, a sound or a document."""
 
 
-class Part(NamedTuple):
+class MessagePart(NamedTuple):
     """A part of a message.
 
     Args:
@@ -53,36 +53,36 @@ _WRAPPER = "message_content"
 """Key, or prefix of the keys, under which OpenInference has the fields of a part."""
 
 
-def read_parts(content: Any) -> list[Part]:
+def read_parts(content: Any) -> list[MessagePart]:
     """Return the parts of the content of a message. Thoughts of models are left out.
 
     >>> [part.text for part in read_parts([{"type": "text", "text": "Why?"}, {"type": "image_url"}])]
     ['Why?', 'image_url']
     >>> read_parts([{"type": "tool_use", "id": "t1", "name": "clock", "input": {"zone": "CET"}}])
-    [Part(kind=<PartKind.CALL: 'call'>, text='clock({"zone": "CET"})', id='t1')]
+    [MessagePart(kind=<PartKind.CALL: 'call'>, text='clock({"zone": "CET"})', id='t1')]
     >>> read_parts([{"toolResult": {"toolUseId": "t1", "content": [{"text": "Nine."}]}}])
-    [Part(kind=<PartKind.RESULT: 'result'>, text='Nine.', id='t1')]
+    [MessagePart(kind=<PartKind.RESULT: 'result'>, text='Nine.', id='t1')]
 
     Raises:
-        UnfitError: The content is no text and no list of parts; the problem names the part, counted from 1.
+        InvalidRowError: The content is no text and no list of parts; the problem names the part, counted from 1.
     """
     if isinstance(content, str):
-        return [Part(PartKind.TEXT, content)]
+        return [MessagePart(PartKind.TEXT, content)]
     if isinstance(content, Mapping):
         content = [content]
     if not isinstance(content, list | tuple):
-        raise UnfitError(f"its content is {describe_value(content)}, wanted a text or a list of parts")
+        raise InvalidRowError(f"its content is {describe_value(content)}, wanted a text or a list of parts")
     return [part for number, item in enumerate(content, start=1) for part in _read_part(item, number)]
 
 
-def read_call(fields: Mapping[str, Any]) -> Part:
+def read_call(fields: Mapping[str, Any]) -> MessagePart:
     """Return a call of a tool.
 
     >>> read_call({"type": "function", "function": {"name": "find", "arguments": '{"place": "shop"}'}}).text
     'find({"place": "shop"})'
 
     Raises:
-        UnfitError: The call names no tool.
+        InvalidRowError: The call names no tool.
     """
     fields = without_prefixes(fields, "tool_call.", "function.")
     inner = next((fields[key] for key in _CALL_KEYS if isinstance(fields.get(key), Mapping)), None)
@@ -90,9 +90,9 @@ def read_call(fields: Mapping[str, Any]) -> Part:
         return read_call({**inner, **{key: fields[key] for key in _IDS if key in fields}})
     name = fields.get("name")
     if not isinstance(name, str) or not name:
-        raise UnfitError("a tool call has no name")
+        raise InvalidRowError("a tool call has no name")
     given = next((fields[key] for key in _ARGUMENTS if fields.get(key) is not None), "")
-    return Part(PartKind.CALL, f"{name}({given if isinstance(given, str) else _as_json(given)})", _id(fields))
+    return MessagePart(PartKind.CALL, f"{name}({given if isinstance(given, str) else _as_json(given)})", _id(fields))
 
 
 def without_prefixes(fields: Mapping[Any, Any], *prefixes: str) -> dict[Any, Any]:
@@ -124,12 +124,12 @@ def is_part(item: Any) -> bool:
     return is_item(item) or (isinstance(item, Mapping) and item.get("type") in _TEXTS)
 
 
-def _read_part(item: Any, number: int) -> Iterator[Part]:
+def _read_part(item: Any, number: int) -> Iterator[MessagePart]:
     if isinstance(item, str):
-        yield Part(PartKind.TEXT, item)
+        yield MessagePart(PartKind.TEXT, item)
         return
     if not isinstance(item, Mapping):
-        raise UnfitError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
+        raise InvalidRowError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
     fields = _unwrap(item)
     kind = fields.get("type")
     kind = kind if isinstance(kind, str) else ""
@@ -138,15 +138,15 @@ def _read_part(item: Any, number: int) -> Iterator[Part]:
         return
     if result is not None or kind in _RESULTS or kind.endswith(_RESULT_SUFFIX):
         fields = fields if result is None else result
-        yield Part(PartKind.RESULT, _result_text(fields), _id(fields))
+        yield MessagePart(PartKind.RESULT, _result_text(fields), _id(fields))
     elif kind in _CALLS or any(isinstance(fields.get(key), Mapping) for key in _CALL_KEYS):
         yield read_call(fields)
     elif (text := _text(fields)) is not None:
-        yield Part(PartKind.TEXT, text)
+        yield MessagePart(PartKind.TEXT, text)
     elif kind:
-        yield Part(PartKind.FILE, kind)
+        yield MessagePart(PartKind.FILE, kind)
     else:
-        raise UnfitError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
+        raise InvalidRowError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
 
 
 def _unwrap(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -171,7 +171,7 @@ def _result_text(fields: Mapping[str, Any]) -> str:
         return value
     try:
         texts = [part.text for part in read_parts(value) if part.kind is PartKind.TEXT]
-    except UnfitError:
+    except InvalidRowError:
         texts = []
     return "\n".join(texts) if texts else _as_json(value)
 

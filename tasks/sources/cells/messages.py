@@ -14,8 +14,8 @@ from enum import StrEnum
 from typing import Any
 
 from tasks.runtime.wording import describe_value
-from tasks.sources.cells.message_parts import Part, PartKind, is_item, read_call, read_parts, without_prefixes
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.cells.message_parts import MessagePart, PartKind, is_item, read_call, read_parts, without_prefixes
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 
 class Role(StrEnum):
@@ -56,7 +56,7 @@ _WANTED_ROLES = "user (or human), assistant (or ai), tool and system"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """A message of a conversation.
 
     Args:
@@ -128,38 +128,38 @@ def is_message(item: Any) -> bool:
     return _find_role(fields) is not None and (has_words or isinstance(fields.get("role"), str))
 
 
-def read_messages(value: Any) -> list[Message]:
+def read_messages(value: Any) -> list[ChatMessage]:
     """Return the messages of a conversation. Results of tools in the content of a message are messages of their own.
 
     >>> [message.role.value for message in read_messages([{"type": "human", "content": "Why?"}])]
     ['user']
 
     Raises:
-        UnfitError: The value is no list of messages; the problem names the message, counted from 1.
+        InvalidRowError: The value is no list of messages; the problem names the message, counted from 1.
     """
     if not isinstance(value, list | tuple):
-        raise UnfitError(f"got {describe_value(value)}, wanted a list of messages")
+        raise InvalidRowError(f"got {describe_value(value)}, wanted a list of messages")
     if not value:
-        raise UnfitError("got an empty list, wanted messages")
-    messages: list[Message] = []
+        raise InvalidRowError("got an empty list, wanted messages")
+    messages: list[ChatMessage] = []
     called: set[str] = set()
     for number, item in enumerate(value, start=1):
         if not isinstance(item, Mapping):
-            raise UnfitError(f"message {number} is {describe_value(item)}, wanted a mapping with role and content")
+            raise InvalidRowError(f"message {number} is {describe_value(item)}, wanted a mapping with role and content")
         try:
             found = read_message(item)
-        except UnfitError as unfit:
-            raise UnfitError(f"message {number}: {unfit.problem}") from None
+        except InvalidRowError as invalid:
+            raise InvalidRowError(f"message {number}: {invalid.problem}") from None
         for message in found:
             answered = message.fields.get("tool_call_id")
             if message.role is Role.TOOL and isinstance(answered, str) and called and answered not in called:
-                raise UnfitError(f"message {number}: no earlier message has a tool call with the id {answered!r}")
+                raise InvalidRowError(f"message {number}: no earlier message has a tool call with the id {answered!r}")
             called |= message.call_ids
         messages += found
     return messages
 
 
-def show_messages(messages: Iterable[Message]) -> str:
+def show_messages(messages: Iterable[ChatMessage]) -> str:
     r"""Return messages as text, a line for each with its speaker; further lines of a message are indented.
 
     No text can therefore begin a line with a speaker that it does not have.
@@ -171,7 +171,7 @@ def show_messages(messages: Iterable[Message]) -> str:
     return "\n".join(line for message in messages for line in _lines(message))
 
 
-def _lines(message: Message) -> Iterator[str]:
+def _lines(message: ChatMessage) -> Iterator[str]:
     title = _TITLES[message.role]
     if message.role is Role.TOOL and isinstance(name := message.fields.get("name"), str) and name:
         title += f" ({' '.join(name.split())})"
@@ -181,7 +181,7 @@ def _lines(message: Message) -> Iterator[str]:
         yield f"{_CALL_TITLE}: {_INDENT.join(call.splitlines())}"
 
 
-def read_message(item: Mapping[str, Any]) -> list[Message]:
+def read_message(item: Mapping[str, Any]) -> list[ChatMessage]:
     """Return what an object says: the results of tools in it, and its message.
 
     >>> said = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Nine."}]}
@@ -189,7 +189,7 @@ def read_message(item: Mapping[str, Any]) -> list[Message]:
     [('tool', 'Nine.')]
 
     Raises:
-        UnfitError: It cannot be read.
+        InvalidRowError: It cannot be read.
     """
     fields = _unnest(item)
     if is_item(fields):  # of OpenAI's Responses: calls and results stand beside the messages
@@ -201,14 +201,14 @@ def read_message(item: Mapping[str, Any]) -> list[Message]:
     else:
         results, parts = [], [part._replace(kind=PartKind.TEXT) for part in parts]
     said = [
-        Message(Role.TOOL, result.text, fields={} if result.id is None else {"tool_call_id": result.id})
+        ChatMessage(Role.TOOL, result.text, fields={} if result.id is None else {"tool_call_id": result.id})
         for result in results
     ]
     texts = [f"[{part.text}]" if part.kind is PartKind.FILE else part.text for part in parts if part.kind in _SHOWN]
     calls = {(part.id, part.text): part.text for part in parts if part.kind is PartKind.CALL}
     if texts or calls or not (said or is_item(fields)):
         ids = frozenset(name for name, _ in calls if name is not None)
-        said.append(Message(role, "\n".join(texts), tuple(calls.values()), fields, ids))
+        said.append(ChatMessage(role, "\n".join(texts), tuple(calls.values()), fields, ids))
     return said
 
 
@@ -239,18 +239,18 @@ def _role(fields: Mapping[str, Any]) -> Role:
         return role
     speaker = next((fields[key] for key in _SPEAKER_KEYS if fields.get(key) is not None), None)
     if speaker is None:
-        raise UnfitError("it has no role")
-    raise UnfitError(f"its role is {describe_value(speaker)}; known are {_WANTED_ROLES}")
+        raise InvalidRowError("it has no role")
+    raise InvalidRowError(f"its role is {describe_value(speaker)}; known are {_WANTED_ROLES}")
 
 
-def _read_content(fields: Mapping[str, Any]) -> list[Part]:
+def _read_content(fields: Mapping[str, Any]) -> list[MessagePart]:
     """Return the parts of a message's content, and the calls that it has beside it."""
     calls = [read_call(call) for call in _calls(fields)]
     content = next((fields[key] for key in _TEXT_KEYS if fields.get(key) is not None), None)
     if content is None:
         content = fields.get("refusal")  # OpenAI's models decline in a field of its own
     if content is None and not calls:
-        raise UnfitError("it has neither content nor tool calls")
+        raise InvalidRowError("it has neither content nor tool calls")
     if content is fields.get("parts") and isinstance(content, str):
         content = _parse(content)  # an attribute of OpenTelemetry has its parts as JSON
     return [*([] if content is None else read_parts(content)), *calls]
@@ -261,7 +261,7 @@ def _calls(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if calls is None:
         calls = [] if fields.get("function_call") is None else [fields["function_call"]]
     if not isinstance(calls, list | tuple) or not all(isinstance(call, Mapping) for call in calls):
-        raise UnfitError(f"its tool_calls are {describe_value(calls)}, wanted a list of mappings")
+        raise InvalidRowError(f"its tool_calls are {describe_value(calls)}, wanted a list of mappings")
     return list(calls)
 
 
@@ -276,10 +276,10 @@ class Turn:
 
     question: str | None
     answer: str | None
-    messages: Sequence[Message]
+    messages: Sequence[ChatMessage]
 
 
-def split_turns(messages: Iterable[Message]) -> list[Turn]:
+def split_turns(messages: Iterable[ChatMessage]) -> list[Turn]:
     """Return the turns of a conversation; each begins with the user's messages. Messages of the system are left out.
 
     The answer is what the assistant says without calling a tool; of a turn that only calls tools, what it says there.
@@ -288,7 +288,7 @@ def split_turns(messages: Iterable[Message]) -> list[Turn]:
     >>> [(turn.question, turn.answer) for turn in turns]
     [('Why?', 'So.')]
     """
-    parts: list[list[Message]] = []
+    parts: list[list[ChatMessage]] = []
     for message in messages:
         if message.role is Role.SYSTEM:
             continue
@@ -298,7 +298,7 @@ def split_turns(messages: Iterable[Message]) -> list[Turn]:
     return [_turn(part) for part in parts]
 
 
-def _turn(messages: Sequence[Message]) -> Turn:
+def _turn(messages: Sequence[ChatMessage]) -> Turn:
     asked = [message.text for message in messages if message.role is Role.USER]
     said = [message for message in messages if message.role is Role.ASSISTANT and message.text.strip()]
     final = [message.text for message in said if not message.calls] or [message.text for message in said]

@@ -14,7 +14,7 @@ from metric_core.columns import (
 from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
 from tasks.sources.cells.text_cells import parse_cell
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 TEXT_KEYS = ("page_content", "pageContent", "text", "content", "document.content", "text_resource")
 ID_KEYS = ("id", "document.id", "id_", "doc_id", "document_id", "chunk_id")
@@ -35,7 +35,7 @@ COMPANIONS: Mapping[str, tuple[str, str | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RetrievedPassage:
     """A passage as a retriever returned it.
 
     Args:
@@ -49,14 +49,14 @@ class Passage:
     score: float | None = None
 
 
-def read_passages(value: Any) -> list[Passage] | None:
+def read_passages(value: Any) -> list[RetrievedPassage] | None:
     """Return the passages of a list with objects; None for any other value, such as a list of texts.
 
     >>> read_passages([{"page_content": "Rain.", "metadata": {"source": "kb/rain.md"}, "score": 0.5}])
-    [Passage(text='Rain.', id='kb/rain.md', score=0.5)]
+    [RetrievedPassage(text='Rain.', id='kb/rain.md', score=0.5)]
 
     Raises:
-        UnfitError: An object has no text.
+        InvalidRowError: An object has no text.
     """
     if not isinstance(value, list | tuple) or not any(isinstance(item, Mapping) for item in value):
         return None
@@ -64,7 +64,7 @@ def read_passages(value: Any) -> list[Passage] | None:
     for number, item in enumerate(value, start=1):
         passage = as_passage(item)
         if passage is None or passage.text is None:
-            raise UnfitError(
+            raise InvalidRowError(
                 f"item {number} is {describe_value(item)}, wanted a text, or an object with a text under "
                 "'page_content', 'text' or 'content'"
             )
@@ -72,14 +72,14 @@ def read_passages(value: Any) -> list[Passage] | None:
     return passages
 
 
-def as_passage(item: Any) -> Passage | None:
+def as_passage(item: Any) -> RetrievedPassage | None:
     """Return the passage in an object or a text; None if it is neither, or the object holds nothing of a passage.
 
     >>> as_passage({"node": {"id_": 7, "text": "Rain."}, "score": 0.5}), as_passage({"id": "a"}), as_passage({"x": 1})
-    (Passage(text='Rain.', id='7', score=0.5), Passage(text=None, id='a', score=None), None)
+    (RetrievedPassage(text='Rain.', id='7', score=0.5), RetrievedPassage(text=None, id='a', score=None), None)
     """
     if isinstance(item, str):
-        return Passage(item)
+        return RetrievedPassage(item)
     if not isinstance(item, Mapping):
         return None
     mark, own = _SERIALIZED
@@ -90,12 +90,12 @@ def as_passage(item: Any) -> Passage | None:
     name = _name(fields)
     if text is None and name is None:
         return None
-    return Passage(
+    return RetrievedPassage(
         text, name, next((score for key in SCORE_KEYS if (score := _number(fields.get(key))) is not None), None)
     )
 
 
-def companions(column: str, passages: Sequence[Passage]) -> dict[str, Any]:
+def companions(column: str, passages: Sequence[RetrievedPassage]) -> dict[str, Any]:
     """Return the ids and scores of passages by their columns, as far as the passages have them.
 
     Ids are given only if every passage has one, scores if any has.
@@ -117,7 +117,7 @@ def find_companions(column: str, value: Any) -> Iterable[str]:
     """
     try:
         passages = read_passages(parse_cell(value) if isinstance(value, str) else value)
-    except UnfitError:
+    except InvalidRowError:
         return ()
     return companions(column, passages or ())
 

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from tasks.sources.cells.text_cells import parse_cell
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 
 class _Mark(Enum):
@@ -147,5 +147,5 @@ def _quoted(key: str) -> str:
 def _parse(text: str) -> Any:
     try:
         return parse_cell(text)
-    except UnfitError:
+    except InvalidRowError:
         return text

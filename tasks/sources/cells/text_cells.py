@@ -11,7 +11,7 @@ from typing import Any
 from metric_core.columns import ColumnType
 from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.sources.cells.converters import CONVERTERS, Converter, as_joined_text
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 _WHOLE_NUMBERS = re.compile(r"\[[\d\s]+\]")
 _NUMBERS = re.compile(r"\[\s*((nan|[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)(\s*,\s*|\s+|(?=\])))+\]", re.IGNORECASE)
@@ -41,7 +41,7 @@ def parse_cell(cell: str) -> Any:
     [0.5, 1.0, 0.002]
 
     Raises:
-        UnfitError: The cell contains an ambiguous list, or a mapping that gives a key twice.
+        InvalidRowError: The cell contains an ambiguous list, or a mapping that gives a key twice.
     """
     text = cell.strip()
     if not text.startswith(("[", "{", "(")):
@@ -49,7 +49,7 @@ def parse_cell(cell: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=require_unique_keys)
     except DuplicateKeyError as error:
-        raise UnfitError(f"{error}, wanted each key once") from None
+        raise InvalidRowError(f"{error}, wanted each key once") from None
     except (ValueError, RecursionError):
         return _python_literal(text, cell)
 
@@ -74,7 +74,7 @@ def _split_joined_texts(value: list[Any] | tuple[Any, ...], text: str) -> Any:
         return value
     if len(value) == 1:
         return [_evaluate(item) for item in texts]
-    raise UnfitError(f"{len(texts)} texts in a list of {len(value)}: a comma is missing between two of them")
+    raise InvalidRowError(f"{len(texts)} texts in a list of {len(value)}: a comma is missing between two of them")
 
 
 def _refuse_repeated_keys(text: str) -> None:
@@ -84,7 +84,7 @@ def _refuse_repeated_keys(text: str) -> None:
     for node in ast.walk(ast.parse(text, mode="eval")):
         keys = [key.value for key in getattr(node, "keys", ()) if isinstance(key, ast.Constant)]
         if (key := next((key for key in keys if keys.count(key) > 1), None)) is not None:
-            raise UnfitError(f"the key {key!r} is given twice, wanted each key once")
+            raise InvalidRowError(f"the key {key!r} is given twice, wanted each key once")
 
 
 def _is_flat(value: list[Any] | tuple[Any, ...]) -> bool:

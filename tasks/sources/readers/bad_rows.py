@@ -14,7 +14,7 @@ MISSING_TEXTS_HINT = '--missing-texts "" reads them as texts'
 DUPLICATE_HINT = '--id-column NAME reads the ids from another column; --id-column "" derives them from the content'
 
 
-class UnfitError(Exception):
+class InvalidRowError(Exception):
     """A value or a row that cannot be (part of) a sample.
 
     Args:

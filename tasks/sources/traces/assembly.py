@@ -6,7 +6,7 @@ from typing import Any
 
 from metric_core import columns as c
 from tasks.sources.cells.messages import Role, show_messages
-from tasks.sources.cells.passage_objects import Passage, companions
+from tasks.sources.cells.passage_objects import RetrievedPassage, companions
 from tasks.sources.traces.spans import Kind, Span
 
 PARTIAL = "partial trace: the span that it begins with is missing"
@@ -251,7 +251,7 @@ def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> di
     return {name: value for name, value in {**columns, **extras}.items() if value is not None}
 
 
-def combine_passages(spans: Iterable[Span]) -> list[Passage] | None:
+def combine_passages(spans: Iterable[Span]) -> list[RetrievedPassage] | None:
     """Return the passages that the steps of a trace found; None if no retriever recorded any.
 
     Retrievers are joined in the order in which they ended; a passage that several returned counts where it came
@@ -264,7 +264,7 @@ def combine_passages(spans: Iterable[Span]) -> list[Passage] | None:
     steps = [span for span in steps if span.key not in inside or span.kind is Kind.RERANKER]
     if not steps:
         return None
-    found: list[Passage] = []
+    found: list[RetrievedPassage] = []
     for step in sorted(steps, key=lambda span: (_end(span), span.kind is Kind.RERANKER)):
         passages = step.passages or []
         if step.kind is Kind.RERANKER:
@@ -273,7 +273,7 @@ def combine_passages(spans: Iterable[Span]) -> list[Passage] | None:
             found = [*_with_texts(passages, [*(step.candidates or ()), *_all_passages(steps)]), *found]
         else:
             found = [*found, *passages]
-    unique: dict[tuple[str | None, str | None], Passage] = {}
+    unique: dict[tuple[str | None, str | None], RetrievedPassage] = {}
     for passage in found:
         unique.setdefault(_key(passage), passage)
     return list(unique.values())
@@ -293,24 +293,24 @@ def _inside(outer: Collection[str], spans: Iterable[Span]) -> set[str]:
     return found
 
 
-def _all_passages(steps: Iterable[Span]) -> list[Passage]:
+def _all_passages(steps: Iterable[Span]) -> list[RetrievedPassage]:
     return [passage for step in steps for passage in step.passages or ()]
 
 
-def _with_texts(passages: Iterable[Passage], known: Iterable[Passage]) -> list[Passage]:
+def _with_texts(passages: Iterable[RetrievedPassage], known: Iterable[RetrievedPassage]) -> list[RetrievedPassage]:
     """Return passages with the texts of known ones of the same id, where a reranker recorded only ids."""
     texts = {passage.id: passage.text for passage in known if passage.id is not None and passage.text is not None}
     return [
-        Passage(texts.get(passage.id or ""), passage.id, passage.score) if passage.text is None else passage
+        RetrievedPassage(texts.get(passage.id or ""), passage.id, passage.score) if passage.text is None else passage
         for passage in passages
     ]
 
 
-def order_as_prompted(passages: Sequence[Passage], prompt: str | None) -> list[Passage]:
+def order_as_prompted(passages: Sequence[RetrievedPassage], prompt: str | None) -> list[RetrievedPassage]:
     """Return passages in the order in which a prompt has them; those that it lacks follow, in their own order.
 
-    >>> order_as_prompted([Passage("Rain."), Passage("Snow.")], "Snow. Rain. Why?")
-    [Passage(text='Snow.', id=None, score=None), Passage(text='Rain.', id=None, score=None)]
+    >>> order_as_prompted([RetrievedPassage("Rain."), RetrievedPassage("Snow.")], "Snow. Rain. Why?")
+    [RetrievedPassage(text='Snow.', id=None, score=None), RetrievedPassage(text='Rain.', id=None, score=None)]
     """
     if prompt is None:
         return list(passages)
@@ -319,7 +319,7 @@ def order_as_prompted(passages: Sequence[Passage], prompt: str | None) -> list[P
     return [passages[index] for index in order]
 
 
-def _passage_columns(passages: Sequence[Passage] | None) -> dict[str, Any]:
+def _passage_columns(passages: Sequence[RetrievedPassage] | None) -> dict[str, Any]:
     if passages is None:
         return {}
     brought = companions(c.RETRIEVED_CONTEXTS, passages)
@@ -328,7 +328,7 @@ def _passage_columns(passages: Sequence[Passage] | None) -> dict[str, Any]:
     return {c.RETRIEVED_CONTEXTS: [passage.text or "" for passage in passages], **brought}
 
 
-def _key(passage: Passage) -> tuple[str | None, str | None]:
+def _key(passage: RetrievedPassage) -> tuple[str | None, str | None]:
     return (passage.id, None) if passage.text is None else (None, passage.text)
 
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tasks.sources.cells.passage_objects import Passage
+from tasks.sources.cells.passage_objects import RetrievedPassage
 from tasks.sources.traces.passage_lists import find_passages
 from tasks.sources.traces.payloads import find_answer, find_asked, prompt_text, read_said
 from tasks.sources.traces.spans import Kind, Span
 from tasks.sources.traces.steps import fill_step
-from tasks.sources.traces.values import as_count, as_name, load
+from tasks.sources.traces.values import as_count, as_name, parse_literal
 
 _KINDS = {
     **dict.fromkeys(("CHAIN", "AGENT", "invoke_agent", "invoke_workflow"), Kind.CHAIN),
@@ -102,7 +102,7 @@ def fill_span(span: Span, attributes: Mapping[str, Any], events: Iterable[Event]
     span.response_id = as_name(found.get(_RESPONSE_ID))
     span.session = as_name(_first(found, _SESSIONS))
     span.extras |= {
-        name: load(value) if name == "metadata" else value
+        name: parse_literal(value) if name == "metadata" else value
         for name, value in attributes.items()
         if value is not None and name not in _USED and not name.startswith(_USED_PREFIXES)
     }
@@ -138,11 +138,11 @@ def _add_passages(span: Span, found: Mapping[str, Any]) -> None:
         span.passages = _first_found(_passages(found, _DOCUMENTS), span.passages)
 
 
-def _first_found(*passages: list[Passage] | None) -> list[Passage] | None:
+def _first_found(*passages: list[RetrievedPassage] | None) -> list[RetrievedPassage] | None:
     return next((each for each in passages if each is not None), None)
 
 
-def _passages(found: Mapping[str, Any], names: Sequence[str]) -> list[Passage] | None:
+def _passages(found: Mapping[str, Any], names: Sequence[str]) -> list[RetrievedPassage] | None:
     if not any(name in found or any(key.startswith(f"{name}.") for key in found) for name in names):
         return None
     return find_passages([_unwrap(item) for item in _items(found, names)])
@@ -161,7 +161,7 @@ def _items(found: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
     [{'document.id': 'a'}, {'document.id': 'b'}]
     """
     for name in names:
-        value = load(found.get(name))
+        value = parse_literal(found.get(name))
         if isinstance(value, Sequence) and not isinstance(value, str) and len(value):
             return list(value)
         if isinstance(value, str) and value:
@@ -206,7 +206,7 @@ def _of_events(events: Iterable[Event]) -> dict[str, Any]:
             role = "user" if event.name == _USER_EVENT else event.name.split(".")[1]
             asked.append({"role": role, **event.content})
         if event.name == _CHOICE_EVENT:
-            message = load(event.content.get("message"))
+            message = parse_literal(event.content.get("message"))
             message = message if isinstance(message, Mapping) else {"content": str(message or "")}
             found.setdefault("gen_ai.output.messages", [{"role": "assistant", **message}])
     if asked:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.sources.traces.spans import Kind, Span
 from tasks.sources.traces.steps import fill_step
-from tasks.sources.traces.values import as_count, as_name, as_seconds, load
+from tasks.sources.traces.values import as_count, as_name, as_seconds, parse_literal
 
 _KINDS = {
     **dict.fromkeys(("SPAN", "CHAIN", "AGENT"), Kind.CHAIN),
@@ -99,18 +99,18 @@ def _kind(fields: Mapping[str, Any]) -> Kind:
     """Return the kind of an observation; of one without a type, whether a model was called."""
     if (kind := as_name(fields.get("type"))) is not None:
         return _KINDS.get(kind.upper(), Kind.OTHER)
-    return Kind.LLM if any(load(fields.get(name)) not in (None, "", {}) for name in _CALLED) else Kind.CHAIN
+    return Kind.LLM if any(parse_literal(fields.get(name)) not in (None, "", {}) for name in _CALLED) else Kind.CHAIN
 
 
 def _fill(span: Span, fields: Mapping[str, Any]) -> Span:
     fill_step(span, fields.get("input"), fields.get("output"))
-    usage = load(fields.get("usage_details")) or load(fields.get("usage"))
+    usage = parse_literal(fields.get("usage_details")) or parse_literal(fields.get("usage"))
     usage = _snake(usage) if isinstance(usage, Mapping) else {}
     span.prompt_tokens = _count(usage, fields, ("input", "prompt_tokens", "input_tokens"))
     span.output_tokens = _count(usage, fields, ("output", "completion_tokens", "output_tokens"))
     span.model = as_name(fields.get("provided_model_name") or fields.get("model"))
     span.session = as_name(fields.get("session_id"))
-    span.extras = {name: load(fields[name]) for name in _EXTRAS if fields.get(name) not in (None, "", [], {})}
+    span.extras = {name: parse_literal(fields[name]) for name in _EXTRAS if fields.get(name) not in (None, "", [], {})}
     return span
 
 

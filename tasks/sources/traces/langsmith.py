@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.traces.spans import Kind, Span
 from tasks.sources.traces.steps import fill_step
-from tasks.sources.traces.values import as_count, as_name, as_seconds, load
+from tasks.sources.traces.values import as_count, as_name, as_seconds, parse_literal
 
 _KINDS = {
     "chain": Kind.CHAIN,
@@ -28,19 +28,19 @@ def is_run(record: Mapping[str, Any]) -> bool:
     return {"id", "run_type"} <= record.keys()
 
 
-def read_run(record: Mapping[str, Any]) -> Iterator[Span]:
+def read_langsmith_run(record: Mapping[str, Any]) -> Iterator[Span]:
     """Yield the span of a run, and those of the runs in it.
 
     Raises:
-        UnfitError: The run has no id.
+        InvalidRowError: The run has no id.
     """
     run_id = as_name(record["id"])
     if run_id is None:
-        raise UnfitError("a run has no id")
+        raise InvalidRowError("a run has no id")
     parent = as_name(record.get("parent_run_id"))
     trace_id = as_name(record.get("trace_id")) or _first_id(record) or (run_id if parent is None else None)
     if trace_id is None:
-        raise UnfitError("a run has neither trace_id nor dotted_order, so that its trace is not known")
+        raise InvalidRowError("a run has neither trace_id nor dotted_order, so that its trace is not known")
     span = Span(
         trace_id,
         run_id,
@@ -55,14 +55,14 @@ def read_run(record: Mapping[str, Any]) -> Iterator[Span]:
     children = record.get("child_runs")
     for child in children if isinstance(children, list) else ():
         if isinstance(child, Mapping) and is_run(child):
-            yield from read_run({"trace_id": trace_id, "parent_run_id": run_id, **child})
+            yield from read_langsmith_run({"trace_id": trace_id, "parent_run_id": run_id, **child})
 
 
 def _fill(span: Span, record: Mapping[str, Any]) -> Span:
-    fill_step(span, load(record.get("inputs")), load(record.get("outputs")))
-    extra = load(record.get("extra"))
+    fill_step(span, parse_literal(record.get("inputs")), parse_literal(record.get("outputs")))
+    extra = parse_literal(record.get("extra"))
     extra = extra if isinstance(extra, Mapping) else {}
-    metadata = load(extra.get("metadata"))
+    metadata = parse_literal(extra.get("metadata"))
     metadata = metadata if isinstance(metadata, Mapping) else {}
     called = extra.get("invocation_params")
     called = {**(called if isinstance(called, Mapping) else {}), **metadata}
@@ -70,7 +70,7 @@ def _fill(span: Span, record: Mapping[str, Any]) -> Span:
     span.session = next((name for key in _THREAD_KEYS if (name := as_name(metadata.get(key)))), None)
     span.prompt_tokens = as_count(record.get("prompt_tokens"))
     span.output_tokens = as_count(record.get("completion_tokens"))
-    span.extras = {name: load(record[name]) for name in _EXTRAS if record.get(name) not in (None, "", [], {})}
+    span.extras = {name: parse_literal(record[name]) for name in _EXTRAS if record.get(name) not in (None, "", [], {})}
     if metadata:
         span.extras["metadata"] = metadata
     return span

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.traces.attributes import Event, fill_span
 from tasks.sources.traces.spans import Span
 
@@ -30,7 +30,7 @@ def read_otlp(record: Mapping[str, Any]) -> tuple[list[Span], dict[tuple[str, st
     """Return the spans of a message, and the events in its log records by trace id and span id.
 
     Raises:
-        UnfitError: The message is not in the form of the protocol.
+        InvalidRowError: The message is not in the form of the protocol.
     """
     children = _children(record, _SPANS, ("scopeSpans", "scope_spans"), "spans")
     spans = [_span(span, resource) for resource, span in children]
@@ -67,14 +67,14 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise UnfitError("the OTLP message is damaged: wanted a list of objects")
+        raise InvalidRowError("the OTLP message is damaged: wanted a list of objects")
     return value
 
 
 def _span(fields: Mapping[str, Any], resource: Mapping[str, Any]) -> Span:
     trace_id, span_id = _id(_field(fields, "traceId")), _id(_field(fields, "spanId"))
     if not trace_id or not span_id:
-        raise UnfitError("a span has no trace id or no span id")
+        raise InvalidRowError("a span has no trace id or no span id")
     status = fields.get("status")
     flags = fields.get("flags")
     span = Span(
@@ -117,7 +117,7 @@ def _value(value: Any) -> Any:
         try:
             return int(value["intValue"])  # 64 bits are a text in JSON
         except (TypeError, ValueError):
-            raise UnfitError(f"an attribute is {value['intValue']!r}, wanted a whole number") from None
+            raise InvalidRowError(f"an attribute is {value['intValue']!r}, wanted a whole number") from None
     if "arrayValue" in value:
         return [_value(item) for item in _objects(_inside(value["arrayValue"]))]
     if "kvlistValue" in value:

@@ -5,8 +5,8 @@ from typing import Any
 
 from tasks.sources.cells.message_parts import is_part
 from tasks.sources.cells.messages import is_message
-from tasks.sources.cells.passage_objects import Passage, as_passage
-from tasks.sources.traces.values import is_unread_object, load
+from tasks.sources.cells.passage_objects import RetrievedPassage, as_passage
+from tasks.sources.traces.values import is_unread_object, parse_literal
 
 PASSAGES_KEYS = (
     *("documents", "docs", "source_documents", "context", "contexts", "passages", "nodes", "source_nodes"),
@@ -19,15 +19,15 @@ _REPLY_KEYS = frozenset({"role", "finish_reason", "stop_reason", "logprobs", "ge
 """Keys of what a model generated, which also has an id and a text."""
 
 
-def find_passages(value: Any) -> list[Passage] | None:
+def find_passages(value: Any) -> list[RetrievedPassage] | None:
     """Return the passages in an output of a retriever; None if there are none to recognize.
 
     >>> find_passages({"documents": [{"page_content": "Rain.", "metadata": {"source": "a.md"}}]})
-    [Passage(text='Rain.', id='a.md', score=None)]
+    [RetrievedPassage(text='Rain.', id='a.md', score=None)]
     >>> find_passages([{"document.id": "a", "document.score": 0.5}]), find_passages("Rain.") is None
-    ([Passage(text=None, id='a', score=0.5)], True)
+    ([RetrievedPassage(text=None, id='a', score=0.5)], True)
     """
-    loaded = load(value)
+    loaded = parse_literal(value)
     if isinstance(loaded, Mapping):
         for key in (*PASSAGES_KEYS, *_OUTPUT_KEYS):
             if key in loaded and (found := find_passages(loaded[key])) is not None:
@@ -53,7 +53,7 @@ def are_documents(value: Any, *, or_texts: bool = False) -> bool:
     >>> are_documents({"documents": [{"content": "Rain.", "score": 0.5}]}), are_documents(["Rain."])
     (True, False)
     """
-    loaded = load(value)
+    loaded = parse_literal(value)
     if isinstance(loaded, Mapping) and len(loaded) == 1:
         ((key, inner),) = loaded.items()
         return key in (*PASSAGES_KEYS, *_OUTPUT_KEYS) and are_documents(inner, or_texts=or_texts)
@@ -84,4 +84,6 @@ def _with_metadata(item: Any) -> Any:
     """Return a passage with its metadata as an object; OpenInference writes them as JSON."""
     if not isinstance(item, Mapping):
         return item
-    return {key: load(value) if key in ("metadata", "document.metadata") else value for key, value in item.items()}
+    return {
+        key: parse_literal(value) if key in ("metadata", "document.metadata") else value for key, value in item.items()
+    }

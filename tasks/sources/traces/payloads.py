@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tasks.sources.cells.message_parts import PartKind, is_part, read_parts
-from tasks.sources.cells.messages import Message, Role, is_message, read_message
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.cells.messages import ChatMessage, Role, is_message, read_message
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.traces.passage_lists import PASSAGES_KEYS, are_documents, is_document
-from tasks.sources.traces.values import is_unread_object, load
+from tasks.sources.traces.values import is_unread_object, parse_literal
 
 _QUESTION_KEYS = (
     *("question", "query", "user_input", "user_query", "user_question", "user_message", "query_str", "input"),
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     """
 
     question: str | None
-    earlier: list[Message]
+    earlier: list[ChatMessage]
 
 
 _NOTHING = Asked(None, [])
@@ -65,7 +65,7 @@ def find_asked(value: Any) -> Asked:
     >>> find_asked({"city": "Paris", "days": 3}).question is None
     True
     """
-    loaded = load(value)
+    loaded = parse_literal(value)
     asked = _asked(loaded)
     if asked.question is None and isinstance(value, str) and _is_text(loaded, frozenset()):
         return Asked(_nonblank(value), [])
@@ -82,13 +82,13 @@ def _asked(value: Any) -> Asked:
         return find_asked(value[0]) if len(value) == 1 else Asked(_text_of_parts(value), [])
     if not isinstance(value, Mapping):
         return _NOTHING
-    said = next(filter(None, (read_said(load(value.get(key))) for key in _MESSAGES_KEYS)), [])
+    said = next(filter(None, (read_said(parse_literal(value.get(key))) for key in _MESSAGES_KEYS)), [])
     history = next(filter(None, (_read_history(value.get(key)) for key in _HISTORY_KEYS)), [])
     asked = next((each for each in _candidates(value, said, history) if each.question is not None), _NOTHING)
     return asked if asked.earlier else Asked(asked.question, _before(asked.question, history or said))
 
 
-def _candidates(value: Mapping[str, Any], said: list[Message], history: list[Message]) -> Iterator[Asked]:
+def _candidates(value: Mapping[str, Any], said: list[ChatMessage], history: list[ChatMessage]) -> Iterator[Asked]:
     """Yield what parts of an object ask, the most likely one first."""
     yield from (_find_in(value, key) for key in _QUESTION_KEYS)
     yield _last_question(said)
@@ -102,18 +102,18 @@ def _find_in(value: Mapping[str, Any], key: str) -> Asked:
     return _NOTHING if value.get(key) in (None, "", [], {}) else find_asked(value[key])
 
 
-def _last_question(messages: list[Message]) -> Asked:
+def _last_question(messages: list[ChatMessage]) -> Asked:
     places = [place for place, said in enumerate(messages) if said.role is Role.USER and said.text.strip()]
     return Asked(messages[places[-1]].text, _spoken(messages[: places[-1]])) if places else _NOTHING
 
 
-def _before(question: str | None, messages: list[Message]) -> list[Message]:
+def _before(question: str | None, messages: list[ChatMessage]) -> list[ChatMessage]:
     """Return what was said before a question that stands beside the messages, or is the last of them."""
     asked = _last_question(messages)
     return asked.earlier if asked.question == question else _spoken(messages)
 
 
-def _spoken(messages: Iterable[Message]) -> list[Message]:
+def _spoken(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     return [said for said in messages if said.role in (Role.USER, Role.ASSISTANT) and said.text.strip()]
 
 
@@ -127,7 +127,7 @@ def find_answer(value: Any) -> str | None:
     >>> find_answer('{"type": "ai", "data": {"content": "So."}}'), find_answer('{"verdict": true}')
     ('So.', '{"verdict": true}')
     """
-    loaded = load(value)
+    loaded = parse_literal(value)
     found = _answer(loaded)
     if found is None and isinstance(value, str) and _is_text(loaded, _NO_ANSWER_KEYS):
         return _nonblank(value)
@@ -145,7 +145,7 @@ def _answer(value: Any) -> str | None:
     if not isinstance(value, Mapping) or are_documents(value):
         return None
     for key in (*_ANSWER_KEYS, *_MESSAGES_KEYS, *(() if is_document(value) else _OUTPUT_KEYS)):
-        inner = load(value.get(key))
+        inner = parse_literal(value.get(key))
         if key in _CHOICE_KEYS and isinstance(inner, list | tuple):
             inner = inner[:1]
         if key in _MESSAGES_KEYS:
@@ -159,7 +159,7 @@ def _answer(value: Any) -> str | None:
     return _answer(inner) if key not in _NO_ANSWER_KEYS and isinstance(inner, str | Mapping) else None
 
 
-def _last_answer(messages: list[Message]) -> str | None:
+def _last_answer(messages: list[ChatMessage]) -> str | None:
     asked = max((place for place, said in enumerate(messages) if said.role is Role.USER), default=-1)
     said = [each for each in messages[asked + 1 :] if each.role is Role.ASSISTANT and each.text.strip()]
     final = [each for each in said if not each.calls] or said
@@ -172,9 +172,9 @@ def find_result(value: Any) -> str:
     >>> find_result('{"type": "tool", "content": "08:30", "tool_call_id": "t1"}'), find_result({"output": "08:30"})
     ('08:30', '08:30')
     """
-    loaded = load(value)
+    loaded = parse_literal(value)
     while isinstance(loaded, Mapping) and len(loaded) == 1 and not isinstance(value, str):
-        loaded = load(next(iter(loaded.values())))
+        loaded = parse_literal(next(iter(loaded.values())))
     if texts := [said.text for said in read_said(loaded) or () if said.text.strip()]:
         return "\n".join(texts)
     return value if isinstance(value, str) else find_answer(loaded) or str(loaded)
@@ -185,14 +185,14 @@ def _is_text(loaded: Any, passed_on: frozenset[str]) -> bool:
     if isinstance(loaded, Mapping):
         if is_message(loaded) or passed_on & loaded.keys():
             return False
-        made = [load(loaded[key]) for key in (*_ANSWER_KEYS, *_OUTPUT_KEYS) if key in loaded]
+        made = [parse_literal(loaded[key]) for key in (*_ANSWER_KEYS, *_OUTPUT_KEYS) if key in loaded]
         return all(each not in (None, "", [], {}) and _is_text(each, passed_on) for each in made)
     if isinstance(loaded, list | tuple):
         return read_said(loaded) is None and not are_documents(loaded) and not any(map(is_part, loaded))
     return True
 
 
-def read_said(value: Any) -> list[Message] | None:
+def read_said(value: Any) -> list[ChatMessage] | None:
     """Return the messages of a list, or of a single message; None if it is neither. Unreadable ones are left out.
 
     >>> read_said([{"role": "user", "parts": [{"type": "text", "content": "Why?"}]}])[0].text
@@ -209,11 +209,11 @@ def read_said(value: Any) -> list[Message] | None:
     items = [_as_object(item) for item in value]
     if not all(is_message(item) for item in items):
         return None
-    found: list[Message] = []
+    found: list[ChatMessage] = []
     for item in items:
         try:
             found += read_message(item)
-        except UnfitError:
+        except InvalidRowError:
             continue
     return found
 
@@ -224,15 +224,15 @@ def _as_object(item: Any) -> Any:
     return {"role": item[0], "content": item[1]} if is_pair else item
 
 
-def _read_history(value: Any) -> list[Message]:
+def _read_history(value: Any) -> list[ChatMessage]:
     """Return the messages of a history, which may be pairs of a question and its answer."""
-    loaded = load(value)
+    loaded = parse_literal(value)
     if (messages := read_said(loaded)) is not None:
         return messages
     if not isinstance(loaded, list | tuple) or not all(is_message(_pair(item)) for item in loaded):
         return []
     return [
-        Message(role, text) for pair in loaded for role, text in zip((Role.USER, Role.ASSISTANT), pair, strict=True)
+        ChatMessage(role, text) for pair in loaded for role, text in zip((Role.USER, Role.ASSISTANT), pair, strict=True)
     ]
 
 
@@ -247,13 +247,13 @@ def _text_of_parts(value: Any) -> str | None:
         return None
     try:
         return _nonblank("\n".join(part.text for part in read_parts(value) if part.kind is PartKind.TEXT))
-    except UnfitError:
+    except InvalidRowError:
         return None
 
 
 def prompt_text(value: Any) -> str | None:
     """Return all text in an input of a model, to find passages in it."""
-    loaded = load(value)
+    loaded = parse_literal(value)
     if messages := read_said(loaded):
         return "\n".join(said.text for said in messages)
     texts = list(_texts(loaded, _DEEPEST))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 
 from metric_core.errors import MissingDependencyError
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.readers.protocol import Unreadable
 from tasks.sources.readers.read_limits import BoundedStream, Expansion
 
@@ -30,7 +30,7 @@ def decode_messages(content: bytes, name: str) -> Iterator[dict[str, Any] | Unre
         name: Name of the file in messages.
 
     Raises:
-        UnfitError: The content is not in such a form.
+        InvalidRowError: The content is not in such a form.
         MissingDependencyError: The extra `traces` is not installed.
     """
     packages = _Packages.load()
@@ -47,7 +47,7 @@ def decode_messages(content: bytes, name: str) -> Iterator[dict[str, Any] | Unre
         if any(message is not None and "resourceSpans" in message for message in messages):
             yield from (Unreadable("the message cannot be decoded") if each is None else each for each in messages)
             return
-    raise UnfitError("the file is neither JSON nor protobuf with spans of the OpenTelemetry protocol")
+    raise InvalidRowError("the file is neither JSON nor protobuf with spans of the OpenTelemetry protocol")
 
 
 def check_protobuf(message: bytes) -> bool:
@@ -57,16 +57,16 @@ def check_protobuf(message: bytes) -> bool:
         True if it has anything to read.
 
     Raises:
-        UnfitError: The message cannot be decoded, or has other content.
+        InvalidRowError: The message cannot be decoded, or has other content.
         MissingDependencyError: The extra `traces` is not installed.
     """
     packages = _Packages.load()
     try:
         request = packages.parse(message)
     except packages.decode_error as error:
-        raise UnfitError(f"the message is no ExportTraceServiceRequest in protobuf: {error}") from error
+        raise InvalidRowError(f"the message is no ExportTraceServiceRequest in protobuf: {error}") from error
     if message and not request.resource_spans:
-        raise UnfitError("the message has no resource_spans")
+        raise InvalidRowError("the message has no resource_spans")
     return bool(message)
 
 

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 from tasks.runtime.wording import describe_value
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.traces.record_forms import Spans
 
 
-def check_json(message: bytes) -> bool:
+def check_json_message(message: bytes) -> bool:
     """Check a message in JSON, as a run would read it.
 
     Args:
@@ -18,21 +18,21 @@ def check_json(message: bytes) -> bool:
         True if it has anything to read.
 
     Raises:
-        UnfitError: The message is not JSON, or not an ExportTraceServiceRequest whose spans can be read.
+        InvalidRowError: The message is not JSON, or not an ExportTraceServiceRequest whose spans can be read.
     """
     try:
         record: Any = json.loads(message.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise UnfitError(f"the message is not JSON: {error}") from error
+        raise InvalidRowError(f"the message is not JSON: {error}") from error
     if not isinstance(record, dict):
-        raise UnfitError(f"got {describe_value(record)}, wanted an ExportTraceServiceRequest")
+        raise InvalidRowError(f"got {describe_value(record)}, wanted an ExportTraceServiceRequest")
     if not record:
         return False
     if "resourceSpans" not in record:
-        raise UnfitError("the message has no resourceSpans")
+        raise InvalidRowError("the message has no resourceSpans")
     problem = Spans().add(record)
     if problem is not None:
-        raise UnfitError(problem.problem, problem.hint)
+        raise InvalidRowError(problem.problem, problem.hint)
     return bool(record["resourceSpans"])
 
 

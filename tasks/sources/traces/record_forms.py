@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.runtime.wording import describe_value, quote_names
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.readers.protocol import Unreadable
 from tasks.sources.traces import langfuse, langsmith, otlp, span_tables
 from tasks.sources.traces.attributes import Event, fill_span
@@ -33,8 +33,8 @@ class Spans:
         """Read a record; return the problem of one that is damaged or of no known form, of which no span is read."""
         try:
             spans = list(self._read(record))
-        except UnfitError as unfit:
-            return Unreadable(unfit.problem, unfit.hint)
+        except InvalidRowError as invalid:
+            return Unreadable(invalid.problem, invalid.hint)
         except RecursionError:
             return Unreadable("a value is nested too deeply to be read")
         for span in spans:
@@ -54,14 +54,14 @@ class Spans:
 
     def _read(self, record: Any) -> Iterator[Span]:
         if not isinstance(record, Mapping):
-            raise UnfitError(f"got {describe_value(record)}, wanted an object")
+            raise InvalidRowError(f"got {describe_value(record)}, wanted an object")
         if otlp.is_otlp(record):
             spans, events = otlp.read_otlp(record)
             for key, found in events.items():
                 self.events.setdefault(key, []).extend(found)
             yield from spans
         elif langsmith.is_run(record):
-            yield from langsmith.read_run(record)
+            yield from langsmith.read_langsmith_run(record)
         elif span_tables.is_span(record):
             yield span_tables.read_span(record)
         elif langfuse.is_observation(record):
@@ -71,7 +71,7 @@ class Spans:
         elif langfuse.is_score(record):
             self.scores += 1
         else:
-            raise UnfitError(f"unknown form: an object with {quote_names(record, most=8)}, wanted {FORMS}")
+            raise InvalidRowError(f"unknown form: an object with {quote_names(record, most=8)}, wanted {FORMS}")
 
 
 def records_of(document: Any) -> list[Any]:

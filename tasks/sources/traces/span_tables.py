@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.traces.attributes import TEXTS, Event, fill_span
 from tasks.sources.traces.spans import Span
-from tasks.sources.traces.values import as_name, as_seconds, load
+from tasks.sources.traces.values import as_name, as_seconds, parse_literal
 
 _PREFIX = "attributes."
 _WHOLE = TEXTS | {"metadata"}
@@ -24,14 +24,14 @@ def read_span(record: Mapping[str, Any]) -> Span:
     """Return a span.
 
     Raises:
-        UnfitError: It has no trace id or no span id.
+        InvalidRowError: It has no trace id or no span id.
     """
     context = record.get("context")
     context = context if isinstance(context, Mapping) else {}
     trace_id = _id(record.get("context.trace_id") or context.get("trace_id"))
     span_id = _id(record.get("context.span_id") or context.get("span_id"))
     if trace_id is None or span_id is None:
-        raise UnfitError("a span has no trace id or no span id")
+        raise InvalidRowError("a span has no trace id or no span id")
     status = record.get("status")
     code = record.get("status_code") or (status.get("status_code") if isinstance(status, Mapping) else None)
     span = Span(
@@ -49,17 +49,17 @@ def read_span(record: Mapping[str, Any]) -> Span:
     attributes = {
         **(dict(resource) if isinstance(resource, Mapping) else {}),
         **({"openinference.span.kind": kind} if isinstance(kind, str) else {}),
-        **dict(_flatten("", load(record.get("attributes")))),
+        **dict(_flatten("", parse_literal(record.get("attributes")))),
     }
     for name, value in record.items():
         if name.startswith(_PREFIX):
             attributes |= dict(_flatten(name.removeprefix(_PREFIX), _plain(name.removeprefix(_PREFIX), value)))
-    return fill_span(span, attributes, _events(load(record.get("events"))))
+    return fill_span(span, attributes, _events(parse_literal(record.get("events"))))
 
 
 def _plain(name: str, value: Any) -> Any:
     """Return the list or object that a cell holds as text, except of an attribute whose value is a text."""
-    loaded = value if name in _WHOLE else load(value)
+    loaded = value if name in _WHOLE else parse_literal(value)
     return loaded if isinstance(loaded, list | Mapping) else value
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from tasks.sources.cells.messages import Message
-from tasks.sources.cells.passage_objects import Passage
+from tasks.sources.cells.messages import ChatMessage
+from tasks.sources.cells.passage_objects import RetrievedPassage
 
 
 class Kind(StrEnum):
@@ -60,11 +60,11 @@ class Span:
     failed: bool = False
     parent_is_remote: bool = False
     question: str | None = None
-    earlier: list[Message] = field(default_factory=list)
+    earlier: list[ChatMessage] = field(default_factory=list)
     answer: str | None = None
     prompt: str | None = None
-    passages: list[Passage] | None = None
-    candidates: list[Passage] | None = None
+    passages: list[RetrievedPassage] | None = None
+    candidates: list[RetrievedPassage] | None = None
     tool_results: list[str] = field(default_factory=list)
     model: str | None = None
     prompt_tokens: int | None = None

@@ -13,7 +13,7 @@ from metric_core.errors import SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.options.trace_options import TraceSettings
 from tasks.sources.readers.arrow_files import ArrowFileSource
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.readers.delimited import DelimitedSource
 from tasks.sources.readers.formats import Opener
 from tasks.sources.readers.json_document import open_json
@@ -150,8 +150,8 @@ class TraceSource(RowSource):
         try:
             for number, message in enumerate(decode_messages(content, file.name), start=1):
                 yield message, f"message {number}"
-        except UnfitError as unfit:
-            yield Unreadable(unfit.problem), ""
+        except InvalidRowError as invalid:
+            yield Unreadable(invalid.problem), ""
 
 
 def _has_compressed_messages(file: DataFile) -> bool:

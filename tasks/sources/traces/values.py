@@ -6,22 +6,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.sources.cells.text_cells import parse_cell
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 _OBJECT = re.compile(r"<[\w.]+( object\b.*|\(.*\))>", re.DOTALL)
 
 
-def load(value: Any) -> Any:
+def parse_literal(value: Any) -> Any:
     """Return what a text with JSON or a Python literal holds; any other value unchanged.
 
-    >>> load('{"question": "Why?"}'), load("Why?")
+    >>> parse_literal('{"question": "Why?"}'), parse_literal("Why?")
     ({'question': 'Why?'}, 'Why?')
     """
     if not isinstance(value, str):
         return value
     try:
         return parse_cell(value)
-    except UnfitError:
+    except InvalidRowError:
         return value
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.alerting.alert import Alert, AlertIncident
-from flows.alerting.kept_alerts import write_alert
+from flows.alerting.stored_alerts import write_alert
 from tasks.history.alert_log import AlertLog
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import IncidentFinding

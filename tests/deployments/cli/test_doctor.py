@@ -109,7 +109,9 @@ def test_unexpected_error_prints_no_traceback(assay: Assay, monkeypatch: pytest.
 
 
 def test_unreachable_prefect_server_is_a_problem(assay: Assay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deployments.cli._support.doctor_checks.find_configured_url", lambda: "http://me:geheim@127.0.0.1:9/api")
+    monkeypatch.setattr(
+        "deployments.cli._support.doctor_checks.find_configured_url", lambda: "http://me:geheim@127.0.0.1:9/api"
+    )
     outcome = assay("doctor", "--json")
     assert outcome.code == 7
     assert "PREFECT_API_URL" in by_name(outcome)["Prefect"]["advice"]

@@ -5,7 +5,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli._support.metric_guide import describe, render_page
+from deployments.cli._support.metric_guide import describe_metric, render_guide
 from deployments.cli.main import app
 from metric_core.metrics import guides
 from metric_core.metrics.registry import METRICS
@@ -26,7 +26,7 @@ def test_the_pages_are_up_to_date() -> None:
     assert OVERVIEW.read_text(encoding="utf-8") == output_of("--markdown"), "assay metrics --markdown > docs/metrics.md"
     written = {path.stem: path.read_text(encoding="utf-8") for path in PAGES.iterdir()}
     assert written.keys() == METRICS.keys()
-    different = [name for name, metric in METRICS.items() if written[name] != render_page(metric)]
+    different = [name for name, metric in METRICS.items() if written[name] != render_guide(metric)]
     assert different == [], "assay metrics NAME --markdown > docs/metrics/NAME.md"
 
 
@@ -39,7 +39,7 @@ def test_the_overview_links_every_metric_once() -> None:
 def test_the_terminal_shows_what_the_page_shows(name: str) -> None:
     words = re.sub(r"\s+", " ", output_of(name))
     section = output_of(name, "--markdown")
-    for part in describe(METRICS[name]):
+    for part in describe_metric(METRICS[name]):
         assert not part.title or f"**{part.title}**" in section
         for line in part.lines:
             assert line in section
@@ -54,7 +54,9 @@ def test_the_list_of_metrics_reads_no_guide(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_every_parameter_says_what_is_allowed() -> None:
-    rows = [row for metric in METRICS.values() for part in describe(metric) for row in part.rows if len(row) == 4]
+    rows = [
+        row for metric in METRICS.values() for part in describe_metric(metric) for row in part.rows if len(row) == 4
+    ]
     assert [row for row in rows if row[1] in ("any", "")] == []
 
 

@@ -11,7 +11,7 @@ from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 from prefect.flows import load_flow_from_entrypoint
 from pydantic import ValidationError
 
-from deployments.registry.apply import Place, apply
+from deployments.registry.apply import DeploymentTarget, apply
 from deployments.registry.schedules import interval_schedule, parse_schedule
 from deployments.registry.specs import DeploymentSpec, as_parameter, build_specs, plan_deployments
 from flows.config.loading import load_config
@@ -52,8 +52,8 @@ def test_flow_accepts_the_parameters_of_the_deployment(deployed: DeploymentSpec)
 
 def test_runs_log_in_the_format_of_the_configuration() -> None:
     given = {"env": {"PREFECT_LOGGING_COLORS": "true"}}
-    logs = {name: value for name, value in Place(pool="p").variables["env"].items() if "LOGGING" in name}
-    changed = Place(pool="p", log_format="json", job_variables=given).variables["env"]
+    logs = {name: value for name, value in DeploymentTarget(pool="p").variables["env"].items() if "LOGGING" in name}
+    changed = DeploymentTarget(pool="p", log_format="json", job_variables=given).variables["env"]
     assert logs == HANDLERS
     assert {name: value for name, value in changed.items() if "LOGGING" in name} == HANDLERS | {
         "PREFECT_LOGGING_HANDLERS_CONSOLE_FORMATTER": "json",
@@ -247,10 +247,10 @@ def test_a_schedule_needs_data(assay: Callable[..., Any]) -> None:
 def test_pools_of_images_need_one_and_pools_of_processes_take_none() -> None:
     plan = plan_deployments(RunConfig(source="a"))
     with pytest.raises(ConfigError, match="--image NAME"):
-        apply(plan, Place(pool="images", pool_type="kubernetes"))
+        apply(plan, DeploymentTarget(pool="images", pool_type="kubernetes"))
     with pytest.raises(ConfigError, match="cannot run images"):
-        apply(plan, Place(pool="processes", pool_type="process", image="x:1"))
-    done = apply(plan, Place(pool="images", pool_type="docker", image="rag-assay:local"))
+        apply(plan, DeploymentTarget(pool="processes", pool_type="process", image="x:1"))
+    done = apply(plan, DeploymentTarget(pool="images", pool_type="docker", image="rag-assay:local"))
     assert done[0].detail == "docker"
     with pytest.raises(ConfigError, match="has the type docker, not process"):
-        apply(plan, Place(pool="images", pool_type="process"))
+        apply(plan, DeploymentTarget(pool="images", pool_type="process"))

@@ -14,7 +14,7 @@ from prefect.logging.handlers import APILogWorker
 from prefect.states import Crashed, Failed, Running
 
 from deployments.local_server import ServerAddress, use_server
-from deployments.registry.apply import Place, apply
+from deployments.registry.apply import DeploymentTarget, apply
 from deployments.registry.changes import AppliedChanges
 from deployments.registry.specs import plan_deployments
 from flows.config.run_config import RunConfig
@@ -49,7 +49,7 @@ class Ground:
         """Deploy a configuration, and return the changes."""
         variables = {"working_dir": str(self.folder)}
         plan = plan_deployments(RunConfig.model_validate(config), suffix)
-        return apply(plan, Place(pool=POOL, job_variables=variables))
+        return apply(plan, DeploymentTarget(pool=POOL, job_variables=variables))
 
     def runs(self, deployment: str) -> list[FlowRun]:
         """Return the runs of a deployment, oldest first."""
@@ -127,7 +127,7 @@ class Unattended:
             },
         }
         config = {"name": name, "source": "nowhere.jsonl", "metrics": ["faithfulness"], "deploy": deploy}
-        place = Place(pool="nobody", job_variables={"working_dir": str(self.folder)})
+        place = DeploymentTarget(pool="nobody", job_variables={"working_dir": str(self.folder)})
         secrets = {"WATCH_HOOK": self.webhook.url, "WATCH_MAIL": self.mailbox.url, **self.services.secrets}
         variables = secrets if env is None else env
         with pytest.MonkeyPatch.context() as patch:

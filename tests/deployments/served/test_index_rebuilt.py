@@ -27,7 +27,7 @@ from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 from deployments.cli._support.doctor_checks import Level, _check_automations
 from deployments.events import emit_index_rebuilt
 from deployments.local_server import ServerAddress
-from deployments.registry.apply import Place, apply
+from deployments.registry.apply import DeploymentTarget, apply
 from deployments.registry.automations import UNHEARD, stale_automations
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.report_events import AUTOMATIONS_LOADED_SECONDS
@@ -104,7 +104,7 @@ def story(ground: Ground, webhook: JsonEndpoint) -> Story:
     }
     away = RunConfig.model_validate({"source": good, "deploy": {"index": "elsewhere-*"}})
     # without a worker, it cannot report events that nobody listens to
-    apply(plan_deployments(away, "-away"), Place(pool="without-a-worker"))
+    apply(plan_deployments(away, "-away"), DeploymentTarget(pool="without-a-worker"))
     first, again = ground.deploy(config), ground.deploy(config)
     with pause_for_a_while("rag-assay: index-rebuilt"):  # the server makes no run of these, as if it had lost them
         for index, version, dataset in (("handbook", "v1.10", newest), ("lost", "v1.0", good)):

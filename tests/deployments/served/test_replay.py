@@ -9,7 +9,7 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
 
 from deployments.local_server import ServerAddress, use_server
-from deployments.registry.apply import Place, apply, remove
+from deployments.registry.apply import DeploymentTarget, apply, remove
 from deployments.registry.specs import plan_deployments
 from flows.config.run_config import RunConfig
 from flows.index_events.listeners import FLOW, REFUSAL
@@ -33,7 +33,7 @@ def client(whole_server: str) -> Iterator[SyncPrefectClient]:
 
 def deploy(suffix: str, index: str, folder: Path) -> None:
     config = RunConfig.model_validate({"metrics": ["faithfulness"], "deploy": {"index": index}})
-    apply(plan_deployments(config, suffix), Place(pool="nobody", job_variables={"working_dir": str(folder)}))
+    apply(plan_deployments(config, suffix), DeploymentTarget(pool="nobody", job_variables={"working_dir": str(folder)}))
 
 
 def send(versions: Sequence[Any], resource: str = f"rag.index.{INDEX}") -> None:

@@ -12,7 +12,7 @@ from pydantic import SecretStr, ValidationError
 from flows.alerting.alert import Alert
 from flows.alerting.recipients import RECIPIENTS, RecipientError, recipients_of
 from flows.config.alert_options import AlertSettings, RecipientOptions
-from tasks.options.option import find_references
+from tasks.options.option import find_secret_references
 from tests.json_endpoint import JsonEndpoint
 from tests.smtp_receiver import SmtpReceiver
 
@@ -152,4 +152,4 @@ def test_block_that_could_not_send_says_so(block: tuple[dict[str, Any], JsonEndp
 def test_every_recipient_is_declared_by_an_option_of_its_name() -> None:
     assert set(RECIPIENTS) == set(RecipientOptions.model_fields)
     settings = AlertSettings.model_validate({"webhook": "env:HOOK", "email": EMAIL})
-    assert find_references(settings) == ("env:HOOK", "env:MAIL")
+    assert find_secret_references(settings) == ("env:HOOK", "env:MAIL")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.alerting.alert import Alert
-from flows.alerting.kept_alerts import write_alert
+from flows.alerting.stored_alerts import write_alert
 from tasks.history.alert_log import AlertLog
 from tests.json_endpoint import JsonEndpoint
 from tests.postgres import new_database

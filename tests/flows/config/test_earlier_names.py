@@ -8,7 +8,7 @@ import pytest
 
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
-from flows.execution.rerun_plan import parse_request, prepare
+from flows.execution.rerun_plan import parse_rerun_request, prepare_rerun
 from metric_core.errors import ConfigError
 from tasks.comparison.run_differences import find_differences
 from tasks.comparison.run_pair import Matching, RunPair
@@ -37,7 +37,7 @@ def test_configuration_of_an_earlier_run_is_read_under_current_names(tmp_path: P
 def test_earlier_run_can_be_rerun(tmp_path: Path) -> None:
     config = {"source": "rows.jsonl", "answers": str(tmp_path / "answers.db"), "judge": {"slots": 4}}
     run = compared.write_run(tmp_path / "run", 0.5, config=config)
-    ready = prepare(parse_request(run=str(run), rows="all"))
+    ready = prepare_rerun(parse_rerun_request(run=str(run), rows="all"))
     assert (ready.plan.models.cache, ready.plan.models.judge.max_concurrent_stages) == (str(tmp_path / "answers.db"), 4)
 
 
@@ -50,7 +50,7 @@ def test_earlier_run_with_options_that_are_gone_can_be_rerun(tmp_path: Path) -> 
         "judge": {"backend": "server", "server": server},
     }
     run = compared.write_run(tmp_path / "run", 0.5, config=config)
-    plan = prepare(parse_request(run=str(run), rows="all")).plan
+    plan = prepare_rerun(parse_rerun_request(run=str(run), rows="all")).plan
     assert plan.models.judge.server == ServerJudgeOptions(urls=("http://localhost:8000/v1",))
 
 

@@ -13,10 +13,10 @@ import pytest
 import flows.monitor
 from flows.config.run_config import RunConfig
 from flows.monitor import run_monitor
-from flows.monitoring.watched import Watched
+from flows.monitoring.monitored_run import MonitoredRun
 from metric_core.errors import JudgeError
 from tasks.history.catalogue import Catalogue
-from tasks.runs.outcome import Outcome, Trigger, read_outcome
+from tasks.runs.outcome import RunOutcome, Trigger, read_outcome
 from tasks.runs.run_start import start_entry
 from tests.tasks import compared
 
@@ -44,7 +44,7 @@ class Nights:
         self._next: tuple[float, dict[str, Any]] = (0.8, {})
         self._told = 0
 
-    def run(self, level: float = 0.8, **manifest: Any) -> tuple[str, Outcome]:
+    def run(self, level: float = 0.8, **manifest: Any) -> tuple[str, RunOutcome]:
         """Run a night.
 
         Args:
@@ -82,7 +82,7 @@ class Nights:
         new, self._told = lines[self._told :], len(lines)
         return [json.loads(line) for line in new]
 
-    def evaluate(self, _config: RunConfig, _watched: Watched, baseline: Path | None) -> Path:
+    def evaluate(self, _config: RunConfig, _watched: MonitoredRun, baseline: Path | None) -> Path:
         """Write the run folder of a night; a night without a level has a judge that is down."""
         self.baselines.append(baseline)
         level, manifest = self._next
@@ -103,14 +103,14 @@ def nights(tmp_path: Path, prefect_server: str, monkeypatch: pytest.MonkeyPatch)
     del prefect_server
     made = Nights(tmp_path)
     monkeypatch.setattr(flows.monitor, "_evaluate", made.evaluate)
-    monkeypatch.setattr(Watched, "now", _a_day_later(Watched.now))
+    monkeypatch.setattr(MonitoredRun, "now", _a_day_later(MonitoredRun.now))
     return made
 
 
-def _a_day_later(now: Callable[[RunConfig, Trigger], Watched]) -> Callable[[RunConfig, Trigger], Watched]:
+def _a_day_later(now: Callable[[RunConfig, Trigger], MonitoredRun]) -> Callable[[RunConfig, Trigger], MonitoredRun]:
     numbers = count()
 
-    def later(config: RunConfig, trigger: Trigger) -> Watched:
+    def later(config: RunConfig, trigger: Trigger) -> MonitoredRun:
         time = START + timedelta(days=next(numbers))
         return replace(now(config, trigger), version=f"{time:%Y-%m-%dT%H:%M:%SZ}", announced=time)
 

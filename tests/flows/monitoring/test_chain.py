@@ -160,7 +160,7 @@ def test_rule_with_another_threshold_has_not_recovered(nights: Nights) -> None:
 def test_missed_runs_do_not_crowd_out_the_nights_before(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Alarms, the comparison with the run before and the check for unchanged answers look at runs with results."""
     monkeypatch.setattr("flows.monitoring.chain._RUNS_READ", 3)
-    monkeypatch.setattr("flows.monitoring.night_checks._RUNS", 3)
+    monkeypatch.setattr("flows.monitoring.monitored_run_checks._RUNS", 3)
     nights.deploy["stale_days"] = 0.9
     same = {"samples": {"digests": ["a"]}}
 

@@ -6,7 +6,7 @@ import pytest
 
 from flows.monitoring import chain, gating, missed_runs, source_checks
 from flows.monitoring.incidents import UNDECIDED, error_key
-from flows.monitoring.night_alarms import alarm_key
+from flows.monitoring.monitored_run_alarms import alarm_key
 from tasks.runs.outcome import OutcomeAlarm
 from tests.structure.house import ROOT
 

@@ -1,12 +1,12 @@
 """Sentences of alerts on a run and its gate."""
 
-from flows.monitoring.gating import Judged, describe_change, find_gate_incidents
+from flows.monitoring.gating import GatedRun, describe_metric_change, find_gate_incidents
 from metric_core.gates.checks import check_gate
 from metric_core.gates.rules import AbsoluteRule, Count, CoverageRule, Gate, Statistic, Threshold
 from metric_core.records import Direction, Score
-from metric_core.statistics.comparison import compare
+from metric_core.statistics.comparison import compare_metrics
 from metric_core.statistics.pairs import ScoreColumns
-from tasks.runs.outcome import OutcomeKept
+from tasks.runs.outcome import OutcomeCoverage
 
 
 def test_sentences_name_the_rows_and_the_groups_that_they_rest_on() -> None:
@@ -17,10 +17,10 @@ def test_sentences_name_the_rows_and_the_groups_that_they_rest_on() -> None:
         columns = ScoreColumns(
             metric="mine", direction=Direction.HIGHER, a=good, b=poor, groups=groups, bounds=(0.0, 1.0)
         )
-        [metric] = compare([columns])
-        assert describe_change(metric).endswith(f", {size}")
+        [metric] = compare_metrics([columns])
+        assert describe_metric_change(metric).endswith(f", {size}")
         result = check_gate(Gate(absolute=(AbsoluteRule("mine", Statistic.MEAN, Threshold(0.8)),)), [columns])
-        [incident] = find_gate_incidents(Judged(gate="failed", result=result), (), "run").found
+        [incident] = find_gate_incidents(GatedRun(gate="failed", result=result), (), "run").found
         assert f") {size}: violates the threshold" in incident.sentence
 
 
@@ -34,11 +34,11 @@ def test_scores_that_are_missing_besides_rows_are_told_for_their_metric() -> Non
     ]
     result = check_gate(Gate(coverage=(CoverageRule(None, Count.PAIRED, Threshold(0.9)),)), columns)
     assert [check.outcome.value for check in result.checks] == ["failed", "failed"]
-    judged = Judged(gate="failed", result=result, kept=OutcomeKept(rows=(31, 60)))
-    assert [check.metric for check in judged.told_checks] == ["half of them"]
-    [incident] = find_gate_incidents(judged, (), "run").found
+    gated = GatedRun(gate="failed", result=result, kept=OutcomeCoverage(rows=(31, 60)))
+    assert [check.metric for check in gated.told_checks] == ["half of them"]
+    [incident] = find_gate_incidents(gated, (), "run").found
     assert "half of them" in incident.sentence
-    complete = Judged(gate="failed", result=result, kept=OutcomeKept(rows=(60, 60)))
+    complete = GatedRun(gate="failed", result=result, kept=OutcomeCoverage(rows=(60, 60)))
     assert len(find_gate_incidents(complete, (), "run").found) == 2
 
 
@@ -47,10 +47,10 @@ def test_incident_of_a_rule_that_is_gone_is_over_without_a_word() -> None:
     result = check_gate(Gate(coverage=(CoverageRule(None, Count.SCORED, Threshold(0.5)),)), columns)
     known = "gate:failed:coverage:mine:share scored at least 0.5"
     gone = "gate:failed:coverage:mine:share scored at least 0.9"
-    judged = Judged(gate="passed", result=result)
-    assert find_gate_incidents(judged, [known, gone, "alarm:mine"], "run").replaced == {gone}
-    assert find_gate_incidents(Judged(), [known], "run").replaced == {known}, "there is no gate any more"
-    unlike = judged.with_obstacle("another judge")
+    gated = GatedRun(gate="passed", result=result)
+    assert find_gate_incidents(gated, [known, gone, "alarm:mine"], "run").replaced == {gone}
+    assert find_gate_incidents(GatedRun(), [known], "run").replaced == {known}, "there is no gate any more"
+    unlike = gated.with_obstacle("another judge")
     assert find_gate_incidents(unlike, [known, gone], "run").replaced == frozenset(), "not all rules were applied"
 
 
@@ -61,6 +61,6 @@ def test_rule_that_cannot_be_decided_any_longer_is_over_if_the_run_becomes_the_b
     (check,) = result.checks
     assert check.outcome.value == "inconclusive"
     key = f"gate:failed:absolute:mine:{check.rule}"
-    judged = Judged(gate="passed", result=result, may_be_undecided=True)
-    assert [each.key for each in find_gate_incidents(judged, [key], "run").found] == [key]
-    assert find_gate_incidents(judged, [key], "run", is_accepted=True).found == ()
+    gated = GatedRun(gate="passed", result=result, may_be_undecided=True)
+    assert [each.key for each in find_gate_incidents(gated, [key], "run").found] == [key]
+    assert find_gate_incidents(gated, [key], "run", is_accepted=True).found == ()

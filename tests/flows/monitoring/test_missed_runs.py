@@ -24,7 +24,7 @@ from flows.monitoring.missed_runs import (
 )
 from tasks.history.recorded_run import RecordedRun
 from tasks.prefect_support.paging import read_flow_runs
-from tasks.runs.outcome import Outcome
+from tasks.runs.outcome import RunOutcome
 from tests.flows.deployed_flow import DeployedFlow
 
 MONDAY = datetime(2026, 11, 16, 6, tzinfo=UTC)
@@ -191,7 +191,7 @@ def test_only_runs_that_never_started_are_missed(schedule: DeployedSchedule, mon
     schedule.set_states(4, Running())
     schedule.set_states(6, Running())
     monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
-    finished = schedule.make_entry(0, outcome=Outcome(name="support", trigger="schedule"))
+    finished = schedule.make_entry(0, outcome=RunOutcome(name="support", trigger="schedule"))
     missed = find_missed_runs([finished], DAY)
     assert missed is not None
     assert missed.runs == tuple(MissedRun(schedule.due(each), each.id) for each in (schedule.runs[2], schedule.runs[5]))
@@ -210,7 +210,7 @@ def test_a_run_that_was_reported_as_not_started_says_that_it_has_started(
         schedule.set_states(number, Running(), Completed())
     schedule.set_states(6, Late(), Running())
     monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
-    finished = schedule.make_entry(5, outcome=Outcome(name="support", trigger="schedule"))
+    finished = schedule.make_entry(5, outcome=RunOutcome(name="support", trigger="schedule"))
     missed = find_missed_runs([finished], timedelta(seconds=30))
     assert missed is not None
     assert (missed.runs, missed.late) == ((), schedule.due(schedule.runs[6]).astimezone(UTC))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from flows.monitoring.source_checks import find_losses, find_source_incidents
-from tasks.history.run_entry import read_run
-from tasks.runs.outcome import OutcomeKept
+from tasks.history.run_entry import read_run_entry
+from tasks.runs.outcome import OutcomeCoverage
 from tests.tasks.history.run_folders import START, write_run
 
 
@@ -19,7 +19,7 @@ def sentences(tmp_path: Path, answers: str, stale_days: float = 3, **tonight: An
         run: dict[str, Any] = {"stages": {"samples": {"digests": [digest]}}, "bad_row_count": 0}
         run |= {"status": "failed"} if digest == "-" else {}
         folder = write_run(tmp_path / f"{night}", night, **run | (tonight if night == len(answers) - 1 else {}))
-        runs.append(read_run(folder))
+        runs.append(read_run_entry(folder))
     found = find_source_incidents(runs[-1], runs, START + timedelta(days=night, minutes=1), stale_days)
     assert {each.kind for each in found} <= {"source"}
     return [each.sentence for each in found]
@@ -60,7 +60,7 @@ def test_run_without_rows_is_reported(tmp_path: Path) -> None:
 def losses(values: dict[str, tuple[int, int]], *open_keys: str) -> list[tuple[str, str]]:
     """Return the keys and sentences of what a run of sixty rows lacks."""
     return [
-        (loss.key, loss.sentence) for loss in find_losses(OutcomeKept(rows=(60, 60), values=values), 0.9, open_keys)
+        (loss.key, loss.sentence) for loss in find_losses(OutcomeCoverage(rows=(60, 60), values=values), 0.9, open_keys)
     ]
 
 

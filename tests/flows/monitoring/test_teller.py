@@ -17,9 +17,9 @@ from flows.monitor import monitor, run_monitor
 from flows.monitoring import chain, heartbeat
 from flows.monitoring.chain import run_chain
 from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents
-from flows.monitoring.night_alarms import NightAlarms
+from flows.monitoring.monitored_run import MonitoredRun
+from flows.monitoring.monitored_run_alarms import RunAlarms
 from flows.monitoring.teller import Teller
-from flows.monitoring.watched import Watched
 from metric_core.errors import JudgeError
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.outcome import OutcomeIncident, read_outcome
@@ -53,12 +53,12 @@ def run_night(nights: Nights, flow_run: str, level: float) -> None:
     """Run a night as the flow run of an id does, whenever it is resumed."""
     nights.prepare(level)
     config = nights.configuration()
-    watched = Watched.now(config, "schedule")
-    teller = Teller(options=config, watched=watched, flow_run=flow_run)
+    monitored_run = MonitoredRun.now(config, "schedule")
+    teller = Teller(options=config, monitored_run=monitored_run, flow_run=flow_run)
 
     @flow(name="night", persist_result=False)
     def night() -> None:
-        run_chain(teller, watched, lambda baseline: nights.evaluate(config, watched, baseline))
+        run_chain(teller, monitored_run, lambda baseline: nights.evaluate(config, monitored_run, baseline))
 
     night()
 
@@ -78,8 +78,8 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
 @pytest.fixture
 def moving(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> Nights:
     """Return nights of which each that passes becomes the baseline."""
-    monkeypatch.setattr("flows.monitoring.night_checks.find_missed_runs", lambda _runs, _patience: None)
-    monkeypatch.setattr(chain, "find_alarms", lambda *_: NightAlarms())  # which end after two good nights only
+    monkeypatch.setattr("flows.monitoring.monitored_run_checks.find_missed_runs", lambda _runs, _patience: None)
+    monkeypatch.setattr(chain, "find_run_alarms", lambda *_: RunAlarms())  # which end after two good nights only
     nights.deploy |= {"accept": "passed"}
     run_night(nights, "first", 0.8)
     return nights

@@ -7,7 +7,7 @@ import pytest
 
 from metric_core.calibration import calibrate as calibration
 from metric_core.calibration import weighted_statistics as weighted
-from metric_core.calibration.calibrate import FIGURES, Confusion, LabelledScores, measure_agreement
+from metric_core.calibration.calibrate import FIGURES, Confusion, LabelledScores, measure_human_agreement
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows, fit_map
 from metric_core.calibration.weighted_statistics import Statistic
@@ -133,7 +133,7 @@ def test_intervals_hold_with_few_rows_of_a_kind_and_the_end_that_gates_read_errs
     kappa = float(weighted.kappa_of(counts)[0])
     held, above, measured = 0, 0, 0
     for seed in range(60):
-        figures = measure_agreement(LabelledScores(Scale.BINARY, *draw(50), (0.0, 1.0)), seed).figures
+        figures = measure_human_agreement(LabelledScores(Scale.BINARY, *draw(50), (0.0, 1.0)), seed).figures
         if "kappa" not in figures:
             continue
         measured += 1
@@ -148,7 +148,7 @@ def test_intervals_hold_with_few_rows_of_a_kind_and_the_end_that_gates_read_errs
 def test_a_map_is_found_again_and_makes_an_oversure_judge_better_on_rows_it_has_not_seen() -> None:
     truth = ProbabilityMap(0.5, -0.4)
     labels, probabilities = world(3, 2000, truth)
-    found = measure_agreement(make_labelled_scores(labels, probabilities))
+    found = measure_human_agreement(make_labelled_scores(labels, probabilities))
     assert found.map is not None
     assert (found.map.slope, found.map.intercept) == pytest.approx((0.5, -0.4), abs=0.12)
     figures = {name: figure.value for name, figure in found.figures.items()}
@@ -173,7 +173,7 @@ def test_a_judge_that_guesses_does_not_seem_to_agree() -> None:
     for seed in range(30):
         generator = np.random.default_rng(seed)
         labels, scores = (generator.random(60) < 0.5).astype(float), generator.random(60)
-        found = measure_agreement(LabelledScores(Scale.BINARY, labels, scores, (0.0, 1.0)), seed)
+        found = measure_human_agreement(LabelledScores(Scale.BINARY, labels, scores, (0.0, 1.0)), seed)
         kappas.append(found.figures["kappa"].value)
         counts = weighted.confusion_counts(labels > 0.5, scores >= found.figures["threshold"].value)(np.ones((1, 60)))
         chosen.append(float(weighted.kappa_of(counts)[0]))
@@ -183,7 +183,7 @@ def test_a_judge_that_guesses_does_not_seem_to_agree() -> None:
 
 def test_grades_are_compared_by_rank_and_by_distance() -> None:
     labels, scores = np.array([0.0, 0.25, 0.5, 1.0]), np.array([0.1, 0.2, 0.6, 0.7])
-    found = measure_agreement(LabelledScores(Scale.GRADED, labels, scores, (0.0, 1.0), probabilities=scores))
+    found = measure_human_agreement(LabelledScores(Scale.GRADED, labels, scores, (0.0, 1.0), probabilities=scores))
     figures = {name: figure.value for name, figure in found.figures.items()}
     assert (figures["spearman"], figures["kendall"]) == pytest.approx((1, 1))
     assert figures["mae"] == pytest.approx((0.1 + 0.05 + 0.1 + 0.3) / 4)
@@ -192,17 +192,17 @@ def test_grades_are_compared_by_rank_and_by_distance() -> None:
 
 
 def test_a_metric_without_a_range_has_neither_a_middle_nor_a_distance() -> None:
-    found = measure_agreement(LabelledScores(Scale.BINARY, LABELS, SCORES * 40))
+    found = measure_human_agreement(LabelledScores(Scale.BINARY, LABELS, SCORES * 40))
     assert found.middle is None
     assert "kappa_middle" not in found.figures
-    graded = measure_agreement(LabelledScores(Scale.GRADED, SCORES, SCORES * 40))
+    graded = measure_human_agreement(LabelledScores(Scale.GRADED, SCORES, SCORES * 40))
     assert list(graded.figures) == ["spearman", "kendall"]
 
 
 def test_undefined_figures_are_missing_and_never_nan() -> None:
-    found = measure_agreement(LabelledScores(Scale.GRADED, LABELS, np.full(10, 0.5), (0.0, 1.0)))
+    found = measure_human_agreement(LabelledScores(Scale.GRADED, LABELS, np.full(10, 0.5), (0.0, 1.0)))
     assert list(found.figures) == ["mae"]
-    one = measure_agreement(
+    one = measure_human_agreement(
         LabelledScores(Scale.BINARY, np.array([0.0, 0, 0, 1]), np.array([0.1, 0.2, 0.3, 0.9]), (0, 1))
     )
     assert "kappa" not in one.figures  # no threshold can be told without the only positive row
@@ -212,16 +212,16 @@ def test_undefined_figures_are_missing_and_never_nan() -> None:
 
 def test_every_figure_has_a_name_for_people() -> None:
     labels, probabilities = world(1, 40, ProbabilityMap(1.0, 0.0))
-    binary = measure_agreement(make_labelled_scores(labels, probabilities)).figures
-    graded = measure_agreement(LabelledScores(Scale.GRADED, probabilities, labels, (0, 1), probabilities)).figures
+    binary = measure_human_agreement(make_labelled_scores(labels, probabilities)).figures
+    graded = measure_human_agreement(LabelledScores(Scale.GRADED, probabilities, labels, (0, 1), probabilities)).figures
     assert {*binary, *graded, "mae_mapped"} == set(FIGURES)
     assert list(binary) == [name for name in FIGURES if name in binary]
 
 
 def test_the_same_seed_gives_the_same_and_another_one_other_intervals() -> None:
     rows = make_labelled_scores(*world(5, 60, ProbabilityMap(1.0, 0.0)))
-    assert measure_agreement(rows, 1) == measure_agreement(rows, 1)
-    first, second = (measure_agreement(rows, seed).figures["auroc"] for seed in (1, 2))
+    assert measure_human_agreement(rows, 1) == measure_human_agreement(rows, 1)
+    first, second = (measure_human_agreement(rows, seed).figures["auroc"] for seed in (1, 2))
     assert first.value == second.value
     assert first.interval != second.interval
 
@@ -238,14 +238,14 @@ def test_rows_of_a_group_are_drawn_together_and_never_part() -> None:
             assert (weights[:, :30] == weights[:, 30:60]).all()
     tripled = make_labelled_scores(np.tile(labels[:30], 3), np.tile(probabilities[:30], 3), groups=groups)
     single = make_labelled_scores(labels[:30], probabilities[:30])
-    wide, told = (measure_agreement(of).figures["auroc"].interval for of in (tripled, single))
+    wide, told = (measure_human_agreement(of).figures["auroc"].interval for of in (tripled, single))
     assert wide is not None
     assert told is not None
     assert wide.high - wide.low == pytest.approx(told.high - told.low, abs=0.05)
 
 
 def test_rows_of_one_group_have_figures_without_intervals_and_none_out_of_sample() -> None:
-    found = measure_agreement(make_labelled_scores(LABELS, SCORES, groups=["one"] * 10))
+    found = measure_human_agreement(make_labelled_scores(LABELS, SCORES, groups=["one"] * 10))
     assert found.figures["auroc"].interval is None
     assert {"kappa", "brier_mapped"}.isdisjoint(found.figures)
     assert found.best is None
@@ -253,7 +253,7 @@ def test_rows_of_one_group_have_figures_without_intervals_and_none_out_of_sample
 
 
 def test_counts_of_yes_and_no() -> None:
-    found = measure_agreement(LabelledScores(Scale.BINARY, LABELS, SCORES, (0.0, 1.0)))
+    found = measure_human_agreement(LabelledScores(Scale.BINARY, LABELS, SCORES, (0.0, 1.0)))
     assert found.middle == Confusion(both=4, judge_only=2, people_only=1, neither=3)
 
 
@@ -268,7 +268,7 @@ def test_rank_correlations_hold_with_tied_grades_and_a_perfect_one_is_not_certai
     truth = {name: value(getattr(weighted, name)(grades, scores), 100_000) for name in ("spearman", "kendall")}
     held, above = Counter[str](), Counter[str]()
     for seed in range(150):
-        figures = measure_agreement(LabelledScores(Scale.GRADED, *draw(30), (0.0, 1.0)), seed).figures
+        figures = measure_human_agreement(LabelledScores(Scale.GRADED, *draw(30), (0.0, 1.0)), seed).figures
         for name, true in truth.items():
             interval = figures[name].interval
             assert interval is not None
@@ -278,7 +278,7 @@ def test_rank_correlations_hold_with_tied_grades_and_a_perfect_one_is_not_certai
         assert held[name] / 150 >= 0.91
         assert above[name] / 150 <= 0.06  # nominal 2.5 %
     equal = np.tile(np.arange(5) / 4, 2)
-    exact = measure_agreement(LabelledScores(Scale.GRADED, equal, equal, (0.0, 1.0))).figures["spearman"]
+    exact = measure_human_agreement(LabelledScores(Scale.GRADED, equal, equal, (0.0, 1.0))).figures["spearman"]
     assert exact.value == pytest.approx(1)
     assert exact.interval is not None
     assert exact.interval.high == pytest.approx(1)
@@ -288,8 +288,10 @@ def test_rows_that_stand_for_more_rows_weigh_more() -> None:
     labels, scores = np.array([1, 1, 1, 0, 0, 0.0]), np.array([0.9, 0.8, 0.2, 0.1, 0.3, 0.7])
     weights = np.array([3, 1, 1, 1, 2, 1.0])
     again = np.repeat(np.arange(6), weights.astype(int))
-    once = measure_agreement(LabelledScores(Scale.BINARY, labels, scores, (0.0, 1.0), scores, weights=weights))
-    twice = measure_agreement(LabelledScores(Scale.BINARY, labels[again], scores[again], (0.0, 1.0), scores[again]))
+    once = measure_human_agreement(LabelledScores(Scale.BINARY, labels, scores, (0.0, 1.0), scores, weights=weights))
+    twice = measure_human_agreement(
+        LabelledScores(Scale.BINARY, labels[again], scores[again], (0.0, 1.0), scores[again])
+    )
     for name in ("auroc", "kappa_middle", "agreement_middle", "brier"):
         assert once.figures[name].value == pytest.approx(twice.figures[name].value), name
     assert once.middle == Confusion(both=2, judge_only=1, people_only=1, neither=2)  # rows, not what they stand for

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metric_core.calibration.judge_error import (
-    JudgeError,
+    JudgeErrorFit,
     correct_difference,
     correct_mean,
     estimate_judge_error,
@@ -133,13 +133,13 @@ def test_nothing_is_fitted_to_rows_that_cannot_bear_it(labels: list[float], scor
 
 @pytest.mark.parametrize("gain", [0.0, -0.4, 0.05])
 def test_a_judge_that_cannot_tell_good_from_bad_says_nothing(gain: float) -> None:
-    found = correct_mean(JudgeError(0.5, gain, 1e-3, -1e-3, 2e-3, 60), Units.from_values(np.array([0.4, 0.6, 0.5])))
+    found = correct_mean(JudgeErrorFit(0.5, gain, 1e-3, -1e-3, 2e-3, 60), Units.from_values(np.array([0.4, 0.6, 0.5])))
     assert found.value is None
     assert found.interval() == Interval(0.0, 1.0)
 
 
 def test_mean_above_the_judge_s_mean_of_good_rows_is_corrected_to_one() -> None:
-    found = correct_mean(JudgeError(0.2, 0.6, 1e-4, -1e-4, 2e-4, 60), Units.from_values(np.array([0.95, 0.97])))
+    found = correct_mean(JudgeErrorFit(0.2, 0.6, 1e-4, -1e-4, 2e-4, 60), Units.from_values(np.array([0.95, 0.97])))
     assert found.value == 1.0
     assert found.interval().high == 1.0
 
@@ -157,7 +157,7 @@ def test_the_interval_of_a_difference_holds_the_truth() -> None:
 
 
 def test_rows_of_a_run_that_belong_together_make_the_interval_wider() -> None:
-    error = JudgeError(0.2, 0.6, 1e-5, -1e-5, 2e-5, 400)
+    error = JudgeErrorFit(0.2, 0.6, 1e-5, -1e-5, 2e-5, 400)
     values = np.array([0.2, 0.8] * 20)
     alone = correct_mean(error, Units.from_values(values)).interval()
     together = correct_mean(

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from metric_core.calibration import transfer
-from metric_core.calibration.judge_error import JudgeError, estimate_judge_error
+from metric_core.calibration.judge_error import JudgeErrorFit, estimate_judge_error
 from metric_core.calibration.transfer import check_transfer
 
 
-def judge(generator: np.random.Generator, rows: int, share: float, errs: tuple[float, float]) -> JudgeError | None:
+def judge(generator: np.random.Generator, rows: int, share: float, errs: tuple[float, float]) -> JudgeErrorFit | None:
     labels = (generator.random(rows) < share).astype(float)
     right = np.where(labels > 0, generator.random(rows) < errs[0], generator.random(rows) < errs[1])
     return estimate_judge_error(labels, np.where(right, labels, 1 - labels), bounds=(0.0, 1.0))
@@ -34,7 +34,7 @@ def test_an_audit_finds_what_changed_and_seldom_what_did_not(
 
 
 def test_grades_are_audited_by_the_ends_of_their_line() -> None:
-    before = JudgeError(0.2, 0.6, 1e-4, -1e-4, 2e-4, 100)
-    assert check_transfer(before, JudgeError(0.21, 0.58, 1e-3, -1e-3, 2e-3, 25)).holds
-    changed = check_transfer(before, JudgeError(0.55, 0.3, 1e-3, -1e-3, 2e-3, 25))
+    before = JudgeErrorFit(0.2, 0.6, 1e-4, -1e-4, 2e-4, 100)
+    assert check_transfer(before, JudgeErrorFit(0.21, 0.58, 1e-3, -1e-3, 2e-3, 25)).holds
+    changed = check_transfer(before, JudgeErrorFit(0.55, 0.3, 1e-3, -1e-3, 2e-3, 25))
     assert (changed.holds, changed.bad is not None and changed.bad.now) == (False, 0.55)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metric_core import reasons
-from metric_core.diagnosis.classes import BY_NAME, CLASSES, Part, diagnose
+from metric_core.diagnosis.classes import BY_NAME, CLASSES, SystemPart, diagnose
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
 from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
@@ -108,7 +108,7 @@ def test_a_refusal_where_nothing_was_found_is_due_to_the_index() -> None:
     assert diagnose(missing, EVERYTHING).name == "passage missing"
     nothing = evidence_of(replace(declining(), retrieved_contexts=()), {}, {POINT: NOT_THERE})
     assert diagnose(nothing, EVERYTHING).name == "passage missing"
-    assert BY_NAME["passage missing"].part is Part.INDEX
+    assert BY_NAME["passage missing"].part is SystemPart.INDEX
 
 
 def test_a_right_answer_without_its_passage_is_due_to_the_index() -> None:

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.labelled_examples import DATA
 from benchmarks.refusals import HALVES, Rates, Reply, answers, measure, policy_refusals, turns
 from metric_core.refusals import refusal_forms
-from metric_core.refusals.refusal_forms import LANGUAGES, declines, is_refusal, refusal_kind, split_sentences
+from metric_core.refusals.refusal_forms import LANGUAGES, declines, is_refusal, refusal_kind, split_rough_sentences
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.refusals.refusals_by_language import FORMS
 
@@ -233,7 +233,7 @@ def test_looking_for_all_forms_at_once_finds_what_each_form_finds() -> None:
     assert not [form for form in forms if re.search("[A-Z]", re.sub(r"\\.", "", form))]  # text is in lower case
     assert not [form for form in forms if re.compile(form).groups]  # a group of the pattern is a kind
     texts = [text for kinds in REFUSALS.values() for texts in kinds.values() for text in texts] + list(ANSWERS)
-    for sentence in (part for text in texts for part in split_sentences(text)):
+    for sentence in (part for text in texts for part in split_rough_sentences(text)):
         plain = refusal_forms._prepare(sentence)
         prepared = [re.compile(unicodedata.normalize("NFC", form)) for form in forms]
         assert is_refusal(sentence) == any(form.search(plain) for form in prepared), sentence

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from metric_core.errors import ConfigError
-from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, find_step, watch
+from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, find_step, update_alarms
 from metric_core.statistics.betting import log_e_values
-from metric_core.statistics.nights import Panel, SliceRows, Stream
 from metric_core.statistics.resampling import Floats
+from metric_core.statistics.run_panel import Panel, SliceRows, Stream
 from metric_core.statistics.slices import Slice
 
 START = datetime(2025, 11, 10, 3, tzinfo=UTC)
@@ -38,7 +38,7 @@ def _follow(panel: Panel, first_number: int = 100) -> list[list[Alarm]]:
     standing: list[list[Alarm]] = []
     for last in range(1, len(panel.nights) + 1):
         known = replace(panel, nights=panel.nights[:last], improvements=panel.improvements[:last])
-        standing.append(watch(known, first_number + last, previous=standing[-1] if standing else ()))
+        standing.append(update_alarms(known, first_number + last, previous=standing[-1] if standing else ()))
     return standing
 
 
@@ -88,12 +88,12 @@ def test_groups_of_rows_are_one_piece_of_evidence() -> None:
     """Ten documents lost something by chance; each has 20 rows."""
     values = np.zeros((3, 400, 1))
     values[:, :100] = -0.5
-    assert watch(_panel(values), 100)
+    assert update_alarms(_panel(values), 100)
     groups = np.repeat(np.arange(20), 20)
-    assert not watch(_panel(values, groups=groups), 100)
+    assert not update_alarms(_panel(values, groups=groups), 100)
     many = np.zeros((3, 4000, 1))
     many[:, :2000] = -0.5
-    assert watch(_panel(many, groups=np.repeat(np.arange(200), 20)), 100)
+    assert update_alarms(_panel(many, groups=np.repeat(np.arange(200), 20)), 100)
 
 
 def test_a_slice_is_told_by_itself() -> None:
@@ -104,11 +104,11 @@ def test_a_slice_is_told_by_itself() -> None:
         SliceRows(Slice("language", "de"), members),
         SliceRows(Slice("language", "en"), ~members),
     )
-    found = {alarm.stream for alarm in watch(_panel(values, slices=slices), 100)}
+    found = {alarm.stream for alarm in update_alarms(_panel(values, slices=slices), 100)}
     assert found == {Stream("context_recall"), Stream("context_recall", Slice("language", "de"))}
     values[4:, 40:60, 1] = 0.0
     values[4:, 300:, 1] += np.where(np.arange(300) < 25, 1.0, 0.0) * (values[4:, 300:, 1] <= 0)
-    [alarm] = watch(_panel(values, slices=slices), 100)
+    [alarm] = update_alarms(_panel(values, slices=slices), 100)
     assert alarm.stream.slice == Slice("language", "de"), "what others gained does not hide what a slice lost"
 
 
@@ -128,17 +128,17 @@ def test_missing_scores_count_as_favorable_as_they_could_be() -> None:
     values = np.zeros((3, 400, 1))
     values[:, :40] = -1.0
     values[:, 320:] = np.nan
-    assert watch(_panel(values), 100)
+    assert update_alarms(_panel(values), 100)
     favorable = np.full(values.shape, np.nan)
     favorable[:, 320:] = 1.0
-    assert not watch(_panel(values, favorable=favorable), 100)
+    assert not update_alarms(_panel(values, favorable=favorable), 100)
 
 
 def test_metrics_have_their_range_and_direction() -> None:
     values = _quiet(4, metrics=1)
     values[1:, :80] = -0.5
     panel = replace(_panel(values), ranges={"faithfulness": 4.0}, lower_is_better=frozenset({"faithfulness"}))
-    [alarm] = watch(panel, 100)
+    [alarm] = update_alarms(panel, 100)
     assert alarm.lower_is_better
     assert alarm.drop == pytest.approx(0.4, abs=0.1)
     assert alarm.interval.high > alarm.drop > alarm.interval.low > 0
@@ -153,15 +153,15 @@ def test_the_weights_of_a_year_are_at_most_1_however_many_runs_it_has(runs: int,
 def test_nights_of_the_year_before_do_not_count_again() -> None:
     values = np.zeros((4, 400, 1))
     values[:, :13] = -1.0
-    assert watch(_panel(values), 300)
-    assert not watch(_panel(values), 1)
+    assert update_alarms(_panel(values), 300)
+    assert not update_alarms(_panel(values), 1)
 
 
 def test_only_the_last_nights_are_read() -> None:
     values = _quiet(40)
     values[30:, :40, 0] = -1.0
     whole = _panel(values)
-    assert watch(whole, 100) == watch(whole.recent(NIGHTS_READ), 100) != []
+    assert update_alarms(whole, 100) == update_alarms(whole.recent(NIGHTS_READ), 100) != []
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,11 @@ def test_the_step_is_where_the_means_fall(means: Sequence[float], step: int) -> 
 
 def test_what_cannot_be_watched_is_said() -> None:
     with pytest.raises(ConfigError, match="no night"):
-        watch(_panel(np.zeros((0, 4, 1))), 1)
+        update_alarms(_panel(np.zeros((0, 4, 1))), 1)
     with pytest.raises(ConfigError, match="numbered from 1, got 0"):
-        watch(_panel(np.zeros((1, 4, 1))), 0)
+        update_alarms(_panel(np.zeros((1, 4, 1))), 0)
     with pytest.raises(ConfigError, match=r"got 1\.5"):
         AlarmSettings(error=1.5)
     with pytest.raises(ConfigError, match="at least 1 night"):
         AlarmSettings(nights=0)
-    assert watch(_panel(np.zeros((2, 4, 0))), 1) == []
+    assert update_alarms(_panel(np.zeros((2, 4, 0))), 1) == []

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metric_core.records import Direction, Score
-from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
 from metric_core.statistics.pairs import ScoreColumns
 
 Cells = dict[str, Score]
@@ -42,8 +42,8 @@ LOW, HIGH = cells([0.2, 0.3, 0.4, 0.1] * 10), cells([0.8, 0.7, 0.9, 0.6] * 10)
     ],
 )
 def test_what_is_better_follows_the_direction(direction: Direction, up: ChangeOutcome, down: ChangeOutcome) -> None:
-    risen = only(compare([columns(LOW, HIGH, direction)]))
-    fallen = only(compare([columns(HIGH, LOW, direction)]))
+    risen = only(compare_metrics([columns(LOW, HIGH, direction)]))
+    fallen = only(compare_metrics([columns(HIGH, LOW, direction)]))
     assert (risen.verdict, fallen.verdict) == (up, down)
     assert risen.difference is not None
     assert risen.difference.mean > 0
@@ -68,7 +68,7 @@ def test_only_rows_scored_in_both_count_and_all_others_are_counted() -> None:
         "neither": Score.undefined("no claims"),
         "moved": Score.scored(3, "1-3"),
     }
-    found = only(compare([columns(a, b)]))
+    found = only(compare_metrics([columns(a, b)]))
     rows = asdict(found.rows)
     assert rows == dict.fromkeys(rows, 1)
     assert found.difference is not None
@@ -86,7 +86,7 @@ def test_missing_scores_may_turn_a_difference_around_together_with_chance() -> N
     compared = {}
     for name, known in (("rows", None), ("groups", groups)):
         columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=a, b=b, groups=known, bounds=(0.0, 1.0))
-        [compared[name]] = compare([columns])
+        [compared[name]] = compare_metrics([columns])
         difference = compared[name].difference
         assert difference is not None
         assert difference.missing is not None
@@ -101,7 +101,7 @@ def test_missing_scores_may_turn_a_difference_around_together_with_chance() -> N
 def test_scales_of_their_own_are_never_mixed() -> None:
     a = {"x": Score.scored(1, "1-5"), "y": Score.scored(0, "0-1"), "z": Score.scored(3, "1-5")}
     b = {"x": Score.scored(5, "1-5"), "y": Score.scored(1, "0-1"), "z": Score.scored(3, "1-5")}
-    found = compare([columns(a, b)])
+    found = compare_metrics([columns(a, b)])
     assert [(part.scale, part.rows.paired) for part in found] == [("0-1", 1), ("1-5", 2)]
     assert [part.difference.mean for part in found if part.difference] == [1.0, 2.0]
 
@@ -109,15 +109,17 @@ def test_scales_of_their_own_are_never_mixed() -> None:
 def test_categories_are_counted_not_averaged() -> None:
     a = {"x": Score.labelled("formal"), "y": Score.labelled("formal")}
     b = {"x": Score.labelled("formal"), "y": Score.labelled("casual")}
-    found = only(compare([columns(a, b)]))
+    found = only(compare_metrics([columns(a, b)]))
     assert found.difference is None
     assert (found.categories, found.relabelled) == ({"casual": (0, 1), "formal": (2, 1)}, 1)
     assert found.verdict is ChangeOutcome.NOT_COMPARED
 
 
 def test_p_values_are_corrected_over_all_metrics() -> None:
-    alone = only(compare([columns(LOW, HIGH)]))
-    several = compare([columns(LOW, HIGH, metric="a"), columns(LOW, LOW, metric="b"), columns(LOW, LOW, metric="c")])
+    alone = only(compare_metrics([columns(LOW, HIGH)]))
+    several = compare_metrics(
+        [columns(LOW, HIGH, metric="a"), columns(LOW, LOW, metric="b"), columns(LOW, LOW, metric="c")]
+    )
     assert alone.difference is not None
     assert alone.difference.test is not None
     adjusted = several[0].difference.p_adjusted if several[0].difference else None
@@ -126,26 +128,26 @@ def test_p_values_are_corrected_over_all_metrics() -> None:
 
 def test_the_rows_that_changed_most_come_first_and_unchanged_ones_never() -> None:
     a, b = cells([0.5] * 5), cells([0.5, 0.7, 0.0, 0.6, 0.5])
-    found = only(compare([columns(a, b)], most_changed=10))
+    found = only(compare_metrics([columns(a, b)], most_changed=10))
     assert found.difference is not None
     assert [row.row for row in found.difference.most_changed] == ["row 002", "row 001", "row 003"]
 
 
 def test_effects_against_hand_values() -> None:
-    found = only(compare([columns(cells([0.0, 0.0, 0.0, 0.0]), cells([0.1, 0.2, -0.3, 0.4]))]))
+    found = only(compare_metrics([columns(cells([0.0, 0.0, 0.0, 0.0]), cells([0.1, 0.2, -0.3, 0.4]))]))
     assert found.difference is not None
     effect = found.difference.effect
     differences = np.array([0.1, 0.2, -0.3, 0.4])
     assert effect.standardized == pytest.approx(0.1 / differences.std(ddof=1))
     assert effect.rank_biserial == pytest.approx((1 + 2 - 3 + 4) / 10)
     assert effect.odds_ratio is None
-    binary = only(compare([columns(cells([1.0, 0.0, 0.0, 0.0, 1.0]), cells([0.0, 1.0, 1.0, 1.0, 1.0]))]))
+    binary = only(compare_metrics([columns(cells([1.0, 0.0, 0.0, 0.0, 1.0]), cells([0.0, 1.0, 1.0, 1.0, 1.0]))]))
     assert binary.difference is not None
     assert binary.difference.effect.odds_ratio == 3.0
 
 
 def test_a_constant_difference_has_no_standardised_size() -> None:
-    found = only(compare([columns(cells([0.1, 0.2, 0.3] * 5), cells([0.2, 0.3, 0.4] * 5))]))
+    found = only(compare_metrics([columns(cells([0.1, 0.2, 0.3] * 5), cells([0.2, 0.3, 0.4] * 5))]))
     assert found.difference is not None
     assert found.difference.effect.standardized is None
     assert found.difference.interval is not None
@@ -156,9 +158,9 @@ def test_groups_widen_what_is_not_independent() -> None:
     a = cells([0.5] * 40)
     b = cells([0.9] * 10 + [0.4] * 10 + [0.8] * 10 + [0.5] * 10)
     groups = {row: f"document {i // 5}" for i, row in enumerate(a)}
-    apart = only(compare([columns(a, b)]))
+    apart = only(compare_metrics([columns(a, b)]))
     grouped = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a=a, b=b, groups=groups)
-    together = only(compare([grouped]))
+    together = only(compare_metrics([grouped]))
     assert (apart.verdict, together.verdict) == (ChangeOutcome.BETTER, ChangeOutcome.UNCLEAR)
     assert together.difference is not None
     assert together.difference.groups == 8
@@ -180,11 +182,11 @@ def test_the_order_of_rows_changes_nothing_and_the_seed_decides_all(
     before: list[float], after: list[float], seed: int, shuffle: object
 ) -> None:
     a, b = cells(before), cells(after)
-    found = compare([columns(a, b)], seed)
+    found = compare_metrics([columns(a, b)], seed)
     mixed = list(a.items())
     shuffle.shuffle(mixed)  # type: ignore[attr-defined]
-    assert compare([columns(dict(mixed), dict(reversed(b.items())))], seed) == found
-    assert compare([columns(a, b)], seed) == found
+    assert compare_metrics([columns(dict(mixed), dict(reversed(b.items())))], seed) == found
+    assert compare_metrics([columns(a, b)], seed) == found
 
 
 @settings(
@@ -196,7 +198,7 @@ def test_nothing_is_ever_nan_and_the_interval_holds_the_difference(
 ) -> None:
     a, b = cells(before), cells(after)
     groups = {row: row[-1] for row in a} if grouped else None
-    found = only(compare([ScoreColumns(metric="m", direction=Direction.LOWER, a=a, b=b, groups=groups)]))
+    found = only(compare_metrics([ScoreColumns(metric="m", direction=Direction.LOWER, a=a, b=b, groups=groups)]))
     json.dumps(asdict(found), allow_nan=False)
     assert found.difference is not None
     if found.difference.interval is not None:
@@ -208,8 +210,8 @@ def test_nothing_is_ever_nan_and_the_interval_holds_the_difference(
 def test_other_metrics_do_not_change_an_interval() -> None:
     generator = np.random.default_rng(4)
     a, b = (cells(list(generator.random(30))) for _ in range(2))
-    alone = only(compare([columns(a, b)]))
-    beside = compare([columns(b, a, metric="other"), columns(a, b)])[1]
+    alone = only(compare_metrics([columns(a, b)]))
+    beside = compare_metrics([columns(b, a, metric="other"), columns(a, b)])[1]
     assert alone.difference is not None
     assert beside.difference is not None
     assert alone.difference.interval == beside.difference.interval

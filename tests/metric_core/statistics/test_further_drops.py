@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from metric_core.statistics.alarms import Alarm, watch
-from metric_core.statistics.further_drops import keep_sizes, watch_further
-from metric_core.statistics.nights import Panel, SliceRows, Stream
+from metric_core.statistics.alarms import Alarm, update_alarms
+from metric_core.statistics.further_drops import keep_sizes, update_further_alarms
 from metric_core.statistics.resampling import Floats
+from metric_core.statistics.run_panel import Panel, SliceRows, Stream
 from metric_core.statistics.slices import Slice
 
 START = datetime(2025, 11, 10, 3, tzinfo=UTC)
@@ -37,9 +37,9 @@ def _follow(panel: Panel) -> list[list[Alarm]]:
     standing: list[list[Alarm]] = [[]]
     for last in range(1, len(panel.nights) + 1):
         known = panel.select(range(last))
-        alarms = watch(known, 100 + last, previous=standing[-1])
+        alarms = update_alarms(known, 100 + last, previous=standing[-1])
         further = [alarm for alarm in standing[-1] if alarm.further]
-        found = watch_further(known, known, 100 + last, standing=[*alarms, *further])
+        found = update_further_alarms(known, known, 100 + last, standing=[*alarms, *further])
         standing.append([*keep_sizes(alarms, found, standing[-1]), *found])
     return standing[1:]
 
@@ -86,9 +86,9 @@ def test_a_drop_after_a_regained_one_is_told_again() -> None:
 
 def test_night_that_raised_an_alarm_may_be_gone() -> None:
     panel = _panel(_nights([0.0, *[0.1] * 4, *[0.3] * 3]))
-    [first] = watch(panel.recent(8), 107, previous=_follow(_panel(_nights([0.0, *[0.1] * 4])))[-1])
-    assert watch_further(panel, panel.recent(0), 108, standing=[first]) == []
-    [further] = watch_further(panel, panel.recent(5), 108, standing=[first])
+    [first] = update_alarms(panel.recent(8), 107, previous=_follow(_panel(_nights([0.0, *[0.1] * 4])))[-1])
+    assert update_further_alarms(panel, panel.recent(0), 108, standing=[first]) == []
+    [further] = update_further_alarms(panel, panel.recent(5), 108, standing=[first])
     assert (further.further, further.is_new) == (1, True)
 
 

@@ -12,11 +12,11 @@ import pytest
 from metric_core.gates import thresholds
 from metric_core.gates.checks import check_gate
 from metric_core.gates.rules import Gate, Outcome, RegressionRule, Threshold
-from metric_core.gates.thresholds import Stream, check_mean
+from metric_core.gates.thresholds import RandomStream, check_mean
 from metric_core.records import Direction, Score
 from metric_core.statistics import paired_tests
 from metric_core.statistics.bounded_means import BoundedMean, Bounds, estimate_interval
-from metric_core.statistics.comparison import ChangeOutcome, compare
+from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
 from metric_core.statistics.paired_tests import TestKind, paired_test
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Units, bootstrap_mean
@@ -103,7 +103,7 @@ def test_a_mean_just_at_its_threshold_passes_and_fails_in_at_most_5_of_100_runs(
     failed = passed = 0
     for seed in range(RUNS):
         units = Units.from_values(world.draw(generator, size))
-        finding = check_mean(units, Threshold(world.mean), 1 - ALPHA, bounds, Stream(seed))
+        finding = check_mean(units, Threshold(world.mean), 1 - ALPHA, bounds, RandomStream(seed))
         failed += finding.p_met <= ALPHA
         passed += finding.p_violated <= ALPHA
     assert failed / RUNS <= 0.088
@@ -174,7 +174,7 @@ def test_low_scores_that_one_run_lacks_make_it_no_better() -> None:
         cells = [{row: Score.scored(float(value)) for row, value in zip(rows, side, strict=True)} for side in (a, b)]
         cells[1] |= {row: Score.failed("no usable reply") for row, gone in zip(rows, is_missing, strict=True) if gone}
         columns = ScoreColumns(metric="m", direction=Direction.HIGHER, a=cells[0], b=cells[1], bounds=(0.0, 1.0))
-        found += [metric.verdict for metric in compare([columns], seed)]
+        found += [metric.verdict for metric in compare_metrics([columns], seed)]
     assert found.count(ChangeOutcome.BETTER) <= 2
     assert ChangeOutcome.UNDECIDED in found
 
@@ -207,7 +207,7 @@ def test_many_equal_metrics_are_called_different_in_at_most_5_of_100_runs() -> N
     runs = 100
     alarms = 0
     for seed in range(runs):
-        found = compare(columns_of(generator, 6, drop=0.0), seed)
+        found = compare_metrics(columns_of(generator, 6, drop=0.0), seed)
         alarms += any(metric.verdict in {ChangeOutcome.BETTER, ChangeOutcome.WORSE} for metric in found)
     assert alarms / runs <= 0.12
 

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cache_tables import ANSWERS
-from tasks.cache.maintenance import CheckResult, PruneResult, check, prune, statistics
+from tasks.cache.maintenance import CheckResult, PruneResult, check, prune_values, statistics
 from tests.tasks.cache.helpers import key_of
 
 
@@ -60,11 +60,11 @@ def test_values_not_used_for_long_are_pruned(cache: AnswerCache) -> None:
     for text, days in (("a", 100), ("b", 50), ("c", 0)):
         put(cache, text, b"1234", days)
     month = datetime.now(UTC) - timedelta(days=30)
-    assert prune(cache, before=month) == PruneResult(2, 8)
+    assert prune_values(cache, before=month) == PruneResult(2, 8)
     assert find_values(cache, "a", "b", "c") == "abc"
-    assert prune(cache, before=month, dry_run=False) == PruneResult(2, 8)
+    assert prune_values(cache, before=month, dry_run=False) == PruneResult(2, 8)
     assert find_values(cache, "a", "b", "c") == "c"
-    assert prune(cache) == PruneResult(0, 0)
+    assert prune_values(cache) == PruneResult(0, 0)
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_values_not_used_for_long_are_pruned(cache: AnswerCache) -> None:
 def test_a_size_keeps_the_last_used_values(cache: AnswerCache, size: int, kept: str) -> None:
     for text, value, days in (("b", b"123", 4), ("a", b"1234", 3), ("c", b"1", 2), ("d", b"12", 1)):
         put(cache, text, value, days)
-    prune(cache, size=size, dry_run=False)
+    prune_values(cache, size=size, dry_run=False)
     assert find_values(cache, "a", "b", "c", "d") == kept
 
 
 def test_values_used_within_the_hour_always_stay(cache: AnswerCache) -> None:
     cache.add("test", {key_of("paid"): b"1234"})
-    assert prune(cache, before=datetime.now(UTC) + timedelta(days=1), size=0, dry_run=False) == PruneResult(0, 0)
+    assert prune_values(cache, before=datetime.now(UTC) + timedelta(days=1), size=0, dry_run=False) == PruneResult(0, 0)
     assert find_values(cache, "paid") == "paid"
 
 
@@ -87,6 +87,6 @@ def test_pruning_shrinks_the_file(file_cache: AnswerCache, path: Path) -> None:
     file_cache.add("test", {key_of(str(number)): b"x" * 1000 for number in range(3000)})
     aged = update(ANSWERS).values(used=ANSWERS.c.used - 7200)
     file_cache.database.write(lambda connection: connection.execute(aged))
-    assert prune(file_cache, size=0, dry_run=False).count == 3000
+    assert prune_values(file_cache, size=0, dry_run=False).count == 3000
     assert path.stat().st_size < 200_000
     assert check(file_cache) == CheckResult(0, 0, ())

@@ -71,7 +71,7 @@ def test_a_damaged_figure_is_an_error(figure: object) -> None:
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**content, "figures": {"kappa": figure}}), encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be used"):
-        calibration_files.load(path)
+        calibration_files.load_calibration(path)
 
 
 def test_a_newer_one_of_the_same_judge_replaces_it_and_another_judge_s_stays() -> None:
@@ -105,7 +105,7 @@ def test_a_replaced_calibration_stays_readable() -> None:
     assert [(each.calibration.counts.compared, each.is_latest) for each in saved if each.is_latest] == [(7, True)]
     assert sorted(each.calibration.counts.compared for each in saved) == sorted(numbers)
     earlier = next(each for each in saved if not each.is_latest)
-    assert calibration_files.load(earlier.path) == earlier.calibration
+    assert calibration_files.load_calibration(earlier.path) == earlier.calibration
     assert saved_line(saved[0]).endswith(
         f"kappa 0.500 (0.250 to 0.750), 7 rows of labels.jsonl, 2026-11-21: {saved[0].path}"
     )
@@ -126,12 +126,12 @@ def test_damaged_calibration_is_skipped_unless_it_is_named() -> None:
     path.write_text("{", encoding="utf-8")
     assert calibration_files.load_latest() == []
     with pytest.raises(ConfigError, match="cannot be used; make it again with `assay calibrate`"):
-        calibration_files.load(path)
+        calibration_files.load_calibration(path)
     with pytest.raises(ConfigError, match="there is no calibration"):
-        calibration_files.load(path.with_name("other.json"))
+        calibration_files.load_calibration(path.with_name("other.json"))
     path.write_text(json.dumps(make_calibration(format=2).model_dump(mode="json")), encoding="utf-8")
     with pytest.raises(ConfigError, match="has format 2, this rag-assay reads 1"):
-        calibration_files.load(path)
+        calibration_files.load_calibration(path)
 
 
 @pytest.mark.parametrize(

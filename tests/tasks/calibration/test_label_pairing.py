@@ -15,8 +15,7 @@ from metric_core.metrics.registry import parse_request
 from metric_core.records import Direction, Score
 from metric_core.stages import Stage
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
-from tasks.calibration.run_labels import RunLabels, write_labels
-from tasks.calibration.run_labels import read_labels as read_run_labels
+from tasks.calibration.run_labels import RunLabels, read_run_labels, write_labels
 from tasks.runs.finished_run import FinishedRun
 from tasks.sources import SourceOptions
 from tests.tasks.reports import folders

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.monitoring.gating import Judged
+from flows.monitoring.gating import GatedRun
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import RunFolderError
 from metric_core.records import Score
 from metric_core.stages import Stage
-from tasks.comparison.diagnosis_changes import Cause, DiagnosisChanges, describe_changes
+from tasks.comparison.diagnosis_changes import DiagnosisCause, DiagnosisChanges, describe_changes
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_text import comparison_markdown
@@ -49,23 +49,27 @@ def changes_of(tmp_path: Path, *rows: tuple[str | None, str | None, dict[str, An
 @pytest.mark.parametrize(
     ("classes", "changed", "cause", "is_loss"),
     [
-        (("answered", "passage missing"), OTHER_PASSAGE, Cause.INDEX, True),
-        (("answered", "passage missing"), OTHER_PASSAGE | OTHER_ANSWER, Cause.INDEX, True),
-        (("answered", "passage missing"), OTHER_ANSWER, Cause.GENERATOR, True),
-        (("answered", "contradicted"), OTHER_PASSAGE | OTHER_ANSWER, Cause.GENERATOR, True),
-        (("answered", "contradicted"), OTHER_PASSAGE, Cause.INDEX, True),
-        (("badly ranked", "unsupported"), OTHER_ANSWER, Cause.GENERATOR, True),
-        (("passage missing", "answered"), OTHER_PASSAGE | OTHER_ANSWER, Cause.INDEX, False),
-        (("over-refused", "answered"), OTHER_ANSWER, Cause.GENERATOR, False),
-        (("answered", "unsupported"), {}, Cause.JUDGE, True),
-        (("answered", "unsupported"), OTHER_TEST | OTHER_ANSWER, Cause.TEST, True),
-        (("answered", "badly ranked"), OTHER_PASSAGE, Cause.INDEX, None),
-        (("answered", None), OTHER_ANSWER, Cause.GENERATOR, None),
-        (("unsupported", "contradicted"), OTHER_ANSWER, Cause.GENERATOR, None),
+        (("answered", "passage missing"), OTHER_PASSAGE, DiagnosisCause.INDEX, True),
+        (("answered", "passage missing"), OTHER_PASSAGE | OTHER_ANSWER, DiagnosisCause.INDEX, True),
+        (("answered", "passage missing"), OTHER_ANSWER, DiagnosisCause.GENERATOR, True),
+        (("answered", "contradicted"), OTHER_PASSAGE | OTHER_ANSWER, DiagnosisCause.GENERATOR, True),
+        (("answered", "contradicted"), OTHER_PASSAGE, DiagnosisCause.INDEX, True),
+        (("badly ranked", "unsupported"), OTHER_ANSWER, DiagnosisCause.GENERATOR, True),
+        (("passage missing", "answered"), OTHER_PASSAGE | OTHER_ANSWER, DiagnosisCause.INDEX, False),
+        (("over-refused", "answered"), OTHER_ANSWER, DiagnosisCause.GENERATOR, False),
+        (("answered", "unsupported"), {}, DiagnosisCause.JUDGE, True),
+        (("answered", "unsupported"), OTHER_TEST | OTHER_ANSWER, DiagnosisCause.TEST, True),
+        (("answered", "badly ranked"), OTHER_PASSAGE, DiagnosisCause.INDEX, None),
+        (("answered", None), OTHER_ANSWER, DiagnosisCause.GENERATOR, None),
+        (("unsupported", "contradicted"), OTHER_ANSWER, DiagnosisCause.GENERATOR, None),
     ],
 )
 def test_what_changed_the_diagnosis(
-    tmp_path: Path, classes: tuple[str, str | None], changed: dict[str, Any], cause: Cause, is_loss: bool | None
+    tmp_path: Path,
+    classes: tuple[str, str | None],
+    changed: dict[str, Any],
+    cause: DiagnosisCause,
+    is_loss: bool | None,
 ) -> None:
     [change] = changes_of(tmp_path, (*classes, changed), ("answered", "answered", {})).changes
     assert (change.cause, change.is_loss, change.rows) == (cause, is_loss, ("row-1",))
@@ -74,18 +78,18 @@ def test_what_changed_the_diagnosis(
 def test_losses_are_counted_by_cause(tmp_path: Path) -> None:
     lost = [("answered", "passage missing", OTHER_PASSAGE)] * 14 + [("answered", "unsupported", OTHER_ANSWER)] * 2
     found = changes_of(tmp_path, *lost, ("over-refused", "answered", OTHER_ANSWER))
-    assert found.lost == {Cause.INDEX: 14, Cause.GENERATOR: 2}
+    assert found.lost == {DiagnosisCause.INDEX: 14, DiagnosisCause.GENERATOR: 2}
     assert found.is_clear
     assert describe_changes(found) == "The index lost 14 answers, the generator 2; the generator regained 1."
     assert (found.a["answered"], found.b["passage missing"], found.rows) == (16, 14, 17)
 
 
 def test_a_monitored_run_tells_of_lost_answers_only(tmp_path: Path) -> None:
-    lost = Judged(comparison=compare(tmp_path / "lost", [("answered", "passage missing", OTHER_PASSAGE)]))
+    lost = GatedRun(comparison=compare(tmp_path / "lost", [("answered", "passage missing", OTHER_PASSAGE)]))
     assert lost.diagnosis == "The index lost 1 answer. So few changes may be chance."
-    regained = Judged(comparison=compare(tmp_path / "regained", [("over-refused", "answered", OTHER_ANSWER)]))
+    regained = GatedRun(comparison=compare(tmp_path / "regained", [("over-refused", "answered", OTHER_ANSWER)]))
     assert regained.diagnosis is None
-    assert Judged().diagnosis is None
+    assert GatedRun().diagnosis is None
 
 
 def test_page_and_markdown_show_changes(tmp_path: Path) -> None:

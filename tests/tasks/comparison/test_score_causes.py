@@ -9,7 +9,7 @@ import pytest
 from metric_core.statistics.attribution import Attribution, Cause
 from tasks.comparison.score_causes import CauseFinder
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_watch import ASKED_AGAIN
+from tasks.runs.judge_drift import ASKED_AGAIN
 from tests.tasks import compared
 
 JUDGE = {"backend": "server", "model": "big", "revision": "r1"}

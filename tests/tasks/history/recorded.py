@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, missed_run_id
-from tasks.runs.outcome import Outcome, OutcomeAlarm, OutcomeBaseline
+from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.history.run_folders import START
 
 METRICS = (
@@ -32,7 +32,7 @@ def _night(night: int, metrics: tuple[str, ...], text: str, slices: int) -> Reco
     died = night % 100 == 99
     failed = night % 10 == 9
     sentence = f"{metrics[0]} is worse {text}"
-    outcome = Outcome(
+    outcome = RunOutcome(
         name="nightly",
         trigger="schedule",
         baseline=OutcomeBaseline(run_id="run-0", folder="", version="") if night else None,

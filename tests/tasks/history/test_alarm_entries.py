@@ -8,11 +8,11 @@ import pytest
 
 from metric_core.errors import RunFolderError
 from metric_core.statistics.alarms import Alarm
-from metric_core.statistics.nights import Stream
 from metric_core.statistics.resampling import Interval
+from metric_core.statistics.run_panel import Stream
 from metric_core.statistics.slices import NO_VALUE, Slice
 from tasks.history.alarm_entries import alarm_sentence, outcome_alarm, read_alarm_state, write_alarm_state
-from tasks.runs.outcome import Outcome
+from tasks.runs.outcome import RunOutcome
 
 ALARM = Alarm(
     stream=Stream("faithfulness"),
@@ -59,8 +59,8 @@ def test_an_alarm_is_an_entry_of_the_outcome() -> None:
 
 
 def test_the_next_night_reads_the_alarms_that_stood() -> None:
-    outcome = Outcome(name="support", trigger="schedule", alarm_state=write_alarm_state([ALARM, SLICED]))
-    stored = Outcome.model_validate(json.loads(outcome.model_dump_json()))
+    outcome = RunOutcome(name="support", trigger="schedule", alarm_state=write_alarm_state([ALARM, SLICED]))
+    stored = RunOutcome.model_validate(json.loads(outcome.model_dump_json()))
     assert read_alarm_state(stored.alarm_state) == [replace(ALARM, is_new=False), replace(SLICED, is_new=False)]
 
 

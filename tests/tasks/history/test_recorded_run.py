@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tasks.history.recorded_run import VersionChange, find_version_changes
-from tasks.history.run_entry import read_run
+from tasks.history.run_entry import read_run_entry
 from tests.tasks.history.run_folders import JUDGE, write_run
 
 OTHER = {"verdict": "c" * 64}
@@ -63,8 +63,8 @@ OTHER = {"verdict": "c" * 64}
 def test_a_change_of_a_version_is_found(
     tmp_path: Path, changed: dict[str, Any], changes: list[VersionChange | str]
 ) -> None:
-    before = read_run(write_run(tmp_path / "a", 1))
-    after = read_run(write_run(tmp_path / "b", 1, **changed))
+    before = read_run_entry(write_run(tmp_path / "a", 1))
+    after = read_run_entry(write_run(tmp_path / "b", 1, **changed))
     found = find_version_changes(before, after)
     assert [each if isinstance(wanted, VersionChange) else each.what for each, wanted in zip(found, changes)] == changes  # noqa: B905
     assert len(found) == len(changes)
@@ -76,7 +76,7 @@ def test_the_order_of_the_rows_is_no_change(tmp_path: Path) -> None:
     for order in (rows, rows[::-1]):
         folder = write_run(tmp_path / "run", 1)
         _write_samples(folder, order)
-        digests.add(read_run(folder).versions["data"])
+        digests.add(read_run_entry(folder).versions["data"])
     assert len(digests) == 1
 
 

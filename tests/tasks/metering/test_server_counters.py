@@ -8,7 +8,7 @@ from tasks.metering import server_counters
 from tasks.metering.meter import Meter
 from tasks.metering.server_counters import Counters, add_counters, parse_counters
 from tasks.metering.server_counts import ReplyTokens
-from tasks.metering.timeline import Interval, Timeline
+from tasks.metering.timeline import RunSegment, Timeline
 
 VLLM = """\
 # HELP vllm:prompt_tokens_total Number of prefill tokens processed.
@@ -48,7 +48,7 @@ def test_counts_are_spread_over_the_time_since_the_last_reading() -> None:
     timeline.count(60.0, 500, 50)  # nothing was in flight since 11.5
     intervals = timeline.intervals()
     assert [each.counted_prompt for each in intervals][:4] == pytest.approx([250] * 4)
-    whole = sum(intervals, Interval())
+    whole = sum(intervals, RunSegment())
     assert (whole.counted_prompt, whole.counted_output) == pytest.approx((1500, 150))
     assert whole.seconds == pytest.approx(1.5)
 

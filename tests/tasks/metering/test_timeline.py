@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.metering.timeline import FIRST_WIDTH, MOST_INTERVALS, Interval, Timeline
+from tasks.metering.timeline import FIRST_WIDTH, MOST_INTERVALS, RunSegment, Timeline
 
 
 class Cpu:
@@ -15,8 +15,8 @@ class Cpu:
         return self.seconds
 
 
-def total(timeline: Timeline) -> Interval:
-    return sum(timeline.intervals(), Interval())
+def total(timeline: Timeline) -> RunSegment:
+    return sum(timeline.intervals(), RunSegment())
 
 
 def test_conversations_in_flight_and_waiting_are_integrated() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tasks.reports.run.anchor_view import anchor_line, anchor_view
-from tasks.runs.judge_watch import ASKED_AGAIN
+from tasks.runs.judge_drift import ASKED_AGAIN
 
 
 def entry(**more: Any) -> dict[str, Any]:

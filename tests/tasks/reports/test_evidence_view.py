@@ -9,15 +9,15 @@ from metric_core.records import Direction
 from metric_core.stages import Stage
 from tasks.reports.run.evidence_view import LONGEST_PASSAGES, row_view
 from tasks.reports.run.row_tables import RowTables
-from tasks.reports.run.score_table import Yardstick
+from tasks.reports.run.score_table import MetricScale
 from tasks.reports.truncation import LONGEST_TEXT
 from tests.tasks.reports import folders
 
 YARDSTICKS = [
-    Yardstick("faithfulness", Direction.HIGHER, (0, 1)),
-    Yardstick("noise_sensitivity", Direction.LOWER, (0, 1)),
-    Yardstick("instance_rubrics", Direction.HIGHER, None),
-    Yardstick("not_computed", Direction.HIGHER, (0, 1)),
+    MetricScale("faithfulness", Direction.HIGHER, (0, 1)),
+    MetricScale("noise_sensitivity", Direction.LOWER, (0, 1)),
+    MetricScale("instance_rubrics", Direction.HIGHER, None),
+    MetricScale("not_computed", Direction.HIGHER, (0, 1)),
 ]
 COLUMNS = (
     "user_input",

@@ -8,12 +8,12 @@ import pytest
 
 from metric_core.errors import RunFolderError
 from metric_core.records import Direction, Score
-from tasks.reports.run.score_table import NEUTRAL, TONES, Yardstick, histogram, read_cells, worst_first
+from tasks.reports.run.score_table import NEUTRAL, TONES, MetricScale, histogram, read_cells, worst_rows_first
 
-FAITHFULNESS = Yardstick("faithfulness", Direction.HIGHER, (0, 1))
-NOISE = Yardstick("noise", Direction.LOWER, (0, 1))
-STYLE = Yardstick("style", Direction.NEITHER, (0, 1))
-OPEN = Yardstick("open", Direction.HIGHER, None)
+FAITHFULNESS = MetricScale("faithfulness", Direction.HIGHER, (0, 1))
+NOISE = MetricScale("noise", Direction.LOWER, (0, 1))
+STYLE = MetricScale("style", Direction.NEITHER, (0, 1))
+OPEN = MetricScale("open", Direction.HIGHER, None)
 
 
 def cells_of(rows: dict[str, dict[str, Score]]) -> pa.Table:
@@ -29,7 +29,7 @@ def cells_of(rows: dict[str, dict[str, Score]]) -> pa.Table:
 
 
 def order(rows: dict[str, dict[str, Score]]) -> list[str]:
-    return worst_first(cells_of(rows), [FAITHFULNESS, NOISE, STYLE, OPEN])
+    return worst_rows_first(cells_of(rows), [FAITHFULNESS, NOISE, STYLE, OPEN])
 
 
 def test_a_low_value_is_worse_where_more_is_better() -> None:
@@ -79,7 +79,7 @@ def test_no_rows_have_no_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("yardstick", "value", "tone"),
+    ("metric_scale", "value", "tone"),
     [
         (FAITHFULNESS, 0.0, TONES[0]),
         (FAITHFULNESS, 0.5, "mid"),
@@ -89,15 +89,15 @@ def test_no_rows_have_no_order() -> None:
         (STYLE, 1.0, NEUTRAL),
         (OPEN, 1.0, NEUTRAL),
         (FAITHFULNESS, None, NEUTRAL),
-        (Yardstick("scale", Direction.HIGHER, (1, 5)), 3.0, "mid"),
-        (Yardstick("single", Direction.HIGHER, (1, 1)), 1.0, NEUTRAL),
-        (Yardstick("cosine", Direction.HIGHER, (-1, 1)), -0.5, TONES[0]),
-        (Yardstick("cosine", Direction.HIGHER, (-1, 1)), 0.5, "mid"),
-        (Yardstick("temperature", Direction.HIGHER, (-5, 5)), 0.0, "mid"),
+        (MetricScale("scale", Direction.HIGHER, (1, 5)), 3.0, "mid"),
+        (MetricScale("single", Direction.HIGHER, (1, 1)), 1.0, NEUTRAL),
+        (MetricScale("cosine", Direction.HIGHER, (-1, 1)), -0.5, TONES[0]),
+        (MetricScale("cosine", Direction.HIGHER, (-1, 1)), 0.5, "mid"),
+        (MetricScale("temperature", Direction.HIGHER, (-5, 5)), 0.0, "mid"),
     ],
 )
-def test_tones_follow_direction_and_range(yardstick: Yardstick, value: float | None, tone: str) -> None:
-    assert yardstick.tone(value) == tone
+def test_tones_follow_direction_and_range(metric_scale: MetricScale, value: float | None, tone: str) -> None:
+    assert metric_scale.tone(value) == tone
 
 
 def test_goodness_stays_in_its_range() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from flows.results.run_result import RunResult
 from tasks.reports.run.report_page import write_report
-from tasks.reports.run.score_table import Yardstick
+from tasks.reports.run.score_table import MetricScale
 from tasks.reports.run.slices_section import RowSliceNumbers, slice_sections
-from tasks.reports.run.slices_view import describe_column, read_lines, worst_first
+from tasks.reports.run.slices_view import describe_column, read_lines, worst_lines_first
 from tests.tasks import sliced
 from tests.tasks.reports import folders
 
@@ -28,12 +28,12 @@ def summary_of(run: Path) -> dict[str, Any]:
     return content
 
 
-def yardsticks() -> list[Yardstick]:
-    return [Yardstick.from_entry({"key": key, **entry}) for key, entry in sliced.METRICS.items()]
+def metric_scales() -> list[MetricScale]:
+    return [MetricScale.from_entry({"key": key, **entry}) for key, entry in sliced.METRICS.items()]
 
 
 def test_the_worst_slices_come_first_and_small_ones_last(run: Path) -> None:
-    [topics, customers] = slice_sections(summary_of(run), yardsticks())
+    [topics, customers] = slice_sections(summary_of(run), metric_scales())
     values = [row["value"] for row in topics["rows"]]
     assert values[0] == "travel"
     assert set(values[-3:]) == {"on-call", "returns", "(no value)"}
@@ -45,7 +45,7 @@ def test_the_worst_slices_come_first_and_small_ones_last(run: Path) -> None:
 
 
 def test_each_metric_has_its_own_order(run: Path) -> None:
-    [topics, _] = slice_sections(summary_of(run), yardsticks())
+    [topics, _] = slice_sections(summary_of(run), metric_scales())
     for number in range(5):
         places = sorted(int(row["ranks"].split()[number]) for row in topics["rows"])
         assert places == list(range(7))
@@ -58,7 +58,7 @@ def test_each_metric_has_its_own_order(run: Path) -> None:
 
 
 def test_few_rows_have_no_interval_and_failed_cells_are_counted(run: Path) -> None:
-    [topics, _] = slice_sections(summary_of(run), yardsticks())
+    [topics, _] = slice_sections(summary_of(run), metric_scales())
     by_value = {row["value"]: row for row in topics["rows"]}
     assert {cell["interval"] for cell in by_value["returns"]["cells"]} == {None}
     assert by_value["returns"]["cells"][2]["counts"] == (2, 0, 1)
@@ -95,7 +95,7 @@ def test_a_report_without_slices_says_nothing_of_them(tmp_path: Path) -> None:
 def test_a_metric_of_several_scales_has_a_mean_per_scale(tmp_path: Path) -> None:
     folder = folders.write_hostile_run(tmp_path / "run")
     sliced.add_slices(folder, ["topic"])
-    sticks = [Yardstick.from_entry({"key": key, **entry}) for key, entry in folders.METRICS.items()]
+    sticks = [MetricScale.from_entry({"key": key, **entry}) for key, entry in folders.METRICS.items()]
     [topics] = slice_sections(summary_of(folder), sticks)
     cells = {
         row["value"]: dict(zip([m["key"] for m in topics["metrics"]], row["cells"], strict=True))
@@ -108,7 +108,7 @@ def test_a_metric_of_several_scales_has_a_mean_per_scale(tmp_path: Path) -> None
 
 def test_lines_of_a_metric_are_ordered_by_evidence_then_by_mean(run: Path) -> None:
     lines = [line for line in read_lines(summary_of(run), "topic") if line.metric == "noise_sensitivity"]
-    ordered = worst_first(lines)
+    ordered = worst_lines_first(lines)
     assert (ordered[0].slice.value, ordered[0].is_worse) == ("travel", True)
     assert [line.is_small for line in ordered] == [False] * 4 + [True] * 3
 

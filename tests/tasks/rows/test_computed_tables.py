@@ -9,7 +9,7 @@ from metric_core.schemas import QUESTIONS, SAMPLES
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
-from tasks.runs.row_groups import read_shards
+from tasks.runs.row_groups import iterate_shards
 from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
 from tests.tasks.rows.row_results import STAGE, append
@@ -25,7 +25,7 @@ def test_samples_have_the_optional_columns_that_a_shard_has(tmp_path: Path) -> N
     assert pq.read_schema(target) == pq.read_schema(plain.path)
     RunTables(store, [plain, scored], {}, {}).write(Stage.SAMPLES, str(target))
     assert pq.read_schema(target).metadata[b"assay.version"] == b"2"
-    shards = list(read_shards(target, ["row_id", "retrieved_context_scores"]))
+    shards = list(iterate_shards(target, ["row_id", "retrieved_context_scores"]))
     assert [shard.to_pylist() for shard in shards] == [
         [{"row_id": "a", "retrieved_context_scores": None}],
         [{"row_id": "b", "retrieved_context_scores": [0.5]}],

@@ -17,7 +17,7 @@ from tasks.rows.prune_tables import prune_tables
 from tasks.rows.row_store import RowStore
 from tasks.sources.in_memory import save_rows
 from tasks.tables import tables_in_use
-from tasks.tables.table_files import RUNNING, atomic_write, filesystem
+from tasks.tables.table_files import RUNNING, atomic_fs_write, filesystem
 from tasks.tables.table_store import TableStore
 from tests.tasks.builders import samples_table
 from tests.tasks.rows.row_results import RECIPE, append, find
@@ -45,7 +45,7 @@ def note(root: str, started: timedelta, seen: timedelta, *, is_running: bool = T
     now = datetime.now(UTC)
     content = {"started": (now - started).isoformat(), "seen": (now - seen).isoformat(), "is_running": is_running}
     fs, folder = filesystem(f"{root}/{RUNNING}")
-    atomic_write(fs, f"{folder}/run.json", json.dumps(content).encode())
+    atomic_fs_write(fs, f"{folder}/run.json", json.dumps(content).encode())
 
 
 def test_unused_rows_are_removed_and_used_ones_stay(tmp_path: Path) -> None:

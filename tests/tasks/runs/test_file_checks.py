@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.execution.rerun_plan import parse_request, prepare
+from flows.execution.rerun_plan import parse_rerun_request, prepare_rerun
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import RunFolderError
 from metric_core.schemas import CLAIMS, SCORES
@@ -25,7 +25,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "report": write_report,
     "export": lambda run: reshape(run, Shape.WIDE),
     "failed": list_failed_cells,
-    "rerun": lambda run: prepare(parse_request(run=str(run), rows="all")),
+    "rerun": lambda run: prepare_rerun(parse_rerun_request(run=str(run), rows="all")),
 }
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from metric_core.errors import RunFolderError
 from tasks.runs.outcome import (
-    Outcome,
     OutcomeAlarm,
     OutcomeBaseline,
     OutcomeCheck,
     OutcomeIncident,
     OutcomeIncidents,
+    RunOutcome,
     read_outcome,
     write_outcome,
 )
@@ -26,7 +26,7 @@ FOUND = OutcomeIncident(
     since=datetime(2026, 11, 18, 6, tzinfo=UTC),
     run_id="r3",
 )
-FULL = Outcome(
+FULL = RunOutcome(
     name="support",
     trigger="schedule",
     version="2026-11-18T06:00:00+00:00",

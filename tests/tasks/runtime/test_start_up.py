@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tasks.runtime.start_up import garbage_kept, working_meanwhile
+from tasks.runtime.start_up import gc_paused, working_meanwhile
 from tests.waiting import wait_until
 
 _WITHOUT_PANDAS = """
@@ -82,9 +82,9 @@ def test_garbage_is_collected_again_after_the_imports() -> None:
     was = gc.isenabled()
     gc.enable()
     try:
-        with garbage_kept():
+        with gc_paused():
             assert not gc.isenabled()
-            with garbage_kept():
+            with gc_paused():
                 assert not gc.isenabled()
             assert not gc.isenabled()
         assert gc.isenabled()

@@ -7,7 +7,7 @@ import pytest
 
 from metric_core.errors import ConfigError, SourceError
 from tasks.sources import SourceOptions, available_columns, read_samples
-from tasks.sources.column_mapping import resolve
+from tasks.sources.column_mapping import resolve_columns
 from tests.tasks.sources.helpers import column, read, write_lines
 
 ROW = {"user_input": "q", "response": "r", "retrieved_contexts": ["c"], "reference": "g"}
@@ -37,13 +37,13 @@ def test_the_map_takes_precedence_over_names_and_aliases(tmp_path: Path) -> None
 
 
 def test_a_canonical_name_takes_precedence_over_an_alias() -> None:
-    assert resolve(["answer", "Response"], {}).bindings == {"response": "Response"}
-    assert resolve(["QUERY", "query"], {}).bindings == {"user_input": "query"}
-    assert resolve(["query", "question"], {}).bindings == {"user_input": "question"}
+    assert resolve_columns(["answer", "Response"], {}).bindings == {"response": "Response"}
+    assert resolve_columns(["QUERY", "query"], {}).bindings == {"user_input": "query"}
+    assert resolve_columns(["query", "question"], {}).bindings == {"user_input": "question"}
 
 
 def test_a_mapped_column_means_nothing_else() -> None:
-    assert resolve(["response", "answer"], {"response": "reference"}).bindings == {
+    assert resolve_columns(["response", "answer"], {"response": "reference"}).bindings == {
         "response": "answer",
         "reference": "response",
     }

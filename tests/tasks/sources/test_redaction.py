@@ -17,7 +17,7 @@ from metric_core.errors import BadRowsError, PluginError, SourceError
 from tasks.plugins.load_object import load_object
 from tasks.sources import SourceOptions, read_samples
 from tasks.sources.in_memory import save_rows
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.redaction import Redaction
 
 SECRET = "CARD-4929"
@@ -142,7 +142,7 @@ def test_a_value_that_is_nested_too_deeply_makes_its_row_bad(privacy: str) -> No
     nested: Any = SECRET
     for _ in range(10_000):
         nested = [nested]
-    with pytest.raises(UnfitError, match="nested too deeply"):
+    with pytest.raises(InvalidRowError, match="nested too deeply"):
         Redaction(f"{privacy}:redact").row({"a": nested})
 
 
@@ -151,7 +151,7 @@ def test_bytes_are_redacted_as_text(privacy: str) -> None:
 
 
 def test_an_error_of_a_text_names_no_text(privacy: str) -> None:
-    with pytest.raises(UnfitError) as caught:
+    with pytest.raises(InvalidRowError) as caught:
         Redaction(f"{privacy}:fail").text(SECRET)
     assert SECRET not in caught.value.problem
 

@@ -13,7 +13,7 @@ from metric_core.errors import AssayError, MissingDependencyError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.rows.prune_tables import prune_tables
-from tasks.tables.table_files import atomic_write, filesystem
+from tasks.tables.table_files import atomic_fs_write, filesystem
 from tasks.tables.table_store import StageRef, TableStore, read
 from tests.tasks.builders import samples_table
 
@@ -37,13 +37,13 @@ class _ObjectStore(fsspec.AbstractFileSystem):  # type: ignore[misc] # fsspec ha
 
 def test_an_object_is_put_once_and_no_folder_is_made() -> None:
     store = _ObjectStore()
-    atomic_write(store, "bucket/claims/ab.parquet", b"content")
+    atomic_fs_write(store, "bucket/claims/ab.parquet", b"content")
     assert store.asked == ["put bucket/claims/ab.parquet"]
 
 
 def test_a_local_file_is_renamed_into_place(tmp_path: Path) -> None:
     fs, path = filesystem(str(tmp_path / "claims" / "ab.parquet"))
-    atomic_write(fs, path, b"content")
+    atomic_fs_write(fs, path, b"content")
     assert [file.name for file in (tmp_path / "claims").iterdir()] == ["ab.parquet"]
     assert Path(path).read_bytes() == b"content"
 
@@ -52,7 +52,7 @@ def test_a_location_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "claims").write_text("a file where a folder should be")
     fs, path = filesystem(str(tmp_path / "claims" / "ab.parquet"))
     with pytest.raises(AssayError, match="cannot be written"):
-        atomic_write(fs, path, b"content")
+        atomic_fs_write(fs, path, b"content")
 
 
 def test_missing_store_client_is_reported_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_an_error_of_a_client_becomes_a_message(unreachable: str) -> None:
     fs, path = filesystem(unreachable)
     with pytest.raises(AssayError, match=r"cannot be written: Unable to locate credentials\..*`tables`"):
-        atomic_write(fs, path, b"content")
+        atomic_fs_write(fs, path, b"content")
     with pytest.raises(AssayError, match="cannot be written: Unable to locate credentials"):
         TableStore(unreachable).write(samples_table({"response": "It rains."}), SAMPLES)
     ref = StageRef(

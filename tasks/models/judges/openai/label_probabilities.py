@@ -98,7 +98,7 @@ def decide_label(written: str, probabilities: Mapping[str, float] | None) -> str
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class LabelDistribution:
     """The probabilities of the labels.
 
     Args:
@@ -110,7 +110,7 @@ class Distribution:
 
 def single_token_probabilities(
     written: tuple[str, float], top: Sequence[tuple[str, float]], labels: tuple[str, ...]
-) -> Distribution | None:
+) -> LabelDistribution | None:
     """Return what `label_probabilities` returns for a reply of one token that decides for a label, in less time.
 
     Args:
@@ -149,8 +149,8 @@ def single_token_probabilities(
         left = max(0.0, 1.0 - math.fsum([*others, probability]))
         unseen = min([left, *[each for _, each in top]])
     if total <= 0 or unseen > NEGLIGIBLE * total:
-        return Distribution(None)
-    return Distribution({label: each / total for label, each in mass.items()})
+        return LabelDistribution(None)
+    return LabelDistribution({label: each / total for label, each in mass.items()})
 
 
 class _LabelMatcher:

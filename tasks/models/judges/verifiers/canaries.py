@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks.models.judges.verifiers.chunking import CountTokens, size
-from tasks.models.judges.verifiers.engine import Pair
-from tasks.models.judges.verifiers.forms import guard
-from tasks.models.judges.verifiers.readings import Verdict
+from tasks.models.judges.verifiers.engine import ClaimPair
+from tasks.models.judges.verifiers.probabilities import Verdict
+from tasks.models.judges.verifiers.prompt_formats import guard
 from tasks.options.profile import Profile
 
 DOUBTFUL = (
@@ -40,7 +40,7 @@ class CanaryQuestion:
         is_long: True if the premise fills a request, with the fact at one of its ends.
     """
 
-    pair: Pair
+    pair: ClaimPair
     supported: bool | None
     is_long: bool = False
 
@@ -62,8 +62,8 @@ def canary_questions(profile: Profile, room: int, count: CountTokens) -> list[Ca
     return questions
 
 
-def _pair(profile: Profile, premise: str, claim: str) -> Pair:
-    return Pair(guard(premise, profile.delimiters), guard(claim, profile.delimiters))
+def _pair(profile: Profile, premise: str, claim: str) -> ClaimPair:
+    return ClaimPair(guard(premise, profile.delimiters), guard(claim, profile.delimiters))
 
 
 def _fill(tokens: int, count: CountTokens) -> str:
@@ -74,7 +74,9 @@ def _fill(tokens: int, count: CountTokens) -> str:
     return " ".join(_FILLER[number % len(_FILLER)].format(number=number) for number in range(11, 11 + wanted))
 
 
-def find_problem(profile: Profile, questions: Sequence[CanaryQuestion], verdicts: Sequence[Verdict]) -> str | None:
+def find_verifier_problem(
+    profile: Profile, questions: Sequence[CanaryQuestion], verdicts: Sequence[Verdict]
+) -> str | None:
     """Return what is wrong with a verifier; None if it answers all canaries correctly.
 
     Args:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from tasks.models.judges.verifiers.readings import Verdict
+from tasks.models.judges.verifiers.probabilities import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ClaimPair:
     """A premise and a claim, guarded, and short enough for one request."""
 
     premise: str
@@ -33,7 +33,7 @@ class Engine(Protocol):
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, or an upper bound."""
 
-    def ask(self, pairs: Sequence[Pair], on_verdict: OnVerdict) -> None:
+    def ask(self, pairs: Sequence[ClaimPair], on_verdict: OnVerdict) -> None:
         """Ask about each pair, and call back with each verdict before returning.
 
         Raises:

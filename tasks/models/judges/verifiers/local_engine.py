@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from metric_core.errors import ConfigError, JudgeError
 from tasks.models.judges.openai.context_window import TOO_LONG
-from tasks.models.judges.verifiers.canaries import canary_questions, find_problem
-from tasks.models.judges.verifiers.engine import OnVerdict, Pair
-from tasks.models.judges.verifiers.forms import pair_of, text_of, whole_text
+from tasks.models.judges.verifiers.canaries import canary_questions, find_verifier_problem
+from tasks.models.judges.verifiers.engine import ClaimPair, OnVerdict
 from tasks.models.judges.verifiers.local_model import Encoded, LocalModel
+from tasks.models.judges.verifiers.probabilities import Verdict, class_support, fail, span_support
+from tasks.models.judges.verifiers.prompt_formats import pair_of, text_of, whole_text
 from tasks.models.judges.verifiers.question_plan import SMALLEST_ROOM, SentenceSplitter
-from tasks.models.judges.verifiers.readings import Verdict, class_support, fail, span_support
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge, VerifierModel
 from tasks.options.profile import ClassReading, InProcess, PairForm, Profile, SpanReading, TextForm
 from tasks.runtime.cancellation import current_cancellation
@@ -55,7 +55,7 @@ class LocalEngine:
         with self._lock:
             return self._model.count(texts)
 
-    def ask(self, pairs: Sequence[Pair], on_verdict: OnVerdict) -> None:
+    def ask(self, pairs: Sequence[ClaimPair], on_verdict: OnVerdict) -> None:
         """Ask about each pair, those of about equal length together."""
         cancellation = current_cancellation()
         with self._lock:
@@ -73,7 +73,7 @@ class LocalEngine:
     def close(self) -> None:
         """Do nothing: the model is released with the engine."""
 
-    def _encode(self, pair: Pair) -> Encoded:
+    def _encode(self, pair: ClaimPair) -> Encoded:
         form = self._profile.form
         if isinstance(form, TextForm):
             return self._model.encode(text_of(form, pair.premise, pair.claim), None)
@@ -138,7 +138,7 @@ def open_local_verifier(
     questions = canary_questions(profile, room, engine.count)
     verdicts: dict[int, Verdict] = {}
     engine.ask([question.pair for question in questions], verdicts.__setitem__)
-    problem = find_problem(profile, questions, [verdicts[i] for i in range(len(questions))])
+    problem = find_verifier_problem(profile, questions, [verdicts[i] for i in range(len(questions))])
     if problem is not None and check_canaries:
         raise JudgeError(f"the verifier does not answer as its profile {profile.name} says. {problem}")
     described = VerifierModel("verifier", name, model.revision, model.software, "in this process", tokenizer=True)

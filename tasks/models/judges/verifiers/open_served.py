@@ -7,9 +7,9 @@ from tasks.model_clients.jobs import UnusableError
 from tasks.model_clients.observed_model import Recognize, Traits, recognize_alone
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.served_model import ServedModel
-from tasks.models.judges.verifiers.canaries import canary_questions, find_problem
+from tasks.models.judges.verifiers.canaries import canary_questions, find_verifier_problem
+from tasks.models.judges.verifiers.probabilities import Verdict
 from tasks.models.judges.verifiers.question_plan import SMALLEST_ROOM, SentenceSplitter
-from tasks.models.judges.verifiers.readings import Verdict
 from tasks.models.judges.verifiers.served_engine import ServedEngine
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge, VerifierModel
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -83,5 +83,5 @@ def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -
         return tuple(() if p is None else (round(p, 4), round(1 - p, 4)) for p in given), profile.name
 
     replies = served.observe([one.request for one in asked], read_model)
-    problems = ((url, find_problem(profile, questions, read(given))) for url, given in replies.items())
+    problems = ((url, find_verifier_problem(profile, questions, read(given))) for url, given in replies.items())
     return [f"{url}: {problem}" for url, problem in problems if problem is not None]

@@ -9,8 +9,8 @@ from metric_core.prompts.judge_questions import CLAIM, CONTEXT, ChoiceQuestion
 from metric_core.question_kinds import QuestionKind
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.verifiers.chunking import divide_texts, size
-from tasks.models.judges.verifiers.engine import Pair
-from tasks.models.judges.verifiers.forms import guard
+from tasks.models.judges.verifiers.engine import ClaimPair
+from tasks.models.judges.verifiers.prompt_formats import guard
 from tasks.options.profile import Profile
 
 SMALLEST_ROOM = 32
@@ -64,7 +64,7 @@ class QuestionPlan:
 
 def plan_questions(
     profile: Profile, splitter: SentenceSplitter, window: Window, questions: Sequence[ChoiceQuestion]
-) -> tuple[list[QuestionPlan], list[Pair]]:
+) -> tuple[list[QuestionPlan], list[ClaimPair]]:
     """Return the plan of each question, and the distinct pairs to ask about, ordered by premise.
 
     Args:
@@ -86,7 +86,7 @@ def plan_questions(
                 by_room.setdefault(room, {})[pair[0]] = room
     overlap = profile.chunks.overlap
     divided = {room: divide_texts(budgets, window.count, overlap) for room, budgets in by_room.items()}
-    positions: dict[Pair, int] = {}
+    positions: dict[ClaimPair, int] = {}
     plans = []
     for pair in texts:
         if pair is None:
@@ -100,7 +100,8 @@ def plan_questions(
             continue
         asked = tuple(
             tuple(
-                positions.setdefault(Pair(part, sentence), len(positions)) for part in divided[rooms[sentence]][premise]
+                positions.setdefault(ClaimPair(part, sentence), len(positions))
+                for part in divided[rooms[sentence]][premise]
             )
             for sentence in sentences[claim]
         )

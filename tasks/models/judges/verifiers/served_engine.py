@@ -17,9 +17,8 @@ from tasks.models.judges.openai.probe import TOKENIZE, read_token_count
 from tasks.models.judges.openai.reply_parsing import OTHER_MODEL
 from tasks.models.judges.verifiers.byte_level import token_offsets
 from tasks.models.judges.verifiers.chunking import size
-from tasks.models.judges.verifiers.engine import OnVerdict, Pair
-from tasks.models.judges.verifiers.forms import chat_body, pair_of, text_of, whole_text
-from tasks.models.judges.verifiers.readings import (
+from tasks.models.judges.verifiers.engine import ClaimPair, OnVerdict
+from tasks.models.judges.verifiers.probabilities import (
     CUT_BY_SERVER,
     NO_VERDICT,
     Verdict,
@@ -29,6 +28,7 @@ from tasks.models.judges.verifiers.readings import (
     score_support,
     span_support,
 )
+from tasks.models.judges.verifiers.prompt_formats import chat_body, pair_of, text_of, whole_text
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.profile import (
     ChatForm,
@@ -81,14 +81,14 @@ class _Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PairRequest:
     """A request about pairs.
 
     Args:
         lengths: Per pair its number of tokens, and the tokens of its claim, where they are needed to read the reply.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ClaimPair, ...]
     request: Request
     lengths: tuple[tuple[int, _Tokens], ...] = ()
 
@@ -133,7 +133,7 @@ class ServedEngine:
                 self._counts.popitem(last=False)
         return found
 
-    def ask(self, pairs: Sequence[Pair], on_verdict: OnVerdict) -> None:
+    def ask(self, pairs: Sequence[ClaimPair], on_verdict: OnVerdict) -> None:
         """Ask about each pair; pairs with equal premises go to the same replica."""
         per_request = pairs_per_request(self._profile)
         batches = [range(start, min(start + per_request, len(pairs))) for start in range(0, len(pairs), per_request)]
@@ -155,7 +155,7 @@ class ServedEngine:
         if refused:
             send([[i] for i in refused], None)
 
-    def prepare(self, batches: Sequence[Sequence[Pair]], optional: bool = False) -> list[Asked]:
+    def prepare(self, batches: Sequence[Sequence[ClaimPair]], optional: bool = False) -> list[PairRequest]:
         """Return the requests about batches of pairs.
 
         Args:
@@ -172,10 +172,10 @@ class ServedEngine:
             joined = [self._join(form, pair, tokens) for pair in batch] if isinstance(form, PairForm) and tokens else []
             path, body = self._body(batch, [ids for ids, _ in joined])
             lengths = tuple((len(ids), claim) for ids, claim in joined)
-            asked.append(Asked(tuple(batch), Request(path, body, batch[0].premise, optional), lengths))
+            asked.append(PairRequest(tuple(batch), Request(path, body, batch[0].premise, optional), lengths))
         return asked
 
-    def read(self, asked: Asked, reply: Reply) -> list[Verdict]:
+    def read(self, asked: PairRequest, reply: Reply) -> list[Verdict]:
         """Return the verdicts on the pairs of a request."""
         pairs = asked.pairs
         usage = usage_of(reply, tells_cached=True)
@@ -197,7 +197,7 @@ class ServedEngine:
         """Close the connections to the servers."""
         self._served.close()
 
-    def _body(self, pairs: Sequence[Pair], joined: Sequence[Sequence[int]]) -> tuple[str, dict[str, Any]]:
+    def _body(self, pairs: Sequence[ClaimPair], joined: Sequence[Sequence[int]]) -> tuple[str, dict[str, Any]]:
         form = self._profile.form
         if isinstance(form, ChatForm):
             (pair,) = pairs
@@ -209,7 +209,7 @@ class ServedEngine:
             return SCORE, {"model": self.model, "text_1": list(firsts), "text_2": list(seconds)}
         return POOLING, {"model": self.model, "task": TOKEN_CLASSES, "input": [list(ids) for ids in joined]}
 
-    def _read_items(self, asked: Asked, reply: Reply, shares: Sequence[Usage]) -> list[Verdict]:
+    def _read_items(self, asked: PairRequest, reply: Reply, shares: Sequence[Usage]) -> list[Verdict]:
         items = reply.content.get("data")
         if not isinstance(items, list) or len(items) != len(asked.pairs):
             detail = f"{len(asked.pairs)} results wanted, got {str(items)[:200]}"
@@ -217,7 +217,7 @@ class ServedEngine:
         by_index = {item.get("index", i): item for i, item in enumerate(items) if isinstance(item, Mapping)}
         return [self._read_item(asked, i, by_index.get(i, {}), share) for i, share in enumerate(shares)]
 
-    def _read_item(self, asked: Asked, number: int, item: Mapping[str, Any], usage: Usage) -> Verdict:
+    def _read_item(self, asked: PairRequest, number: int, item: Mapping[str, Any], usage: Usage) -> Verdict:
         reading = self._profile.reading
         if isinstance(reading, ClassReading):
             return class_support(item.get("probs"), reading, usage)
@@ -228,7 +228,7 @@ class ServedEngine:
         raise TypeError(f"no endpoint answers a reading of kind {reading.kind}")
 
     def _read_tokens(
-        self, pair: Pair, length: tuple[int, _Tokens], data: Any, reading: SpanReading, usage: Usage
+        self, pair: ClaimPair, length: tuple[int, _Tokens], data: Any, reading: SpanReading, usage: Usage
     ) -> Verdict:
         wanted, claim = length
         if not isinstance(data, list) or len(data) != wanted:
@@ -241,7 +241,7 @@ class ServedEngine:
         mine = data[wanted - 1 - len(claim.ids) : wanted - 1]  # the last one is special
         return span_support(mine, spans, reading, usage)
 
-    def _join(self, form: PairForm, pair: Pair, tokens: Mapping[str, _Tokens]) -> tuple[list[int], _Tokens]:
+    def _join(self, form: PairForm, pair: ClaimPair, tokens: Mapping[str, _Tokens]) -> tuple[list[int], _Tokens]:
         """Return the ids of a pair as the BERT family joins it (special, first, special, second, special)."""
         first, second = (tokens[text] for text in pair_of(form, pair.premise, pair.claim))
         begin, end = self._specials
@@ -295,7 +295,7 @@ class ServedEngine:
         prompt = text + _TEMPLATE_TOKENS if counted is None else counted
         return prompt + form.max_tokens + _JOINT
 
-    def _find_cut(self, pairs: Sequence[Pair], usage: Usage) -> str | None:
+    def _find_cut(self, pairs: Sequence[ClaimPair], usage: Usage) -> str | None:
         """Return how a reply shows that its prompt was cut: it counts fewer tokens than the premises have."""
         if not usage.prompt_tokens or not self.has_tokenizer:
             return None

@@ -20,9 +20,9 @@ from tasks.models.judges.protocol import (
     notify_all,
 )
 from tasks.models.judges.verifiers.engine import Engine
-from tasks.models.judges.verifiers.marked_words import spans_reply
+from tasks.models.judges.verifiers.highlights import spans_reply
+from tasks.models.judges.verifiers.probabilities import Verdict, merge_chunks, merge_sentences, unsupported_spans
 from tasks.models.judges.verifiers.question_plan import QuestionPlan, SentenceSplitter, plan_questions
-from tasks.models.judges.verifiers.readings import Verdict, merge_chunks, merge_sentences, unsupported_spans
 from tasks.options.profile import Profile
 from tasks.runtime.usage import Usage
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tasks.sources.cells.text_cells import parse_cell
-from tasks.sources.readers.bad_rows import UnfitError
+from tasks.sources.readers.bad_rows import InvalidRowError
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_the_values_of_cells(cell: str, value: Any) -> None:
 
 
 def test_texts_joined_by_a_missing_comma_are_refused() -> None:
-    with pytest.raises(UnfitError, match="a comma is missing"):
+    with pytest.raises(InvalidRowError, match="a comma is missing"):
         parse_cell("['a' 'b', 'c']")

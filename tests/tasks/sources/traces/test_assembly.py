@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasks.sources.cells.passage_objects import Passage
+from tasks.sources.cells.passage_objects import RetrievedPassage
 from tasks.sources.traces.assembly import FAILED, NO_ANSWER, NO_CONTENT, NO_QUESTION, PARTIAL, assemble
 from tasks.sources.traces.spans import Kind, Span
 
@@ -17,7 +17,7 @@ def span(name: str, parent: str | None = None, kind: Kind = Kind.CHAIN, at: floa
 def search(
     name: str, *texts: str, kind: Kind = Kind.RETRIEVER, at: float = 1, parent: str = "root", **fields: Any
 ) -> Span:
-    passages = [Passage(text, f"id-{text}", 1 / place) for place, text in enumerate(texts, start=1)]
+    passages = [RetrievedPassage(text, f"id-{text}", 1 / place) for place, text in enumerate(texts, start=1)]
     return span(name, parent, kind, at, passages=passages, **fields)
 
 
@@ -42,14 +42,14 @@ def test_no_retriever_is_no_column_and_an_empty_one_an_empty_list() -> None:
 def test_a_reranker_takes_the_place_of_the_passages_that_it_got() -> None:
     first, second = search("first", "a", "b", "c", at=1), search("second", "x", at=2)
     assert contexts(first, second, search("rerank", "c", "a", kind=Kind.RERANKER, at=3)) == ["c", "a"]
-    got = [Passage("a"), Passage("b"), Passage("c")]
+    got = [RetrievedPassage("a"), RetrievedPassage("b"), RetrievedPassage("c")]
     rerank = search("rerank", "c", kind=Kind.RERANKER, at=3, candidates=got)
     assert contexts(first, second, rerank) == ["c", "x"]
     assert contexts(first, rerank, search("later", "z", at=5)) == ["c", "z"]
 
 
 def test_a_reranker_that_records_ids_alone_takes_the_texts_of_the_retriever() -> None:
-    rerank = span("rerank", "root", Kind.RERANKER, 3, passages=[Passage(None, "id-b", 0.9)])
+    rerank = span("rerank", "root", Kind.RERANKER, 3, passages=[RetrievedPassage(None, "id-b", 0.9)])
     [row] = assemble("t", [ROOT, search("first", "a", "b"), rerank]).rows
     assert (row["retrieved_contexts"], row["retrieved_context_scores"]) == (["b"], [0.9])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tasks.sources.cells.passage_objects import Passage
+from tasks.sources.cells.passage_objects import RetrievedPassage
 from tasks.sources.traces.passage_lists import are_documents, find_passages
 from tasks.sources.traces.payloads import find_answer, find_asked, find_result
 
@@ -212,7 +212,7 @@ def test_what_is_no_list_of_documents() -> None:
         {"question": "Why?", "docs": [DOCUMENT]},
     ):
         assert not are_documents(value)
-    assert find_passages(["Rain."]) == [Passage("Rain.")]
+    assert find_passages(["Rain."]) == [RetrievedPassage("Rain.")]
     assert find_passages(["<NodeWithScore(node=TextNode(id_=a), score=1.0)>"]) is None
     assert are_documents({"documents": ["Rain."]}, or_texts=True)
     assert not are_documents({"response": "So.", "source_nodes": ["Rain."]}, or_texts=True)

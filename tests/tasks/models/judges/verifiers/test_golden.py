@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from metric_core.prompts.judge_questions import ask_verdict
-from tasks.models.judges.verifiers.engine import Pair
-from tasks.models.judges.verifiers.forms import guard, pair_of, text_of
+from tasks.models.judges.verifiers.engine import ClaimPair
+from tasks.models.judges.verifiers.prompt_formats import guard, pair_of, text_of
 from tasks.options.load_profile import load_profile, profile_names
 from tasks.options.profile import PairForm, TextForm
 from tests.tasks.models.judges.verifiers.conftest import OpenVerifier, Serve
@@ -30,7 +30,7 @@ TEXTS = {"plain": PLAIN, "hostile": HOSTILE}
 def in_process(name: str, premise: str, claim: str) -> dict[str, Any]:
     """Return what the tokenizer gets in this process."""
     profile = load_profile(name)
-    pair = Pair(guard(premise, profile.delimiters), guard(claim, profile.delimiters))
+    pair = ClaimPair(guard(premise, profile.delimiters), guard(claim, profile.delimiters))
     if isinstance(profile.form, TextForm):
         return {"text": text_of(profile.form, pair.premise, pair.claim)}
     assert isinstance(profile.form, PairForm)

@@ -10,7 +10,7 @@ from metric_core.prompts.judge_questions import ask_refusal, ask_verdict
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus, VerdictKind
 from tasks.models.judges.openai.context_window import TOO_LONG
-from tasks.models.judges.verifiers.readings import CUT_BY_SERVER
+from tasks.models.judges.verifiers.probabilities import CUT_BY_SERVER
 from tasks.options.load_profile import load_profile, profile_names
 from tasks.options.profile import Profile
 from tasks.reports.run.verdict_view import verdict_view

@@ -9,7 +9,7 @@ from tasks.model_clients.replica import Reply
 from tasks.models.judges.openai.label_probabilities import TokenStep
 from tasks.models.judges.verifiers.byte_level import token_offsets
 from tasks.models.judges.verifiers.local_engine import softmax
-from tasks.models.judges.verifiers.readings import (
+from tasks.models.judges.verifiers.probabilities import (
     IMPOSSIBLE,
     TokenSupport,
     Verdict,

@@ -1,4 +1,4 @@
-"""Count what a run has of the rows of its baseline, and of the values in them."""
+"""Measure how much of its baseline's rows and values a run covers."""
 
 import json
 from collections import Counter
@@ -8,18 +8,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.comparison.run_differences import YARDSTICK_COLUMNS
+from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import RunPair, RunRows
-from tasks.runs.outcome import OutcomeKept
+from tasks.runs.outcome import OutcomeCoverage
 from tasks.runs.row_grouping import ROW_ID
 from tasks.tables.row_changes import CONTENT
 
 _EXTRAS = "extras"
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
-_WATCHED = tuple(name for name in CONTENT if name not in {*YARDSTICK_COLUMNS, _EXTRAS})
+_WATCHED = tuple(name for name in CONTENT if name not in {*TEST_COLUMNS, _EXTRAS})
 
 
-def count_kept(pair: RunPair) -> OutcomeKept:
+def measure_coverage(pair: RunPair) -> OutcomeCoverage:
     """Return what a run has of its baseline.
 
     A cell without text or items has no value.
@@ -33,7 +33,7 @@ def count_kept(pair: RunPair) -> OutcomeKept:
     old, new = (dict(_filled_columns(rows)) for rows in (pair.a, pair.b))
     had = Counter(column for row in both for column in old[row])
     has = Counter(column for row in both for column in old[row] & new[row])
-    return OutcomeKept(
+    return OutcomeCoverage(
         rows=(len(both), len(before)),
         others=len(after - before),
         values={column: (has[column], count) for column, count in sorted(had.items()) if has[column] < count},

@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks.judge_drift import ONSET, QUIET, YEAR, World, night_told
 from metric_core.statistics.asked_again import FULL_NIGHTS, MOST_EARLIER, NIGHTS, count_rows
-from tasks.runs.judge_watch import (
+from tasks.runs.judge_drift import (
     ASKED_AGAIN,
-    JudgeWatch,
-    PastNight,
+    JudgeDriftDetector,
+    PastRepeat,
     RowAnswers,
     read_findings,
     standing_changes,
@@ -31,8 +31,8 @@ class Sequence:
 
     def __init__(self, *names: str) -> None:
         self.names = names or ("llama",)
-        self.watch = JudgeWatch(0.1)
-        self.past: list[PastNight] = []
+        self.watch = JudgeDriftDetector(0.1)
+        self.past: list[PastRepeat] = []
         self.start = START
 
     def night(
@@ -58,7 +58,7 @@ class Sequence:
             )
             for name in self.names
         ]
-        self.past.append(PastNight(self.start, {**turn.entry(), "rows": turn.rows, "judges": judges}))
+        self.past.append(PastRepeat(self.start, {**turn.entry(), "rows": turn.rows, "judges": judges}))
         self.start += timedelta(days=1)
         return judges[0]
 

@@ -1,4 +1,4 @@
-"""Alerts that are kept in messages: which incidents they leave open, and what of them must still be told."""
+"""Alerts stored in messages: the incidents that they leave open, and those still to be reported."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from flows.alerting.alert import Alert
 from metric_core.errors import AssayError
-from tasks.history.message_log import Message
+from tasks.history.message_log import AlertMessage
 
 _ALERT = TypeAdapter(Alert)
 
@@ -47,7 +47,7 @@ def keys_of(alert: Alert | None, change: str) -> set[str]:
     return {each.key for each in alert.incidents if each.change == change or (is_end and each.status == change)}
 
 
-def open_alerts(messages: Iterable[Message]) -> dict[str, Alert]:
+def open_alerts(messages: Iterable[AlertMessage]) -> dict[str, Alert]:
     """Return the alerts that opened what is still open after messages, by the keys of the incidents.
 
     An alert about no incident is there by its own id.
@@ -78,7 +78,7 @@ def choose_incidents(alert: Alert, keys: Collection[str]) -> Alert:
     return replace(alert, incidents=kept, notes=(), outcome="recovered" if is_over else "attention")
 
 
-def cancel_pairs(messages: Sequence[Message]) -> dict[int, dict[str, Any]]:
+def cancel_pairs(messages: Sequence[AlertMessage]) -> dict[int, dict[str, Any]]:
     """Return what must be told of messages that were held back: not what began and ended while they were.
 
     Args:

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from flows.monitoring.night_alarms import NightAlarms, name_cause
+from flows.monitoring.monitored_run_alarms import RunAlarms, name_cause
 from metric_core.statistics.alarms import Alarm
 from metric_core.statistics.attribution import Attribution, Cause
-from metric_core.statistics.nights import Stream
 from metric_core.statistics.resampling import Interval
+from metric_core.statistics.run_panel import Stream
 from tasks.history.alarm_entries import outcome_alarm
 
 NIGHT = datetime(2025, 11, 18, tzinfo=UTC)
@@ -58,15 +58,15 @@ def test_cause_that_was_found_is_kept_until_another_is_found(found: Cause, befor
 
 def test_night_is_not_worse_if_all_its_alarms_are_regained() -> None:
     regained = outcome_alarm(replace(ALARM, is_regained=True))
-    assert not NightAlarms().is_worse_tonight
-    assert not NightAlarms(alarms=(regained,)).is_worse_tonight
-    assert NightAlarms(alarms=(regained, outcome_alarm(ALARM))).is_worse_tonight
+    assert not RunAlarms().is_worse_tonight
+    assert not RunAlarms(alarms=(regained,)).is_worse_tonight
+    assert RunAlarms(alarms=(regained, outcome_alarm(ALARM))).is_worse_tonight
 
 
 def test_what_alarms_could_not_look_at_is_named() -> None:
-    alarms = NightAlarms(obstacle="the rows have no name in common", left_out=("alarms do without the run of Monday",))
+    alarms = RunAlarms(obstacle="the rows have no name in common", left_out=("alarms do without the run of Monday",))
     assert alarms.warnings == (
         "no alarms are looked for: the rows have no name in common",
         "alarms do without the run of Monday",
     )
-    assert NightAlarms().warnings == ()
+    assert RunAlarms().warnings == ()

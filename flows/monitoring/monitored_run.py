@@ -17,7 +17,7 @@ from tasks.runs.run_start import RunStart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class MonitoredRun:
     """The subject of a monitored run.
 
     Args:
@@ -37,7 +37,7 @@ class Watched:
     deployment: str = EVALUATIONS
 
     @classmethod
-    def now(cls, options: MonitoringOptions, trigger: Trigger) -> "Watched":
+    def now(cls, options: MonitoringOptions, trigger: Trigger) -> "MonitoredRun":
         """Return the subject of a run about no index that starts now."""
         time = datetime.now(UTC).replace(microsecond=0)
         return cls(
@@ -74,9 +74,9 @@ class Watched:
         """The subject in words.
 
         >>> time = datetime(2026, 11, 18, tzinfo=UTC)
-        >>> Watched(name="support", trigger="hand", version="2026-11-18T06:00:00Z", announced=time).title
+        >>> MonitoredRun(name="support", trigger="hand", version="2026-11-18T06:00:00Z", announced=time).title
         'the run of 2026-11-18T06:00:00Z'
-        >>> Watched(name="a", trigger="event", index="a", version="7", announced=time).title
+        >>> MonitoredRun(name="a", trigger="event", index="a", version="7", announced=time).title
         'version 7'
         """
         return f"version {self.version}" if self.index else f"the run of {self.version}"

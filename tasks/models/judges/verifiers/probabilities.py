@@ -1,4 +1,4 @@
-"""Read what a verifier says of one request: the probability that the premise supports the claim."""
+"""Read the probability that the premise supports the claim from a verifier's reply."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -11,11 +11,11 @@ import pytest
 from metric_core.errors import ConfigError
 from metric_core.records import Score
 from metric_core.stages import Stage
-from metric_core.statistics.alarms import watch
-from metric_core.statistics.nights import Stream
+from metric_core.statistics.alarms import update_alarms
+from metric_core.statistics.run_panel import Stream
 from metric_core.statistics.slices import Slice
 from tasks.comparison.run_pair import Matching
-from tasks.history.nightly_scores import read_nights
+from tasks.history.monitored_scores import read_monitored_runs
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.reports import folders
 
@@ -80,7 +80,7 @@ def test_scores_are_paired_by_row_in_parts_of_the_range(tmp_path: Path) -> None:
     worse["004"] = _cells(faithfulness=Score.failed("no usable reply"), instance_rubrics=Score.scored(2.0, "1/2"))
     del worse["005"]
     worse["099"] = _cells()
-    panel = read_nights(baseline, [_write(tmp_path, 2, worse)], Matching())
+    panel = read_monitored_runs(baseline, [_write(tmp_path, 2, worse)], Matching())
     assert panel.metrics == ("faithfulness", "noise_sensitivity", "stars", "instance_rubrics")
     assert panel.ranges == {"faithfulness": 1, "noise_sensitivity": 1, "stars": 4, "instance_rubrics": 4}
     assert panel.nights == (datetime(2025, 11, 2, 3, tzinfo=UTC),)
@@ -103,7 +103,7 @@ def test_a_drop_of_some_nights_is_told_by_metric_and_slice(tmp_path: Path) -> No
             row: _cells(stars=Score.scored(1.0)) if i % 2 and i < 90 else _cells() for i, row in enumerate(_rows(240))
         }
         runs.append(_write(tmp_path, day, rows))
-    alarms = watch(read_nights(baseline, runs, Matching(slices=("language",))), 100)
+    alarms = update_alarms(read_monitored_runs(baseline, runs, Matching(slices=("language",))), 100)
     assert [alarm.stream for alarm in alarms] == [Stream("stars"), Stream("stars", Slice("language", "de"))]
     assert {alarm.since.day for alarm in alarms} == {3}
     assert alarms[0].drop == pytest.approx(4 * 45 / 240)
@@ -114,8 +114,8 @@ def test_rows_are_matched_and_grouped_by_columns(tmp_path: Path) -> None:
     baseline = _write(tmp_path, 1, _rows(12), names=False)
     night = _write(tmp_path, 2, _rows(12, faithfulness=Score.scored(0.0)), names=False)
     with pytest.raises(ConfigError, match="no row in common"):
-        read_nights(baseline, [night], Matching())
-    panel = read_nights(baseline, [night], Matching("user_input", "document"))
+        read_monitored_runs(baseline, [night], Matching())
+    panel = read_monitored_runs(baseline, [night], Matching("user_input", "document"))
     assert panel.groups is not None
     assert panel.groups.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert panel.improvements[0, :, 0].tolist() == [-1.0] * 12
@@ -123,7 +123,7 @@ def test_rows_are_matched_and_grouped_by_columns(tmp_path: Path) -> None:
 
 def test_the_baseline_may_lack_the_columns_of_groups_and_slices(tmp_path: Path) -> None:
     baseline, night = _write(tmp_path, 1, _rows(12), extras=False), _write(tmp_path, 2, _rows(12))
-    panel = read_nights(baseline, [night], Matching(by="document", slices=("language",)))
+    panel = read_monitored_runs(baseline, [night], Matching(by="document", slices=("language",)))
     assert panel.groups is not None
     assert panel.groups.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert [(str(part.slice), int(part.members.sum())) for part in panel.slices] == [
@@ -131,15 +131,15 @@ def test_the_baseline_may_lack_the_columns_of_groups_and_slices(tmp_path: Path) 
         ("language en", 6),
     ]
     with pytest.raises(ConfigError, match="cannot be grouped by topic"):
-        read_nights(baseline, [night], Matching(by="topic"))
+        read_monitored_runs(baseline, [night], Matching(by="topic"))
     with pytest.raises(ConfigError, match="no run to watch"):
-        read_nights(baseline, [], Matching())
+        read_monitored_runs(baseline, [], Matching())
 
 
 def test_an_earlier_night_with_other_rows_is_left_out(tmp_path: Path) -> None:
     baseline = _write(tmp_path, 1, _rows(12))
     other = _write(tmp_path, 2, _rows(12), names=False)
-    panel = read_nights(baseline, [other, _write(tmp_path, 3, _rows(12))], Matching())
+    panel = read_monitored_runs(baseline, [other, _write(tmp_path, 3, _rows(12))], Matching())
     assert [night.day for night in panel.nights] == [3]
 
 
@@ -150,7 +150,7 @@ def test_scores_that_are_missing_on_one_side_count_as_favorably_as_they_could_be
     for row in list(partial)[:6]:
         partial[row] = _cells(faithfulness=Score.failed("no usable reply"), noise_sensitivity=Score.undefined("empty"))
     before, after = (partial, full) if lacking == "baseline" else (full, partial)
-    panel = read_nights(_write(tmp_path, 1, before), [_write(tmp_path, 2, after)], Matching())
+    panel = read_monitored_runs(_write(tmp_path, 1, before), [_write(tmp_path, 2, after)], Matching())
     assert panel.favorable is not None
     # Faithfulness could have risen from 0 to 0.5, or from 0.5 to 1; noise sensitivity could have fallen to or from 1.
     noise = 0.75 if lacking == "baseline" else 0.25

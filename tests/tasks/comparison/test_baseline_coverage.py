@@ -9,7 +9,7 @@ import pytest
 
 from metric_core.records import Score
 from metric_core.stages import Stage
-from tasks.comparison.kept_data import count_kept
+from tasks.comparison.baseline_coverage import measure_coverage
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.reports import folders
@@ -40,7 +40,7 @@ def test_rows_and_values_are_counted_by_the_name_of_the_row(tmp_path: Path, size
     ]
     changed = [_row(number, **cells[number % 4]) for number in range(4 * size)]
     after = _write(tmp_path / "b", [*changed, _row(100), _row(101)])
-    kept = count_kept(RunPair.from_runs(before, after, Matching("user_input")))
+    kept = measure_coverage(RunPair.from_runs(before, after, Matching("user_input")))
     assert (kept.rows, kept.others) == ((4 * size, 6 * size), 2)
     rows = 4 * size
     assert kept.values == {
@@ -53,7 +53,7 @@ def test_rows_and_values_are_counted_by_the_name_of_the_row(tmp_path: Path, size
 def test_run_that_has_everything_lacks_nothing(tmp_path: Path) -> None:
     before = _write(tmp_path / "a", [_row(number, extras=None) for number in range(3)])
     after = _write(tmp_path / "b", [_row(number) for number in range(3)])
-    kept = count_kept(RunPair.from_runs(before, after, Matching("user_input")))
+    kept = measure_coverage(RunPair.from_runs(before, after, Matching("user_input")))
     assert (kept.rows, kept.others, kept.values) == ((3, 3), 0, {})
 
 
@@ -61,4 +61,4 @@ def test_another_reference_is_no_lost_value(tmp_path: Path) -> None:
     """Two runs with other references are not like for like, which is told by itself."""
     before = _write(tmp_path / "a", [_row(number) for number in range(3)])
     after = _write(tmp_path / "b", [_row(number, reference=None) for number in range(3)])
-    assert count_kept(RunPair.from_runs(before, after, Matching("user_input"))).values == {}
+    assert measure_coverage(RunPair.from_runs(before, after, Matching("user_input"))).values == {}

@@ -22,7 +22,7 @@ from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident, read_outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightAlarms:
+class RunAlarms:
     """The alarms that stand after a night.
 
     Args:
@@ -79,7 +79,7 @@ def alarm_key(alarm: OutcomeAlarm) -> str:
     return f"alarm:{alarm.metric}{part}{further}"
 
 
-def find_alarms(options: MonitoringOptions, baseline: Path, folder: Path, runs: Sequence[RecordedRun]) -> NightAlarms:
+def find_run_alarms(options: MonitoringOptions, baseline: Path, folder: Path, runs: Sequence[RecordedRun]) -> RunAlarms:
     """Look for metrics that have become worse since the baseline, over this night and the nights before.
 
     Args:
@@ -89,18 +89,18 @@ def find_alarms(options: MonitoringOptions, baseline: Path, folder: Path, runs: 
     try:
         return _find(options, FinishedRun(baseline), FinishedRun(folder), runs)
     except AssayError as error:
-        return NightAlarms(obstacle=str(error))
+        return RunAlarms(obstacle=str(error))
 
 
 def _find(
     options: MonitoringOptions, baseline: FinishedRun, run: FinishedRun, runs: Sequence[RecordedRun]
-) -> NightAlarms:
+) -> RunAlarms:
     matching, settings = _read_settings(options, run)
-    standing = standing_alarms.find_alarms(runs, baseline, run, matching, settings)
+    standing = standing_alarms.find_standing_alarms(runs, baseline, run, matching, settings)
     pair = RunPair.from_runs(baseline, run, matching)
     finder = CauseFinder(baseline, pair)
     known = {alarm_key(alarm): alarm for alarm in standing.before}
-    return NightAlarms(
+    return RunAlarms(
         alarms=tuple(name_cause(alarm, finder, pair, known) for alarm in standing.alarms),
         state=write_alarm_state(standing.alarms),
         changes=finder.changes,

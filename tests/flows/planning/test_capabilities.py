@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from flows.execution.run_warnings import warn_of_unanswerable
-from flows.planning.answerable import find_unanswerable, question_kinds
+from flows.planning.capabilities import find_unanswerable, question_kinds
 from metric_core import reasons
 from metric_core.metrics.registry import METRICS, parse_request
 from metric_core.prompts.judge_questions import Kind, ask_claims, ask_verdict

@@ -35,7 +35,7 @@ Earlier = dict[str, list[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class PastNight:
+class PastRepeat:
     """A night that asked about anchor rows again.
 
     Args:
@@ -47,7 +47,7 @@ class PastNight:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class RepeatTurn:
     """The rows that a night asks about again.
 
     Args:
@@ -67,7 +67,7 @@ class Turn:
     rows: tuple[str, ...]
     next: int
     power: float
-    past: tuple[PastNight, ...]
+    past: tuple[PastRepeat, ...]
 
     def entry(self) -> dict[str, Any]:
         """Return what the next night needs to know."""
@@ -89,7 +89,7 @@ class RowAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeWatch:
+class JudgeDriftDetector:
     """Looks for judges that answer otherwise than they did.
 
     Args:
@@ -104,10 +104,10 @@ class JudgeWatch:
         rows: Sequence[str],
         reference: str,
         start: datetime,
-        past: Sequence[PastNight],
+        past: Sequence[PastRepeat],
         *,
         restart: bool = False,
-    ) -> Turn:
+    ) -> RepeatTurn:
         """Return the rows that a night asks about again: all in the first nights, then some in turn.
 
         Args:
@@ -122,14 +122,14 @@ class JudgeWatch:
         before = past[-1].entry if past else {}
         number = 1 + (before["number"] if before.get("year") == _year(start) else 0)
         if night <= FULL_NIGHTS:
-            return Turn(start, reference, night, number, tuple(rows), 0, power, same)
+            return RepeatTurn(start, reference, night, number, tuple(rows), 0, power, same)
         first = same[-1].entry["next"]
         order = sorted(rows, key=lambda row: hashlib.sha256(f"{reference} {row}".encode()).digest())
         chosen = tuple(order[(first + place) % len(order)] for place in range(min(count, len(order))))
-        return Turn(start, reference, night, number, chosen, (first + len(chosen)) % len(order), power, same)
+        return RepeatTurn(start, reference, night, number, chosen, (first + len(chosen)) % len(order), power, same)
 
     def entry(
-        self, turn: Turn, judge: str, answers: Mapping[str, RowAnswers], *, judges: int = 1, place: str = ""
+        self, turn: RepeatTurn, judge: str, answers: Mapping[str, RowAnswers], *, judges: int = 1, place: str = ""
     ) -> dict[str, Any]:
         """Return the entry of a judge for a night.
 
@@ -187,9 +187,9 @@ def standing_changes(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _with_reference(past: Sequence[PastNight], reference: str) -> list[PastNight]:
+def _with_reference(past: Sequence[PastRepeat], reference: str) -> list[PastRepeat]:
     """Return the last nights with a reference, back to the one that started with it."""
-    found: list[PastNight] = []
+    found: list[PastRepeat] = []
     for night in reversed(past):
         if night.entry["reference"] != reference or any(each["has_returned"] for each in night.entry["judges"]):
             break
@@ -199,7 +199,7 @@ def _with_reference(past: Sequence[PastNight], reference: str) -> list[PastNight
     return found
 
 
-def _entry_of(night: PastNight, judge: str) -> Mapping[str, Any] | None:
+def _entry_of(night: PastRepeat, judge: str) -> Mapping[str, Any] | None:
     return next((each for each in night.entry["judges"] if each["judge"] == judge), None)
 
 

@@ -5,49 +5,49 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from flows.config.result_options import MonitoringOptions
-from flows.monitoring.gating import Judged
+from flows.monitoring.gating import GatedRun
 from flows.monitoring.missed_runs import find_missed_runs
+from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_source_incidents
-from flows.monitoring.watched import Watched
 from flows.publishing.history_record import record_without_results
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import STARTED, RecordedRun
-from tasks.history.run_entry import read_run
+from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_watch import read_findings, standing_changes
+from tasks.runs.judge_drift import read_findings, standing_changes
 from tasks.runs.outcome import OutcomeIncident
 
 _RUNS = 400
 """Runs of the history that are looked at: a year of nights."""
 
 
-def find_night_incidents(
-    options: MonitoringOptions, watched: Watched, folder: Path, judged: Judged, open_keys: Collection[str]
+def find_run_incidents(
+    options: MonitoringOptions, monitored_run: MonitoredRun, folder: Path, gated: GatedRun, open_keys: Collection[str]
 ) -> list[OutcomeIncident]:
     """Return what is wrong with the data of a run, and which scheduled runs before it were missed.
 
     Data that are the same are no incident of a run that an event or a person started, because they may be what is
     wanted; one that is open is not over, either.
     """
-    is_scheduled = watched.trigger == "schedule"
+    is_scheduled = monitored_run.trigger == "schedule"
     runs: list[RecordedRun] = []
     try:
-        runs = Catalogue(options.history).runs(watched.name, last=_RUNS, statuses=STARTED)
+        runs = Catalogue(options.history).runs(monitored_run.name, last=_RUNS, statuses=STARTED)
     except AssayError as error:
         run_logger().warning("unchanged data and missed runs are not looked for: %s", error, exc_info=False)
-    run = read_run(folder)
-    stays = not watched.index and options.deploy.accept == "first"
+    run = read_run_entry(folder)
+    stays = not monitored_run.index and options.deploy.accept == "first"
     earlier = [each for each in runs if stays and each.run_id != run.run_id and each.created <= run.created]
-    found = find_source_incidents(run, runs, watched.announced, options.deploy.stale_days)
+    found = find_source_incidents(run, runs, monitored_run.announced, options.deploy.stale_days)
     found = [each for each in found if is_scheduled or each.key != UNCHANGED or UNCHANGED in open_keys]
-    found += find_loss_incidents(judged.kept, judged.least_kept, run, judged.same_baseline(earlier), open_keys)
+    found += find_loss_incidents(gated.kept, gated.least_kept, run, gated.same_baseline(earlier), open_keys)
     patience = timedelta(minutes=options.deploy.late_minutes)
     missed = find_missed_runs(runs, patience) if is_scheduled and runs else None
     if missed is None:
         return found
-    for warning in record_without_results(options, *missed.entries(watched.name)):
+    for warning in record_without_results(options, *missed.entries(monitored_run.name)):
         run_logger().warning(warning)
     return [*found, missed.incident(run.run_id)]
 

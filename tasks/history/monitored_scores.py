@@ -10,9 +10,9 @@ import numpy as np
 from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import Bounds
-from metric_core.statistics.nights import Panel, find_slice_rows, number_groups
 from metric_core.statistics.paired_tests import mcnemar_mid_p
 from metric_core.statistics.resampling import LEVEL, Floats
+from metric_core.statistics.run_panel import Panel, find_slice_rows, number_groups
 from tasks.comparison.run_pair import Matching, RunPair, RunRows
 from tasks.runs.finished_run import FinishedRun
 
@@ -21,7 +21,7 @@ _NO_BOUNDS = "its values have no bounds, and no number of rows could show a drop
 _NO_VALUES = "no row of the baseline has a value"
 
 
-def read_nights(baseline: FinishedRun, runs: Sequence[FinishedRun], matching: Matching) -> Panel:
+def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matching: Matching) -> Panel:
     """Return the improvements of the baseline's rows in later runs.
 
     Rows that the baseline lacks are not watched. If one run lacks more scores than the other by more than chance, rows

@@ -1,4 +1,4 @@
-"""Record the words of a claim that a verifier marks as unsupported, as its reply, and read them again."""
+"""Write and read the reply that highlights the unsupported words of a claim."""
 
 import json
 from collections.abc import Mapping, Sequence

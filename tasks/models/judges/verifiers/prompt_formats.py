@@ -1,4 +1,4 @@
-"""Put a premise and a claim into the form of a profile."""
+"""Fill a profile's prompt format with a premise and a claim."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Check before a run which metrics the judge can answer the questions of."""
+"""Check before a run which metrics' questions the judge can answer."""
 
 from collections.abc import Sequence
 
