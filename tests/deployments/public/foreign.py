@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-MODULE = """from pathlib import Path as models  # the name of a submodule of rag-assay, too
+MODULE = """from pathlib import Path as opening  # the name of a submodule of rag-assay, too
 
 print("executed")
 
 
 def send_mail():
-    return models.__name__
+    return opening.__name__
 """
 
 
