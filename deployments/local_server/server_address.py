@@ -83,6 +83,9 @@ def use_server(server: ServerAddress) -> Iterator[None]:
     the end of each flow run by a second. They also retry requests less often: a local server that does not answer has
     ended, and each request at the end of the run would wait a minute for it.
 
+    Events go to the local server of the block. By itself, Prefect sends all events of a process to the server that it
+    has used first, even after that has ended; a notebook may use several, since local servers stop when idle.
+
     Args:
         server: Address of the server, as `ensure_server` returns it.
 
@@ -95,6 +98,8 @@ def use_server(server: ServerAddress) -> Iterator[None]:
     try:
         with gc_paused():
             from prefect.settings import PREFECT_API_URL, temporary_settings  # noqa: PLC0415 must see the lines above
+        from prefect.events.clients import PrefectEventsClient  # noqa: PLC0415
+        from prefect.events.worker import EventsWorker  # noqa: PLC0415
         from prefect.settings import PREFECT_API_AUTH_STRING  # noqa: PLC0415
         from prefect.settings import PREFECT_CLIENT_MAX_RETRIES as RETRIES  # noqa: PLC0415
         from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY as HEARTBEAT  # noqa: PLC0415
@@ -103,8 +108,13 @@ def use_server(server: ServerAddress) -> Iterator[None]:
         if server.credentials is not None:
             settings |= {PREFECT_API_AUTH_STRING: server.credentials, HEARTBEAT: None, RETRIES: LOCAL_RETRIES}
         with temporary_settings(settings), _explain_lost_server(server.url):
-            end_killed_runs()
-            yield
+            if server.credentials is not None:
+                EventsWorker.set_client_override(PrefectEventsClient, api_url=server.url)
+            try:
+                end_killed_runs()
+                yield
+            finally:
+                EventsWorker.set_client_override(None)
     finally:
         for name, value in before.items():
             if value is None:

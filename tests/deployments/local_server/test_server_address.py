@@ -7,6 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from prefect._internal.concurrency.services import QueueService
+from prefect.events.clients import PrefectEventsClient
+from prefect.events.worker import EventsWorker
+
+from deployments.local_server import ServerAddress, server_address, use_server
 
 URL = "http://127.0.0.1:4321/api"
 PROFILES = f'active = "{{}}"\n[profiles.mine]\nPREFECT_API_URL = "{URL}"\n[profiles.bare]\n'
@@ -136,3 +141,14 @@ for place in ("{URL}/flow_runs", "http://127.0.0.1:1/v1/models"):
 
 def test_lost_server_is_reported_with_what_is_saved(tmp_path: Path) -> None:
     assert run_python(GONE, tmp_path, {}) == ["AssayError", "True", "ConnectError", "False"]
+
+
+def test_events_go_to_the_local_server_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QueueService, "instance", classmethod(lambda _, *options: options))
+    monkeypatch.setattr(server_address, "end_killed_runs", lambda: None)
+    for port in (1, 2):
+        url = f"http://127.0.0.1:{port}/api"
+        with use_server(ServerAddress(url, "assay:secret")):
+            assert EventsWorker.instance() == (PrefectEventsClient, (("api_url", url),))
+    with use_server(ServerAddress("http://127.0.0.1:3/api")):  # one of Prefect's settings, which a process keeps
+        assert EventsWorker.instance() == (PrefectEventsClient, ())
