@@ -149,6 +149,8 @@ def test_events_go_to_the_local_server_that_is_used(monkeypatch: pytest.MonkeyPa
     for port in (1, 2):
         url = f"http://127.0.0.1:{port}/api"
         with use_server(ServerAddress(url, "assay:secret")):
-            assert EventsWorker.instance() == (PrefectEventsClient, (("api_url", url),))
+            options: object = EventsWorker.instance()
+            assert options == (PrefectEventsClient, (("api_url", url),))
     with use_server(ServerAddress("http://127.0.0.1:3/api")):  # one of Prefect's settings, which a process keeps
-        assert EventsWorker.instance() == (PrefectEventsClient, ())
+        options = EventsWorker.instance()
+        assert options == (PrefectEventsClient, ())
