@@ -186,7 +186,7 @@ class RowStore:
         taken = np.bincount(placed.segment[~placed.missing], minlength=len(placed.segments)).tolist()
         usage = StageUsage()
         for segment, samples in zip(placed.segments, taken, strict=True):
-            if samples and (note := self._notes.get(segment.path) or self._read_note(segment.path)) is not None:
+            if samples and (note := self._note_of(segment)) is not None:
                 usage += share_of(note.usage, samples / note.samples)
         return usage
 
@@ -196,17 +196,19 @@ class RowStore:
         Args:
             placed: Locations of the rows.
         """
-        notes = (self._notes.get(segment.path) or self._read_note(segment.path) for segment in placed.segments)
+        notes = map(self._note_of, placed.segments)
         return sum(note is not None and note.compacted for note in notes)
 
-    def _read_note(self, path: str) -> SegmentNote | None:
-        """Return the metadata of a segment that another process has written; None if it has no index."""
-        try:
-            note = decode_index(self._fs.cat_file(self._location(path).removesuffix(DATA) + INDEX)).note
-        except storage_errors(pa.ArrowException, ValueError):
-            return None
-        self._notes[path] = note
-        return note
+    def _note_of(self, segment: Segment) -> SegmentNote | None:
+        """Return the metadata of a segment, read first if another process has written it; None if it has no index."""
+        path = segment.path
+        if path not in self._notes:
+            try:
+                index = decode_index(self._fs.cat_file(self._location(path).removesuffix(DATA) + INDEX))
+            except storage_errors(pa.ArrowException, ValueError):
+                return None
+            self._notes[path] = index.note
+        return self._notes[path]
 
     def _known(self, stage: Stage, recipe: str) -> _Recipe:
         """Return what is known about the rows of a recipe; its indexes are read the first time."""
