@@ -53,8 +53,6 @@ from tasks.engine.concurrency_limits import create_limits
 from tasks.history.run_entry import evaluation_name
 from tasks.options.judge_options import JudgeOptions
 
-POOL_TYPES = ("process", "docker", "kubernetes")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentTarget:

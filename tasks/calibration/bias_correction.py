@@ -65,11 +65,6 @@ class LabelScale:
         span = facts.get("span")
         return cls(facts["label"], None if span is None else (float(span[0]), float(span[1])))
 
-    def to_unit(self, value: float) -> float:
-        """Return a value on the scale of the labels as one from 0 to 1."""
-        low, high = self.span or (0.0, 1.0)
-        return (value - low) / (high - low)
-
     def from_unit(self, value: float, *, is_difference: bool = False) -> float:
         """Return a value from 0 to 1 on the scale of the labels."""
         low, high = self.span or (0.0, 1.0)
