@@ -92,13 +92,14 @@ def _running(command: list[str], home: Path, settings: Mapping[str, str]) -> "It
         yield process
     finally:
         # Each flow run starts a session, so it would survive the end of the worker's process group.
-        for pid in [process.pid, *_descendants(process.pid)]:
+        for pid in [process.pid, *descendants(process.pid)]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.wait()
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """Return the ids of the processes that a process has started, and that these have."""
     listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     children: dict[int, list[int]] = {}
     for line in listed.splitlines():
