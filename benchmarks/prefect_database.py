@@ -18,7 +18,7 @@ from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 
-from deployments.local_server import ensure_server, start, stop_server, use_server
+from deployments.local_server import ensure_server, local_server, stop_server, use_server
 
 ROOT = Path(__file__).parents[1]
 STEP = 10
@@ -28,7 +28,7 @@ SETTLED = 30.0
 
 def main() -> None:
     """Print the size of the database every ten nights, pruned and not."""
-    for name, settings in (("pruned", dict(start.RETENTION)), ("as Prefect does by default", {})):
+    for name, settings in (("pruned", dict(local_server.RETENTION)), ("as Prefect does by default", {})):
         with tempfile.TemporaryDirectory() as folder:
             for night in range(STEP, int(sys.argv[1]) + 1, STEP):
                 with ProcessPoolExecutor(1, get_context("spawn")) as pool:
@@ -41,7 +41,7 @@ def run_nights(home: Path, settings: Mapping[str, str]) -> None:
     """Run some nights on a server with these settings, and stop it once it has pruned."""
     os.environ |= {"ASSAY_HOME": str(home), "PREFECT_LOGGING_LEVEL": "CRITICAL"}
     os.chdir(home)
-    start.RETENTION = settings
+    local_server.RETENTION = settings
     with use_server(ensure_server(home)):
         _run_nights(home)
         time.sleep(SETTLED)

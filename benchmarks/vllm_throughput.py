@@ -27,7 +27,7 @@ from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.judges.openai.request_body import chat_messages
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
-from tasks.processes.scoped import launch_for_scope
+from tasks.processes.judge_service import launch_for_scope
 from tests.vllm.build_judge_cpu import judge_cpu
 
 ROWS = Path(__file__).resolve().parents[1].parent / "shared" / "peer" / "bench_rows.jsonl"

@@ -27,9 +27,8 @@ from tasks.options.launch_options import LaunchSettings
 from tasks.options.load_profile import load_profile
 from tasks.options.model_words import replace_judge
 from tasks.options.narrow import narrow
-from tasks.processes.find_judge import JudgeStatus, judge_status, stop_judge
 from tasks.processes.install import Pins, find_gpus, install_vllm
-from tasks.processes.start import Progress, launch_judge
+from tasks.processes.judge_service import JudgeStatus, Progress, judge_status, launch_judge, stop_judge
 from tasks.runtime.home import assay_home
 
 QUIET_SECONDS = 15.0
@@ -256,6 +255,6 @@ def _print(status: JudgeStatus, as_json: bool) -> None:
         "pid": record and record.pid,
         "model": record and record.model,
         "uptime": record and round(status.uptime, 1),
-        "log": record and str(status.folder.log),
+        "log": record and str(status.service.log),
     }
     stdout.print_json(json.dumps(content))

@@ -18,7 +18,7 @@ from deployments.cli._support.slices_table import print_slices
 from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table, unscored_line
 from deployments.cli._support.usage import agreement_line, failure_lines, usage_lines, usage_table
 from deployments.cli._support.verb import VerbGroup
-from deployments.local_server import ServerHandle, start_server, use_server
+from deployments.local_server import LocalServer, start_server, use_server
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
@@ -103,7 +103,7 @@ def open_judges(plan: RunPlan) -> None:
         open_early(plan.models.judges, plan.judged)
 
 
-def load_models(models: RunModelOptions, starting: ServerHandle) -> None:
+def load_models(models: RunModelOptions, starting: LocalServer) -> None:
     """Load the models while the server starts; without a start to wait for, each is loaded when a text needs it.
 
     The thread is not a daemon: the libraries of the models abort a process that exits while they load.

@@ -4,8 +4,7 @@ import shlex
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.verb import VerbGroup
-from deployments.local_server import server_status, stop_server
-from deployments.local_server.server_record import ServerFolder
+from deployments.local_server import LocalServer, server_status, stop_server
 from metric_core.errors import ConfigError
 from tasks.runtime.home import assay_home
 
@@ -23,7 +22,7 @@ def status() -> None:
     found = server_status(assay_home())
     stdout.print(str(found), markup=False, soft_wrap=True)
     if found.record is not None:
-        stdout.print(_USE.format(record=ServerFolder(found.folder).record), markup=False, soft_wrap=True)
+        stdout.print(_USE.format(record=LocalServer(found.folder).record_file), markup=False, soft_wrap=True)
 
 
 @app.command()

@@ -5,13 +5,20 @@ A new Prefect server costs seconds of imports and, in a new home, of database mi
 ends after some idle minutes. If Prefect's settings name a server, that one is used instead.
 """
 
-from deployments.local_server.find_server import ServerStatus, find_address, server_status, stop_server
+from deployments.local_server.local_server import (
+    LocalServer,
+    ServerStatus,
+    ensure_server,
+    find_address,
+    server_status,
+    start_server,
+    stop_server,
+)
 from deployments.local_server.server_address import ServerAddress, find_configured_url, use_server
-from deployments.local_server.start import ServerHandle, ensure_server, start_server
 
 __all__ = [
+    "LocalServer",
     "ServerAddress",
-    "ServerHandle",
     "ServerStatus",
     "ensure_server",
     "find_address",

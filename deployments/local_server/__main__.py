@@ -1,11 +1,11 @@
-"""Run the process of the local server: `python -m deployments.local_server FOLDER`, as `start_server` starts it."""
+"""Run the process of the local server: `python -m deployments.local_server FOLDER`, as `LocalServer` starts it."""
 
 import argparse
 import sys
 from pathlib import Path
 
+from deployments.local_server.local_server import LocalServer
 from deployments.local_server.server_process import serve
-from deployments.local_server.server_record import ServerFolder
 
 
 def main() -> int:
@@ -14,7 +14,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="folder of the server's record, database and log")
     parser.add_argument("--idle-minutes", type=float, default=30.0, help="end after so many minutes without a request")
     arguments = parser.parse_args()
-    return serve(ServerFolder(arguments.folder), arguments.idle_minutes * 60)
+    return serve(LocalServer(arguments.folder, arguments.idle_minutes))
 
 
 if __name__ == "__main__":

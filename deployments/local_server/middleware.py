@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
-from deployments.local_server.server_record import IDENTITY_PATH, USE
+from deployments.local_server.local_server import IDENTITY_PATH, USE
 from deployments.web.http_guard import App, Message, Receive, Send
 from tasks.runtime.retry import retry_async
 

@@ -14,16 +14,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from deployments.local_server.local_server import ALREADY_RUNNING, LocalServer, ServerRecord
 from deployments.local_server.middleware import Activity, RetryBusy
-from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
 from deployments.web.http_guard import Guard
 from tasks.runtime.start_up import gc_paused
 
 DONE = 0
 FAILED = 3
-ALREADY_RUNNING = 75
-"""Exit code of a process that found another server in its folder."""
-
 MOST_CONNECTIONS = 500
 """Maximum number of connections, half of the files that a process may usually have open."""
 
@@ -31,48 +28,45 @@ LOCK_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
 
 
-def serve(folder: ServerFolder, idle_seconds: float) -> int:
-    """Serve, unless another server is running in the folder.
-
-    Args:
-        folder: Folder of the record, lock and database, which PREFECT_HOME must name too.
-        idle_seconds: Seconds without use after which the server ends.
+def serve(local: LocalServer) -> int:
+    """Serve until idle for long enough, unless another server is running in the folder, which PREFECT_HOME names too.
 
     Returns:
         The exit code of the process.
     """
-    lock = FileLock(folder.lock)
-    if not _take(lock, folder):
+    lock = FileLock(local.lock)
+    if not _take(lock, local):
         return ALREADY_RUNNING
     try:
-        folder.record.unlink(missing_ok=True)
+        local.record_file.unlink(missing_ok=True)
         # uvicorn raises the signal again after its shutdown, and the lines below must still run.
         signal.signal(signal.SIGTERM, lambda *_: None)
         # asyncio turns Nagle's algorithm, 40 ms per request, off only on sockets that are declared as TCP.
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
             listener.bind((LOOPBACK, 0))
-            return asyncio.run(_serve(folder, listener, idle_seconds))
+            return asyncio.run(_serve(local, listener))
     finally:
-        folder.record.unlink(missing_ok=True)
+        local.record_file.unlink(missing_ok=True)
         lock.release()
 
 
-def _take(lock: FileLock, folder: ServerFolder) -> bool:
+def _take(lock: FileLock, local: LocalServer) -> bool:
     """Take the lock, waiting for a server that is ending; return False if a server answers."""
     deadline = time.monotonic() + LOCK_SECONDS
     while time.monotonic() < deadline:
         try:
             lock.acquire(timeout=0.2)
         except Timeout:
-            record = ServerRecord.read(folder)
-            if record is not None and query_server(record) is not None:
+            record = local.read()
+            if record is not None and record.query() is not None:
                 return False
         else:
             return True
     return False
 
 
-async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: float) -> int:
+async def _serve(local: LocalServer, listener: socket.socket) -> int:
+    idle_seconds = local.idle_minutes * 60
     with gc_paused():
         credentials = f"assay:{token_urlsafe(32)}"
         os.environ["PREFECT_SERVER_API_AUTH_STRING"] = credentials  # Prefect asks for it on WebSockets
@@ -100,7 +94,7 @@ async def _serve(folder: ServerFolder, listener: socket.socket, idle_seconds: fl
         if not server.started:
             return FAILED
         activity.touch()
-        record.write(folder)
+        local.write(record)
     while not serving.done():
         server.should_exit = server.should_exit or activity.close_if_idle(idle_seconds)
         await asyncio.wait({serving}, timeout=min(max(idle_seconds - activity.idle_seconds, 0.1), 60.0))

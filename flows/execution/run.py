@@ -19,7 +19,7 @@ from tasks.history.run_entry import evaluation_name
 from tasks.opening.caches import open_cache
 from tasks.opening.run_models import RunModels, models_for
 from tasks.options.run_model_options import RunModelOptions
-from tasks.processes.scoped import launch_for_scope
+from tasks.processes.judge_service import launch_for_scope
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import start_entry
 from tasks.runtime.home import assay_home

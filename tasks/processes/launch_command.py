@@ -1,12 +1,13 @@
-"""Build the command line and environment that launch a judge."""
+"""Choose the port, and build the command line and environment, that launch a judge."""
 
 import os
 import shutil
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from metric_core.errors import ConfigError
+from metric_core.errors import ConfigError, JudgeError
 from tasks.options.launch_options import RUN, LaunchSettings
 from tasks.runtime import telemetry
 
@@ -70,12 +71,43 @@ def build_command(
     return LaunchCommand(words, environment, (*engine, "rm", "--force", name))
 
 
+def choose_port(settings: LaunchSettings, role: str = "") -> int:
+    """Return the port of the settings, or a free one.
+
+    Args:
+        role: Group of questions that the judge is launched for, for errors.
+
+    Raises:
+        JudgeError: The port is in use.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        with socket.create_server((settings.host, settings.port), family=family) as listener:
+            return int(listener.getsockname()[1])
+    except OSError as error:
+        raise JudgeError(
+            f"the judge cannot listen on port {settings.port} of {settings.host}: {error.strerror}. Set another "
+            f"{_table(role)}.port, or 0 for a free one."
+        ) from error
+
+
+def reachable_host(host: str) -> str:
+    """Return the host to connect to; the host to listen on may stand for all addresses."""
+    if ":" in host:
+        return "[::1]" if host == "::" else f"[{host}]"
+    return "127.0.0.1" if host == ANYWHERE else host
+
+
+def _table(role: str) -> str:
+    """Return the table of the configuration that says how a judge is launched."""
+    return f"judge.{role}.launch" if role else "judge.launch"
+
+
 def _program(path: str, field: str, role: str) -> str:
     """Return the absolute path of a program, without following links: a virtual environment's Python is a link."""
     program = shutil.which(Path(path).expanduser())
     if program is None:
-        table = f"judge.{role}.launch" if role else "judge.launch"
-        raise ConfigError(f"{table}.{field} is {path!r}, but there is no such program. Name one that exists.")
+        raise ConfigError(f"{_table(role)}.{field} is {path!r}, but there is no such program. Name one that exists.")
     return os.path.abspath(program)  # noqa: PTH100 pathlib's absolute keeps ".."
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from deployments.local_server.local_server import LocalServer
 from deployments.local_server.server_process import LOOPBACK
-from deployments.local_server.server_record import ServerFolder
-from deployments.local_server.start import _environment
 from tasks.options.launch_options import LaunchSettings
 from tasks.processes.launch_command import build_command
 from tasks.runtime.telemetry import NO_TELEMETRY, PREFECT, VLLM, disable_telemetry
@@ -80,7 +79,8 @@ def test_settings_of_the_user_are_unchanged(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_local_server(tmp_path: Path) -> None:
-    variables = _environment({"DO_NOT_TRACK": "0", "PREFECT_SERVER_ANALYTICS_ENABLED": "true"}, ServerFolder(tmp_path))
+    inherited = {"DO_NOT_TRACK": "0", "PREFECT_SERVER_ANALYTICS_ENABLED": "true"}
+    variables = LocalServer(tmp_path).environment(inherited)
     assert (SILENT | {"PREFECT_SERVER_ANALYTICS_ENABLED": "false"}).items() <= variables.items()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.local_server.server_record import ServerFolder, ServerRecord
+from deployments.local_server.local_server import LocalServer
 from tests.faults.conftest import Run, Server
 from tests.faults.test_killed import ASSAY, configuration, wait_for_requests
 from tests.prefect_servers import clean_environment
@@ -49,7 +49,7 @@ def lose_server(
     )
     for _ in wait_for_requests(folder, 3):
         assert process.poll() is None
-    record = ServerRecord.read(ServerFolder.from_home(folder / "home"))
+    record = LocalServer.from_home(folder / "home").read()
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
     out, err = process.communicate()

@@ -16,7 +16,7 @@ import pytest
 from prefect.blocks.system import Secret
 
 from deployments.local_server import ServerAddress, use_server
-from deployments.local_server.server_record import ServerFolder
+from deployments.local_server.local_server import LocalServer
 from deployments.web.http_guard import basic_authorization
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
@@ -70,7 +70,7 @@ class Place:
         password = self.environment["PREFECT_API_AUTH_STRING"]
         sent = basic_authorization(password).removeprefix("Basic ")
         secrets = [*PLANTED, password.partition(":")[2], sent]
-        record = ServerFolder.from_home(self.prefect).record  # only its user may read it
+        record = LocalServer.from_home(self.prefect).record_file  # only its user may read it
         found = [f"printed: {secret}" for secret in secrets if secret in shown]
         for root in (self.folder, self.prefect, (self.prefect / "prefect").resolve()):
             for path in root.rglob("*"):

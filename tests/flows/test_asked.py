@@ -23,7 +23,7 @@ from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.stages import Stage
 from tasks.engine.registry import STAGES
 from tasks.models.judges.openai import openai_judge
-from tasks.processes.find_judge import judge_status
+from tasks.processes.judge_service import judge_status
 from tests.structure.house import ROOT
 from tests.tasks.models.embedders.embedding_server import EmbeddingServer
 from tests.tasks.models.judges.openai.fake_server import FakeServer

@@ -11,7 +11,7 @@ EXCEPTIONS = {
     "tasks/rows/computed_tables.py": "writes into the temporary file that its caller names",
     "tasks/runtime/atomic_files.py": "the place that writes",
     "tasks/runtime/writable.py": "an empty file that shows whether a folder can be written",
-    "tasks/processes/spawn.py": "the log of another process",
+    "tasks/processes/system_processes.py": "the log of another process",
     "tasks/tables/table_files.py": "the same for stores behind URLs; object stores show a file when it is whole",
 }
 TEMPORARY = {"temporary", "sink", "buffer"}

@@ -7,9 +7,8 @@ import pytest
 from filelock import FileLock
 
 from tasks.options.launch_options import LaunchSettings
-from tasks.processes.running_processes import has_members
-from tasks.processes.scoped import launch_for_scope
-from tasks.processes.start import RunningJudge
+from tasks.processes.judge_service import JudgeRecord, launch_for_scope
+from tasks.processes.system_processes import group_members
 from tests.vllm.build_judge_cpu import judge_cpu
 
 MARKER = "vllm"
@@ -63,14 +62,14 @@ def vllm_home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def vllm_judge(vllm_settings: LaunchSettings, vllm_home: Path) -> Iterator[RunningJudge]:
+def vllm_judge(vllm_settings: LaunchSettings, vllm_home: Path) -> Iterator[JudgeRecord]:
     """Yield the launched vLLM, which ends with the process of the tests, however that process ends."""
     with launch_for_scope(vllm_settings, vllm_home) as judge:
         yield judge
-    assert not has_members(judge.pid)
+    assert not any(group_members(judge.pid))
 
 
 @pytest.fixture(scope="session")
-def vllm_url(vllm_judge: RunningJudge) -> str:
+def vllm_url(vllm_judge: JudgeRecord) -> str:
     """Return the `/v1` URL of the launched vLLM."""
     return vllm_judge.url

@@ -18,7 +18,7 @@ from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
 from tasks.options.profile import Profile
 from tasks.processes.launch_command import build_command
-from tasks.processes.running_processes import has_members
+from tasks.processes.system_processes import group_members
 from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.tasks.models.judges.verifiers.random_models import save_random
 from tests.vllm.build_judge_cpu import judge_cpu
@@ -90,7 +90,7 @@ def serve_small_models(folder: Path, profiles: Mapping[str, Profile]) -> Iterato
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     deadline = time.monotonic() + 30
-    while has_members(process.pid):
+    while any(group_members(process.pid)):
         assert time.monotonic() < deadline
         time.sleep(0.1)
 

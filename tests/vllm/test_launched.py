@@ -11,9 +11,8 @@ import pytest
 
 from metric_core.errors import JudgeError
 from tasks.options.launch_options import LaunchSettings
-from tasks.processes.find_judge import judge_status
-from tasks.processes.running_processes import find_process
-from tasks.processes.start import RunningJudge, launch_judge
+from tasks.processes.judge_service import JudgeRecord, judge_status, launch_judge
+from tasks.processes.system_processes import find_process
 from tests.vllm.conftest import MODEL
 
 PROMPT = "Paris is the capital of France. Is Paris in France? Answer yes or no."
@@ -33,7 +32,7 @@ def test_server_lists_the_model_by_name(vllm_url: str) -> None:
     assert (model["id"], model["max_model_len"]) == (MODEL, 2048)
 
 
-def test_status_reports_the_running_judge(vllm_judge: RunningJudge, vllm_home: Path) -> None:
+def test_status_reports_the_running_judge(vllm_judge: JudgeRecord, vllm_home: Path) -> None:
     status = judge_status(vllm_home)
     assert status.healthy
     assert status.record is not None
@@ -41,7 +40,7 @@ def test_status_reports_the_running_judge(vllm_judge: RunningJudge, vllm_home: P
 
 
 def test_judge_belongs_to_the_process_that_launched_it(
-    vllm_judge: RunningJudge, vllm_settings: LaunchSettings, vllm_home: Path
+    vllm_judge: JudgeRecord, vllm_settings: LaunchSettings, vllm_home: Path
 ) -> None:
     assert find_process(vllm_judge.pid) is not None
     with pytest.raises(JudgeError, match=f"belongs to the run of process {os.getpid()} and ends with it"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.processes.find_judge import stop_judge
+from tasks.processes.judge_service import stop_judge
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.models.judges.openai.fake_server import FakeServer
 from tests.tasks.processes import fake_vllm

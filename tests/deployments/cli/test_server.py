@@ -8,7 +8,7 @@ import pytest
 
 from deployments.cli import server
 from deployments.local_server import ServerStatus
-from deployments.local_server.server_record import ServerRecord
+from deployments.local_server.local_server import ServerRecord
 
 
 @pytest.mark.parametrize(("open_connections", "said"), [(0, ""), (1, "the server was in use: ")])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from deployments.local_server.local_server import IDENTITY_PATH
 from deployments.local_server.middleware import Activity, RetryBusy
-from deployments.local_server.server_record import IDENTITY_PATH
 from deployments.web.http_guard import App, Guard, Message, Receive, Send, basic_authorization
 
 

@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from deployments.local_server import ServerAddress, ensure_server, server_status
-from deployments.local_server.server_record import IDENTITY_PATH, ServerFolder
+from deployments.local_server.local_server import IDENTITY_PATH, LocalServer
 from deployments.web.http_guard import HEADERS, basic_authorization
 
 pytestmark = pytest.mark.prefect
@@ -128,8 +128,8 @@ def test_the_password_is_nowhere_but_in_the_record(server: ServerAddress, server
     record = server_status(server_home).record
     assert record is not None
     assert server.credentials is not None
-    folder = ServerFolder.from_home(server_home)
-    assert (folder.path.stat().st_mode & 0o777, folder.record.stat().st_mode & 0o777) == (0o700, 0o600)
+    folder = LocalServer.from_home(server_home)
+    assert (folder.path.stat().st_mode & 0o777, folder.record_file.stat().st_mode & 0o777) == (0o700, 0o600)
     password = server.credentials.removeprefix("assay:").encode()
     assert len(password) > 40
     holding = [path.name for path in folder.path.rglob("*") if path.is_file() and password in path.read_bytes()]

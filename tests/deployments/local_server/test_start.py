@@ -20,16 +20,17 @@ from prefect.runtime import flow_run
 from prefect.states import Running
 
 from deployments.local_server import (
+    LocalServer,
     ServerAddress,
     ensure_server,
-    find_server,
     server_status,
     start_server,
     stop_server,
     use_server,
 )
-from deployments.local_server import start as starting
-from deployments.local_server.server_process import ALREADY_RUNNING, DONE
+from deployments.local_server import local_server as module
+from deployments.local_server.local_server import ALREADY_RUNNING
+from deployments.local_server.server_process import DONE
 from metric_core.errors import AssayError
 from tests.sharing import copy_migrated_database
 from tests.waiting import DEAD_SECONDS, wait_until
@@ -49,7 +50,7 @@ def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def used_home(migrated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a home where the test before may have left a server: a start takes seconds."""
-    monkeypatch.setattr(starting, "find_configured_url", lambda: None)
+    monkeypatch.setattr(module, "find_configured_url", lambda: None)
     return migrated_home
 
 
@@ -149,8 +150,8 @@ def test_a_killed_server_is_replaced(used_home: Path) -> None:
 
 
 def test_a_hanging_server_is_replaced(used_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(find_server, "HANGING_SECONDS", 0.1)
-    monkeypatch.setattr(find_server, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(module, "HANGING_SECONDS", 0.1)
+    monkeypatch.setattr(LocalServer, "stop_seconds", 1.0)
     ensure_server(used_home)
     pid = pid_of(used_home)
     os.kill(pid, signal.SIGSTOP)
@@ -161,7 +162,7 @@ def test_a_hanging_server_is_replaced(used_home: Path, monkeypatch: pytest.Monke
 def test_an_idle_server_of_another_version_is_replaced(used_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ensure_server(used_home)
     pid = pid_of(used_home)
-    monkeypatch.setattr(find_server, "version", lambda _package: "4.0.0")
+    monkeypatch.setattr(module, "version", lambda _package: "4.0.0")
     assert start_server(used_home).address is None
     monkeypatch.undo()
     wait_until(lambda: server_status(used_home).running)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from tasks.options.launch_options import LaunchSettings
-from tasks.processes import stop_launched
-from tasks.processes.find_judge import stop_judge
-from tasks.processes.running_processes import has_members
+from tasks.processes.judge_service import JudgeService, stop_judge
+from tasks.processes.system_processes import group_members
 from tests.tasks.processes import fake_vllm
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +19,7 @@ Settings = Callable[..., LaunchSettings]
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home whose judge is stopped after the test, the stubborn ones soon."""
-    monkeypatch.setattr(stop_launched, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(JudgeService, "stop_seconds", 1.0)
     home = tmp_path / "home"
     yield home
     stop_judge(home)
@@ -40,4 +39,4 @@ def settings() -> Settings:
 
 def is_gone(pid: int) -> bool:
     """Return whether no process of a judge is left."""
-    return not has_members(pid)
+    return not any(group_members(pid))

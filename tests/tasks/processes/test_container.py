@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from tasks.options.launch_options import LaunchSettings
-from tasks.processes.find_judge import judge_status, stop_judge
+from tasks.processes.judge_service import judge_status, launch_judge, stop_judge
 from tasks.processes.launch_command import build_command
-from tasks.processes.start import launch_judge
 from tests.tasks.processes.conftest import ROOT, is_gone
 
 ENGINE = """#!{python}

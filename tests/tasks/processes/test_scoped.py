@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from metric_core.errors import JudgeError
-from tasks.processes.find_judge import judge_status
-from tasks.processes.scoped import launch_for_scope
-from tasks.processes.start import RunningJudge, launch_judge
+from tasks.processes.judge_service import JudgeRecord, judge_status, launch_for_scope, launch_judge
 from tests.tasks.processes.conftest import ROOT, Settings, is_gone
 from tests.waiting import wait_until
 
@@ -19,7 +17,7 @@ RUN = """
 import sys, time
 from pathlib import Path
 from tasks.options.launch_options import LaunchSettings
-from tasks.processes.scoped import launch_for_scope
+from tasks.processes.judge_service import launch_for_scope
 
 with launch_for_scope(LaunchSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2])) as judge:
     print(judge.pid, flush=True)
@@ -38,7 +36,7 @@ def test_it_is_there_for_the_block_only(home: Path, settings: Settings) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_an_error_in_the_block_stops_it(home: Path, settings: Settings, error: type[BaseException]) -> None:
-    seen: list[RunningJudge] = []
+    seen: list[JudgeRecord] = []
 
     def fail() -> None:
         with launch_for_scope(settings(), home) as judge:
@@ -69,7 +67,7 @@ def test_it_ends_when_its_run_is_killed(home: Path, settings: Settings, number: 
     told = wanted.model_dump_json(exclude={"environment"})
     variables = wanted.variables()
     told = told[:-1] + ',"environment":' + str(variables).replace("'", '"') + "}"
-    script = f"from tasks.processes import spawn_judge\nspawn_judge.STOP_SECONDS = 1.0\n{RUN}"
+    script = f"from tasks.processes.judge_service import JudgeService\nJudgeService.stop_seconds = 1.0\n{RUN}"
     with subprocess.Popen(
         [sys.executable, "-c", script, told, str(home)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from deployments.local_server.find_server import find_server, server_status, stop_server
-from deployments.local_server.server_record import ServerFolder, ServerRecord, query_server
+from deployments.local_server.local_server import LocalServer, ServerRecord, server_status, stop_server
 from metric_core.errors import AssayError
 
 UNUSED = "http://127.0.0.1:9/api"
@@ -49,56 +48,56 @@ def answering(body: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> ServerFolder:
-    path = tmp_path / "prefect"
-    path.mkdir()
-    return ServerFolder(path)
+def local(tmp_path: Path) -> LocalServer:
+    local = LocalServer.from_home(tmp_path)
+    local.create()
+    return local
 
 
-def test_a_record_is_read_as_it_was_written(folder: ServerFolder) -> None:
-    record_of().write(folder)
-    assert ServerRecord.read(folder) == record_of()
+def test_a_record_is_read_as_it_was_written(local: LocalServer) -> None:
+    local.write(record_of())
+    assert local.read() == record_of()
 
 
-def test_only_its_user_may_read_a_record_and_no_message_repeats_its_password(folder: ServerFolder) -> None:
-    (folder.path / ".server.json.tmp").touch(mode=0o644)  # as a killed writer leaves it
-    record_of().write(folder)
-    assert folder.record.stat().st_mode & 0o777 == 0o600
-    assert "secret" in folder.record.read_text(encoding="utf-8")
+def test_only_its_user_may_read_a_record_and_no_message_repeats_its_password(local: LocalServer) -> None:
+    (local.path / ".server.json.tmp").touch(mode=0o644)  # as a killed writer leaves it
+    local.write(record_of())
+    assert local.record_file.stat().st_mode & 0o777 == 0o600
+    assert "secret" in local.record_file.read_text(encoding="utf-8")
     assert "secret" not in f"{record_of()!r} {record_of().address!r}"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
-def test_a_damaged_record_is_no_record(folder: ServerFolder, text: str) -> None:
-    folder.record.write_text(text, encoding="utf-8")
-    assert ServerRecord.read(folder) is None
+def test_a_damaged_record_is_no_record(local: LocalServer, text: str) -> None:
+    local.record_file.write_text(text, encoding="utf-8")
+    assert local.read() is None
 
 
 def test_a_server_with_the_token_is_ours() -> None:
     with answering({"token": "token", "open_connections": 2}) as url:
-        assert query_server(record_of(url)) == {"token": "token", "open_connections": 2}
+        assert record_of(url).query() == {"token": "token", "open_connections": 2}
 
 
 @pytest.mark.parametrize("body", [{"token": "other"}, {}, [], "token", None])
 def test_another_process_on_the_port_is_not_ours(body: Any) -> None:
     with answering(body) as url:
-        assert query_server(record_of(url)) is None
+        assert record_of(url).query() is None
 
 
 def test_closed_port_is_not_our_server() -> None:
-    assert query_server(record_of()) is None
+    assert record_of().query() is None
 
 
-def test_the_lock_tells_whether_a_server_lives(folder: ServerFolder) -> None:
-    assert not folder.is_locked()
-    with FileLock(folder.lock):
-        assert folder.is_locked()
-    assert not folder.is_locked()
+def test_the_lock_tells_whether_a_server_lives(local: LocalServer) -> None:
+    assert not local.is_locked()
+    with FileLock(local.lock):
+        assert local.is_locked()
+    assert not local.is_locked()
 
 
-def test_no_signal_is_sent_for_a_server_that_has_ended(tmp_path: Path, folder: ServerFolder) -> None:
-    record_of().write(folder)
-    assert find_server(folder) is None
+def test_no_signal_is_sent_for_a_server_that_has_ended(tmp_path: Path, local: LocalServer) -> None:
+    local.write(record_of())
+    assert local.find_usable() is None
     assert stop_server(tmp_path) is False
     assert not server_status(tmp_path).running
 
@@ -109,25 +108,25 @@ def test_without_a_folder_there_is_nothing_to_stop(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_of_another_machine_is_left_alone(tmp_path: Path, folder: ServerFolder) -> None:
-    replace(record_of(), host="elsewhere").write(folder)
-    with FileLock(folder.lock):
-        for attempt in (lambda: find_server(folder), lambda: stop_server(tmp_path)):
+def test_a_server_of_another_machine_is_left_alone(tmp_path: Path, local: LocalServer) -> None:
+    local.write(replace(record_of(), host="elsewhere"))
+    with FileLock(local.lock):
+        for attempt in (local.find_usable, lambda: stop_server(tmp_path)):
             with pytest.raises(AssayError, match="runs on another machine, elsewhere"):
                 attempt()
 
 
-def test_a_server_in_use_of_another_version_is_left_alone(folder: ServerFolder) -> None:
-    with answering({"token": "token", "open_connections": 1, "idle_seconds": 0.0}) as url, FileLock(folder.lock):
-        record_of(url).write(folder)
+def test_a_server_in_use_of_another_version_is_left_alone(local: LocalServer) -> None:
+    with answering({"token": "token", "open_connections": 1, "idle_seconds": 0.0}) as url, FileLock(local.lock):
+        local.write(record_of(url))
         with pytest.raises(AssayError, match=r"in use and of version 3\.0\.0"):
-            find_server(folder)
+            local.find_usable()
 
 
-def test_a_server_in_use_that_asks_for_no_password_is_left_alone(folder: ServerFolder) -> None:
-    with answering({"token": "token", "open_connections": 1, "idle_seconds": 0.0}) as url, FileLock(folder.lock):
+def test_a_server_in_use_that_asks_for_no_password_is_left_alone(local: LocalServer) -> None:
+    with answering({"token": "token", "open_connections": 1, "idle_seconds": 0.0}) as url, FileLock(local.lock):
         earlier = asdict(replace(record_of(url), version=version("prefect")))
         del earlier["credentials"]  # as earlier releases wrote it
-        folder.record.write_text(json.dumps(earlier), encoding="utf-8")
+        local.record_file.write_text(json.dumps(earlier), encoding="utf-8")
         with pytest.raises(AssayError, match="in use and of an earlier release of rag-assay"):
-            find_server(folder)
+            local.find_usable()
