@@ -1,19 +1,35 @@
-"""`assay init`: write a commented configuration for the user's data."""
+"""`assay init`: write a commented configuration for the user's data.
+
+Metrics that the data allows are on, the rest is commented out.
+"""
 
 import json
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from pydantic.fields import FieldInfo
 
-from deployments.cli._support.config_template import config_template
 from deployments.cli._support.console import stdout
 from deployments.cli._support.verb import VerbGroup
+from flows.config.deploy_options import DeploySettings
 from flows.config.run_config import RunConfig
-from metric_core.errors import ConfigError
+from flows.planning.metric_plan import make_plan
+from metric_core.columns import COLUMNS
+from metric_core.errors import ConfigError, SourceError
+from metric_core.reasons import why_left_out
+from tasks.options.cost_options import Prices
+from tasks.options.evaluation_options import EvaluationOptions
+from tasks.options.option import ModelOptions, declarations
+from tasks.options.source_options import split_kind
 from tasks.runtime.atomic_files import write_output
+from tasks.sources import SourceOptions, available_columns
 
 app = VerbGroup()
+
+_INSTEAD = {"interval": "cron"}
+"""Options that exclude another one, by name."""
 
 
 @app.command()
@@ -31,3 +47,91 @@ def init(
         raise ConfigError(f"{out} already exists. Name another file with --out, or replace it with --force.")
     write_output(out, config_template(source, out.parent), "the configuration", ConfigError)
     stdout.print(f"wrote {out}. Evaluate with: assay run {out}", markup=False, soft_wrap=True)
+
+
+def config_template(source: str | None, folder: Path) -> str:
+    """Return a TOML configuration for a source.
+
+    Args:
+        source: The data; None returns a configuration to fill in.
+        folder: Folder of the configuration; a local source is written relative to it.
+
+    Raises:
+        SourceError: The source cannot be read.
+    """
+    columns = None if source is None else available_columns(source, SourceOptions())
+    shown = "answers.jsonl" if source is None else _relative(source, folder)
+    return "\n".join(
+        [
+            "# Configuration of an evaluation. Run it with: assay run THIS_FILE",
+            "# Every option can also be set in the environment: ASSAY_ and its name in capitals (ASSAY_LIMIT=10),",
+            "# with two underscores between a table and its option (ASSAY_JUDGE__BACKEND=builtin).",
+            "",
+            "# The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a datasets folder, a URL, hub:owner/name",
+            "# or traces:PATH (traces of OpenTelemetry, Langfuse, LangSmith or Phoenix).",
+            f"source = {json.dumps(shown)}",
+            "",
+            *_metric_lines(columns),
+            "",
+            *_option_lines(),
+            "",
+        ]
+    )
+
+
+def _relative(source: str, folder: Path) -> str:
+    kind, path = split_kind(source)
+    if "://" in source or source.startswith("hub:"):
+        return source
+    return f"{kind}{os.path.relpath(path, folder)}"
+
+
+def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
+    lines = [
+        "# Metrics to compute; without this, all that the data and the judge allow. `assay metrics` lists them.",
+        "# A metric takes parameters in parentheses, or as a table:",
+        '#   {metric = "aspect_critic", key = "harmless", parameters = {definition = "Is the answer free of harm?"}}',
+    ]
+    example = '# metrics = ["faithfulness"]'
+    if columns is None:
+        return [*lines, example]
+    try:
+        plan = make_plan(EvaluationOptions(), columns)
+    except SourceError:
+        return [
+            *lines,
+            f"# The data has none of the columns that metrics work on ({', '.join(COLUMNS)}): see column_map.",
+            example,
+        ]
+    named = [f"    {json.dumps(request.key)}," for request in plan.requests]
+    missing = [f"    # {json.dumps(m)},  # {why_left_out(lacking)}" for m, lacking in plan.left_out.items()]
+    return [*lines, "metrics = [", *named, *missing, "]"]
+
+
+def _option_lines() -> list[str]:
+    """Return the options in the order of their groups: single values first, then the tables with defaults."""
+    lines, tables = [], []
+    for option in declarations(RunConfig):
+        if len(option.place) > 1 or option.place[0] in ("source", "metrics"):
+            continue
+        if option.table is not None and isinstance(option.field.default, ModelOptions | DeploySettings | Prices):
+            tables.append(option)
+        else:
+            lines += [f"# {option.field.description}", f"# {option.place[0]} = {_format_value(option.field)}"]
+    for table in tables:
+        lines += ["", f"# {table.field.description}", f"# [{table.place[0]}]"]
+        for name, field in type(table.field.default).model_fields.items():
+            instead = f"or, instead of {_INSTEAD[name]}: " if name in _INSTEAD else ""
+            lines.append(f"# {instead}{name} = {_format_value(field)}  # {field.description}")
+    return lines
+
+
+def _format_value(field: FieldInfo) -> str:
+    """Return the default as TOML; where there is none, an example."""
+    return _toml(field.examples[0] if field.examples else field.get_default(call_default_factory=True))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(entry)}" for key, entry in value.items()) + "}"
+    return json.dumps(value)

@@ -4,6 +4,8 @@ Only names and ids from the history lead to files: no part of an address is a pa
 """
 
 import asyncio
+import os
+import stat
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from html import escape
@@ -17,7 +19,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from deployments.history_server.run_files import check_files, read_page
 from deployments.web.http_guard import Guard
 from deployments.web.http_server import HttpServer, open_server
 from flows.results.gated_comparison import CompareOptions, compare_runs
@@ -43,6 +44,12 @@ _AT_ONCE = 4
 """Number of pages that are computed at the same time."""
 
 _COMPARE = "/compare/{a}/{b}"
+
+_MAX_PAGE = 512 * 1024**2
+"""Maximum size of a page in bytes."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe would wait for its writer
 
 
 class HistoryPages:
@@ -75,7 +82,7 @@ class HistoryPages:
             case ["history", name]:
                 return self._history(name), POLICY
             case ["report", run_id]:
-                return read_page(self._folder(run_id) / REPORT), REPORT_POLICY
+                return _read_page(self._folder(run_id) / REPORT), REPORT_POLICY
             case ["compare", a, b]:
                 return self._compare(self._folder(a), self._folder(b), (a, b)), POLICY
         raise LookupError(path)
@@ -102,7 +109,7 @@ class HistoryPages:
             raise RunFolderError(f"the run {run_id} has no results: {run.reason}")
         if not _holds(folder, run_id):
             raise RunFolderError(f"the folder {folder} does not hold the run {run_id} any more")
-        check_files(folder)
+        _check_files(folder)
         return folder
 
 
@@ -173,3 +180,42 @@ def open_history(catalogue: Catalogue, port: int = 0, last: int | None = None) -
     """
     pages = HistoryPages(catalogue, last)
     return open_server(HOST, port, lambda port: make_app(pages, port))
+
+
+def _check_files(folder: Path) -> None:
+    """Check that a run folder holds nothing but files and folders; folders above it may be links.
+
+    Raises:
+        RunFolderError: The folder, or something in it, is a link, a pipe or a device.
+    """
+    found = [folder]
+    for root, folders, files in os.walk(folder):
+        found += (Path(root, name) for name in (*folders, *files))
+    for path in found:
+        mode = path.lstat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise _foreign(path)
+
+
+def _read_page(path: Path) -> str:
+    """Return the text of a page in a run folder, without following links, which would show files from elsewhere.
+
+    Raises:
+        RunFolderError: It is no file, or has more than _MAX_PAGE bytes.
+        OSError: It cannot be read.
+    """
+    folder = os.open(path.parent, _FOLDER)
+    try:
+        with os.fdopen(os.open(path.name, _FILE, dir_fd=folder), encoding="utf-8") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise _foreign(path)
+            if status.st_size > _MAX_PAGE:
+                raise RunFolderError(f"{path} has more than {_MAX_PAGE:,} bytes; open the file itself")
+            return file.read()
+    finally:
+        os.close(folder)
+
+
+def _foreign(path: Path) -> RunFolderError:
+    return RunFolderError(f"{path} is a link, a pipe or a device, and only files are shown; put a file in its place")

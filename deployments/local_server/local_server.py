@@ -225,7 +225,7 @@ class LocalServer(Service[ServerRecord]):
         self.create()
         if self.log.exists() and self.log.stat().st_size > LOG_BYTES:
             self.log.unlink()
-        module = [sys.executable, "-m", "rag_assay._child", "deployments.local_server"]
+        module = [sys.executable, "-m", "rag_assay._child", "deployments.local_server.server_process"]
         command = [*module, str(self.path), "--idle-minutes", str(self.idle_minutes)]
         return spawn_detached(command, self.log, self.environment(os.environ), self.path)
 

@@ -1,14 +1,17 @@
-"""Serve Prefect's application under uvicorn until the process is stopped or idle: the process of the local server."""
+"""Serve Prefect's application under uvicorn until stopped or idle: the process that `LocalServer` starts."""
 
+import argparse
 import asyncio
 import os
 import platform
 import signal
 import socket
+import sys
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from secrets import token_hex, token_urlsafe
 from typing import Any
 
@@ -26,6 +29,15 @@ MOST_CONNECTIONS = 500
 
 LOCK_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
+
+
+def main() -> int:
+    """Serve until stopped or idle for long enough, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m deployments.local_server.server_process", description=__doc__)
+    parser.add_argument("folder", type=Path, help="folder of the server's record, database and log")
+    parser.add_argument("--idle-minutes", type=float, default=30.0, help="end after so many minutes without a request")
+    arguments = parser.parse_args()
+    return serve(LocalServer(arguments.folder, arguments.idle_minutes))
 
 
 def serve(local: LocalServer) -> int:
@@ -105,3 +117,7 @@ async def _serve(local: LocalServer, listener: socket.socket) -> int:
 async def _until_exit(serving: Coroutine[None, None, None]) -> None:
     with suppress(SystemExit):  # uvicorn raises it if the application did not start; the log says why
         await serving
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,7 +8,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, MESSAGES
 from metric_core.errors import ConfigError
 from tasks.options.conversation_options import ConversationOptions
-from tasks.options.judgment_options import JudgmentOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas, table_from_text
 from tasks.options.trace_options import TraceOptions
@@ -21,6 +20,39 @@ _MISSING_TEXTS = ("nan", "NaN", "None", "null", "NULL", "NA", "N/A", "n/a", "<NA
 
 TRACES = "traces:"
 """Prefix of the address of files with traces."""
+
+
+class JudgmentOptions(OptionGroup, affects_scores=True):
+    """The options that say where the relevance judgments of the rows come from."""
+
+    qrels: Annotated[
+        Annotated[str, AfterValidator(refuse_secrets)] | None,
+        Option(
+            "File of relevance judgments: TREC qrels (QUERY 0 PASSAGE GRADE), the table of BEIR, or qrels that were "
+            "exported. They become the column relevance_judgments of the rows.",
+            holds="address",
+            cli=Flag(
+                long="--qrels",
+                metavar="PATH",
+                help="File of relevance judgments: TREC qrels, the table of BEIR, or exported qrels.",
+            ),
+            examples=["judgments/qrels.txt"],
+        ),
+    ] = None
+    query_id_column: Annotated[
+        str | None,
+        Option(
+            "Column of the data with the ids that queries have in the file of qrels. Default: query_id or qid, else "
+            "the row id.",
+            holds="text",
+            cli=Flag(
+                long="--query-id-column",
+                metavar="NAME",
+                help="Column with the ids of the queries in qrels. Default: query_id, qid or row id.",
+            ),
+            examples=["topic"],
+        ),
+    ] = None
 
 
 def split_kind(source: str) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class Service(ABC, Generic[Record]):
     title: ClassVar[str]
     """Subject of messages."""
     elsewhere: ClassVar[str]
-    """What a message says of a record of another machine, with {host} and {file}."""
+    """Message about a record of another machine, with {host} and {file}; it follows `title` and the folder."""
     record_type: ClassVar[type[Any]]
     error_type: ClassVar[type[AssayError]] = AssayError
     stop_seconds: ClassVar[float]

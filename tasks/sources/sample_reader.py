@@ -10,7 +10,6 @@ import pyarrow as pa
 from metric_core.columns import COLUMNS, ID_COLUMNS, RELEVANCE_JUDGMENTS
 from metric_core.errors import BadRowsError, SourceError
 from tasks.options.source_options import SourceOptions
-from tasks.sources.batches import BatchBuilder
 from tasks.sources.cells.missing_values import MissingValues
 from tasks.sources.cells.passage_objects import COMPANIONS, find_companions
 from tasks.sources.column_mapping import (
@@ -31,7 +30,7 @@ from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.readers.read_limits import BATCH_BYTES
 from tasks.sources.redaction import Redaction
 from tasks.sources.row_ids import RowIds
-from tasks.sources.sample_rows import RowConverter, RowRules, SampleRow
+from tasks.sources.sample_rows import BatchBuilder, RowConverter, RowRules, SampleRow
 
 _PASSAGE_ROWS = 10
 """Rows inspected for passages that are objects, which bring their ids and scores along."""

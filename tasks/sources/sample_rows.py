@@ -1,8 +1,16 @@
-"""Convert a row of a source to a sample: select its columns, convert and check them, and encode the rest as extras."""
+"""Convert a row of a source to a sample, and collect samples into tables.
 
+The columns of a sample are selected, converted and checked; the others, which no metric reads, are encoded as JSON, for
+reports and exports.
+"""
+
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import pyarrow as pa
 
 from metric_core.columns import (
     COLUMNS,
@@ -13,17 +21,19 @@ from metric_core.columns import (
     TOOL_RESULTS,
     ColumnType,
 )
+from metric_core.schemas import SAMPLES
 from tasks.sources.cells.converters import Converter, as_joined_text, as_results
 from tasks.sources.cells.ids import as_id
 from tasks.sources.cells.missing_values import MissingValues
 from tasks.sources.cells.passage_objects import COMPANIONS, companions, read_passages
 from tasks.sources.cells.text_cells import join_text_cell, make_cell_converter, parse_cell
 from tasks.sources.column_mapping import Resolution
-from tasks.sources.extra_columns import encode_extras
 from tasks.sources.readers.bad_rows import EMPTY_TEXT_HINT, InvalidRowError
 
 _SEVERAL_REFERENCES = "ground_truths"
 _METRICS_NAMED = 3
+_READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
+_ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=str).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +158,7 @@ class RowConverter:
 
     def _extras(self, raw: Mapping[str, Any]) -> str | None:
         nothing = (None, "") if self._text_cells else (None,)
-        return encode_extras(
+        return _encode_extras(
             {name: value for name, value in raw.items() if name not in self._used and value not in nothing}
         )
 
@@ -183,3 +193,77 @@ def _align_lists(values: dict[str, Any]) -> None:
             problem = f"got a list of {len(items)}, wanted {len(values[other])}: one for each item of {other}, or null"
             raise InvalidRowError(problem, column)
         values[column] = None
+
+
+def _encode_extras(values: Mapping[str, Any]) -> str | None:
+    """Return the JSON of a row's extra columns, with values unknown to JSON as text; None if there are no columns.
+
+    >>> _encode_extras({"score": 1.5, "at": float("inf")})
+    '{"score": 1.5, "at": "inf"}'
+
+    Raises:
+        InvalidRowError: A value is nested too deeply to be stored.
+    """
+    if not values:
+        return None
+    try:
+        return _encode(values)
+    except (ValueError, TypeError):
+        return _encode(_plain(values))
+    except RecursionError:
+        raise InvalidRowError("a value is nested too deeply to be stored") from None
+
+
+def _encode(values: Any) -> str:
+    text = _READABLE(values)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return _ESCAPED(values)
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class BatchBuilder:
+    """A builder of tables of the samples schema."""
+
+    def __init__(self) -> None:
+        self._schema = SAMPLES.arrow
+        self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
+        self.size = 0
+        """Approximate size of the texts of the samples."""
+
+    def __len__(self) -> int:
+        return len(self._columns["row_id"])
+
+    def add(self, row_id: str, number: int, row: SampleRow) -> None:
+        """Add a sample."""
+        self._columns["row_id"].append(row_id)
+        self._columns["row_number"].append(number)
+        self._columns["extras"].append(row.extras)
+        for column in COLUMNS:
+            self._columns[column].append(row.values.get(column))
+        self.size += sum(map(_size, (row.extras, *row.values.values())))
+
+    def take(self) -> pa.Table:
+        """Return a table of the samples added since the last call."""
+        arrays = [pa.array(self._columns[field.name], field.type) for field in self._schema]
+        self._columns = {name: [] for name in self._schema.names}
+        self.size = 0
+        return pa.table(arrays, schema=self._schema)
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
+    return sum(map(_size, value)) if isinstance(value, list) else 0

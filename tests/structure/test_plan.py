@@ -7,7 +7,6 @@ from tests.structure.house import PACKAGES, modules, text_of
 
 LOADERS = frozenset(
     {
-        "deployments/cli/_support/config_template.py",
         "deployments/cli/_support/options.py",
         "deployments/cli/doctor.py",
         "deployments/cli/init.py",

@@ -146,7 +146,7 @@ def test_a_report_that_was_replaced_after_the_check_is_not_followed(
     folder = compared.write_run(tmp_path / "a", 0.5, name="nightly", run_id="a")
     catalogue.record(folder)
     (folder / "report.html").symlink_to("/etc/passwd")
-    monkeypatch.setattr("deployments.history_server.history_pages.check_files", lambda _folder: None)
+    monkeypatch.setattr("deployments.history_server.history_pages._check_files", lambda _folder: None)
     with open_history(catalogue) as server, serve_here(server) as url:
         page = httpx.get(f"{url}/report/a")
     assert page.status_code == 409

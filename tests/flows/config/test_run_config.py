@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli._support.config_template import config_template
+from deployments.cli.init import config_template
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_without_data

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
 
-from flows.config import event_options
+from flows.config import deploy_options
 from flows.config.deploy_options import DeploySettings
 from flows.config.run_config import RunConfig
 from flows.index_events.announced_dataset import check_dataset
@@ -119,7 +119,7 @@ def test_burst_is_one_evaluation_and_says_so_at_each_of_its_runs(on_server: Depl
 def test_endless_burst_evaluates_the_newest_version_so_far(
     on_server: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_options, "LONGEST_WAIT", 3.0)
+    monkeypatch.setattr(deploy_options, "LONGEST_WAIT", 3.0)
     is_over = threading.Event()
 
     def announce_more() -> int:

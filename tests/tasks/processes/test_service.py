@@ -1,4 +1,4 @@
-"""What is read from the log of a service."""
+"""The last line and the errors are read from the log of a service."""
 
 from pathlib import Path
 
