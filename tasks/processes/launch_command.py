@@ -78,16 +78,17 @@ def choose_port(settings: LaunchSettings, role: str = "") -> int:
         role: Group of questions that the judge is launched for, for errors.
 
     Raises:
-        JudgeError: The port is in use.
+        JudgeError: The port is in use, or the host is no address of this machine.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         with socket.create_server((settings.host, settings.port), family=family) as listener:
             return int(listener.getsockname()[1])
     except OSError as error:
+        where = f"port {settings.port} of {settings.host}" if settings.port else settings.host
+        instead = "port, or 0 for a free one" if settings.port else "host"
         raise JudgeError(
-            f"the judge cannot listen on port {settings.port} of {settings.host}: {error.strerror}. Set another "
-            f"{_table(role)}.port, or 0 for a free one."
+            f"the judge cannot listen on {where}: {error.strerror}. Set another {_table(role)}.{instead}."
         ) from error
 
 

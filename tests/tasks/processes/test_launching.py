@@ -211,6 +211,11 @@ def test_a_port_that_is_taken_is_refused(home: Path, settings: Settings) -> None
             launch_judge(settings(port=port), home)
 
 
+def test_an_address_of_another_machine_is_refused(home: Path, settings: Settings) -> None:
+    with pytest.raises(JudgeError, match=r"cannot listen on 192\.0\.2\.1: .*\. Set another judge\.launch\.host\."):
+        launch_judge(settings(host="192.0.2.1"), home)
+
+
 def test_a_python_that_does_not_exist_is_refused(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"judge.launch.python is '/no/python', but there is no such program"):
         launch_judge(LaunchSettings(python="/no/python", model="tiny"), home)
