@@ -8,12 +8,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Coroutine
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex, token_urlsafe
-from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -82,10 +79,9 @@ async def _serve(local: LocalServer, listener: socket.socket) -> int:
     with gc_paused():
         credentials = f"assay:{token_urlsafe(32)}"
         os.environ["PREFECT_SERVER_API_AUTH_STRING"] = credentials  # Prefect asks for it on WebSockets
-        import uvicorn  # noqa: PLC0415 only once the lock is held
         from prefect.server.api.server import create_app  # noqa: PLC0415 takes seconds
 
-        from deployments.web.http_server import bounded_protocol  # noqa: PLC0415
+        from deployments.web.http_server import HttpServer  # noqa: PLC0415 only once the lock is held
 
         port = listener.getsockname()[1]
         record = ServerRecord(
@@ -98,25 +94,20 @@ async def _serve(local: LocalServer, listener: socket.socket) -> int:
         )
         activity = Activity(RetryBusy(create_app()), {"token": record.token, "pid": record.pid})
         guarded = Guard(activity, host=LOOPBACK, port=port, credentials=credentials)
-        options: dict[str, Any] = {"log_level": "warning", "lifespan": "on", "timeout_graceful_shutdown": 5}
-        server = uvicorn.Server(uvicorn.Config(guarded, http=bounded_protocol(MOST_CONNECTIONS), **options))
-        serving = asyncio.create_task(_until_exit(server.serve(sockets=[listener])))
-        while not server.started and not serving.done():
+        server = HttpServer(listener, guarded, MOST_CONNECTIONS, whole=True)
+        serving = asyncio.create_task(server.serve_here())
+        while not server.has_started and not serving.done():
             await asyncio.sleep(0.02)
-        if not server.started:
+        if not server.has_started:
             return FAILED
         activity.touch()
         local.write(record)
     while not serving.done():
-        server.should_exit = server.should_exit or activity.close_if_idle(idle_seconds)
+        if activity.close_if_idle(idle_seconds):
+            server.stop()
         await asyncio.wait({serving}, timeout=min(max(idle_seconds - activity.idle_seconds, 0.1), 60.0))
     await serving
     return DONE
-
-
-async def _until_exit(serving: Coroutine[None, None, None]) -> None:
-    with suppress(SystemExit):  # uvicorn raises it if the application did not start; the log says why
-        await serving
 
 
 if __name__ == "__main__":

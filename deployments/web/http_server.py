@@ -7,7 +7,7 @@ of the one that has waited longest for its request, so that clients that send no
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -148,37 +148,34 @@ class _Connection(H11Protocol):
         self._room.wait(self)
 
 
-def bounded_protocol(connections: int = MOST_CONNECTIONS, seconds: float = SECONDS) -> type[asyncio.Protocol]:
-    """Return the protocol of one server, for the option `http` of uvicorn.
-
-    Args:
-        connections: Maximum number of connections, WebSockets not counted.
-        seconds: Longest time in which a request must arrive, and in which a client must read more of its response.
-    """
-    return cast("type[asyncio.Protocol]", partial(_Connection, _Connections(connections), seconds))
-
-
 class HttpServer:
     """A server that listens; `serve` answers requests.
 
     Args:
         listener: Socket that listens.
         app: Application to serve.
-        connections: Maximum number of connections.
-        seconds: Longest time in which a request must arrive.
+        connections: Maximum number of connections, WebSockets not counted.
+        seconds: Longest time in which a request must arrive, and in which a client must read more of its response.
+        whole: True serves WebSockets and the start and end of the application too.
     """
 
     def __init__(
-        self, listener: socket.socket, app: App, connections: int = MOST_CONNECTIONS, seconds: float = SECONDS
+        self,
+        listener: socket.socket,
+        app: App,
+        connections: int = MOST_CONNECTIONS,
+        seconds: float = SECONDS,
+        *,
+        whole: bool = False,
     ) -> None:
         self._listener = listener
         self._server = uvicorn.Server(
             uvicorn.Config(
                 cast("Any", app),
-                http=bounded_protocol(connections, seconds),
-                ws="none",
-                lifespan="off",
-                log_level="error",
+                http=cast("Any", partial(_Connection, _Connections(connections), seconds)),
+                ws="auto" if whole else "none",
+                lifespan="on" if whole else "off",
+                log_level="warning" if whole else "error",
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=_END_SECONDS,
@@ -194,8 +191,18 @@ class HttpServer:
         """Serve until the process is interrupted, or `stop` is called in another thread."""
         self._server.run(sockets=[self._listener])
 
+    @property
+    def has_started(self) -> bool:
+        """Whether requests are answered."""
+        return self._server.started
+
+    async def serve_here(self) -> None:
+        """Serve in this event loop as `serve` does; return at once, after a line in the log, if the start fails."""
+        with suppress(SystemExit):
+            await self._server.serve(sockets=[self._listener])
+
     def stop(self) -> None:
-        """End `serve`."""
+        """End `serve` or `serve_here`."""
         self._server.should_exit = True
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from deployments.web.http_guard import Message, Receive, Send
-from deployments.web.http_server import HttpServer, bounded_protocol, open_server
+from deployments.web.http_server import HttpServer, open_server
 from metric_core.errors import ConfigError
 from tests.deployments.serving import serve_here
 from tests.waiting import wait_until
@@ -157,6 +156,11 @@ def test_a_websocket_takes_no_place_and_stays_open() -> None:
     key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
     async def echo(scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            for moment in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{moment}.complete"})
+            return
         if scope["type"] == "http":
             await Answers()(scope, receive, send)
             return
@@ -164,23 +168,15 @@ def test_a_websocket_takes_no_place_and_stays_open() -> None:
         await send({"type": "websocket.accept"})
         await send({"type": "websocket.send", "text": (await receive())["text"]})
 
-    config = uvicorn.Config(echo, http=bounded_protocol(1, 0.3), ws="auto", lifespan="off", log_level="error")
-    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as ends:
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        thread.start()
-        ends.callback(thread.join, 60)
-        ends.callback(setattr, server, "should_exit", True)
-        port = listener.getsockname()[1]
-        client = ends.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
-        client.sendall(HEAD + upgrade + key)
+    bounds = {"connections": 1, "seconds": 0.3, "whole": True}
+    with serve(echo, **bounds) as (server, url), connect(server, HEAD + upgrade + key) as client:
         received = b""
         while b"\r\n\r\n" not in received:
             received += client.recv(65_536)
         assert b"101 Switching" in received
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as silent:
+        with connect(server) as silent:
             assert is_closed(silent)  # after the time in which a request must arrive
-        assert httpx.get(f"http://127.0.0.1:{port}").text == "done"
+        assert httpx.get(url).text == "done"
         client.sendall(b"\x81\x82\0\0\0\0hi")
         assert client.recv(4) == b"\x81\x02hi"
 
