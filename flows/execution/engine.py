@@ -10,7 +10,7 @@ from prefect.futures import PrefectFuture
 
 from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
-from flows.execution.runners import max_concurrent_shards
+from flows.execution.runners import await_shard, max_concurrent_shards
 from flows.execution.spending import count_elsewhere
 from flows.planning.run_plan import RunPlan
 from metric_core.stages import Stage
@@ -133,11 +133,12 @@ class _ShardQueue:
         self, queue: "deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]]"
     ) -> tuple[PackedShard, ShardResult]:
         shard, running = queue.popleft()
-        results = running.result()
-        if self._schedule is None:
-            for stage, result in results.items():
-                count_elsewhere(self._run.models, result.usage)
-                progress.advance(stage, len(shard))
+        if isinstance(running, RunningShard):
+            return shard, running.result()
+        results = await_shard(running, self._run.storage.runner)
+        for stage, result in results.items():
+            count_elsewhere(self._run.models, result.usage)
+            progress.advance(stage, len(shard))
         return shard, results
 
 

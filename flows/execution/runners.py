@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
+from time import monotonic
 from typing import Any, TypeAlias, cast
 
 from prefect.context import FlowRunContext
@@ -15,6 +16,7 @@ from flows.planning.run_plan import StoragePlan
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
 from tasks.engine.registry import STAGES
 from tasks.engine.schedule import AHEAD
+from tasks.prefect_support.run_log import run_logger
 from tasks.runtime.cancellation import cancellable
 from tasks.runtime.telemetry import RAY, disable_telemetry
 
@@ -28,6 +30,12 @@ SHARDS_OF_THREADS = 2
 
 CANCELLED_SECONDS = 1.0
 """Seconds that a cancelled run waits for stages: closing connections takes a moment, the batch of a model seconds."""
+
+WORKER_CHECK_SECONDS = 20.0
+"""Seconds between two looks at the workers of a cluster while a run waits for a shard."""
+
+_CHECKS_WITHOUT_WORKERS = 6
+"""Looks that find no worker before a run on its local cluster fails. Other clusters may start workers when needed."""
 
 _LOOPBACK = "127.0.0.1:0"
 """Address of the dashboard of a local Dask cluster: any free port, for this machine only."""
@@ -81,6 +89,40 @@ def max_concurrent_shards(storage: StoragePlan) -> int:
         rows = storage.rows_a_window
         return SHARDS_OF_THREADS + AHEAD * rows // max(storage.rows_a_shard, rows)
     return SHARDS_PER_WORKER * storage.stages_at_once
+
+
+def await_shard(future: PrefectFuture[Any], options: RunnerOptions) -> Any:
+    """Wait for a shard that worker processes compute, and return its result.
+
+    While the cluster has no worker, the log of the run says so.
+
+    Raises:
+        AssayError: The local cluster has had no worker for two minutes.
+        Exception: The error of the shard.
+    """
+    checks = 0
+    while True:
+        start = monotonic()
+        future.wait(timeout=WORKER_CHECK_SECONDS)
+        if monotonic() - start < WORKER_CHECK_SECONDS:
+            return future.result()
+        checks = 0 if _has_workers(options) else checks + 1
+        if checks == 1:
+            run_logger().warning("the %s cluster has no worker: the run waits for one", options.engine)
+        if checks >= _CHECKS_WITHOUT_WORKERS and not options.is_elsewhere:
+            raise AssayError(
+                f"the local {options.engine} cluster has no worker: its processes ended, or could not start. What is "
+                'computed is kept. Run again; with `runner = "threads"` the run needs no other process.'
+            )
+
+
+def _has_workers(options: RunnerOptions) -> bool:
+    if options.engine == "ray":
+        import ray  # noqa: PLC0415 an extra, and slow to import
+
+        return bool(ray.cluster_resources().get("CPU"))
+    context = FlowRunContext.get()
+    return context is not None and bool(cast("Any", context.task_runner).client.nthreads())
 
 
 @contextmanager

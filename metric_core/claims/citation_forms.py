@@ -7,6 +7,7 @@ text, such as a number in brackets, counts only where `metric_core.claims.citati
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 
 from metric_core.claims.cited_files import FILE_SUFFIXES
 
@@ -145,7 +146,6 @@ FORMS = (
 )
 """The forms of citation markers, besides ids of contexts in brackets and the pattern of the user's."""
 
-_FORM = re.compile("|".join(f"(?P<{form.name}>{form.pattern})" for form in FORMS))
 _COMMA = re.compile(r"\s*[,;\u3001\uff0c]\s*")
 _COMMA_OR_WORD = re.compile(rf"\s*[,;\u3001\uff0c]\s*(?:{CONJUNCTION}\s)?|\s{CONJUNCTION}\s")
 _WITH_WORDS = {"nested", "number", "wide", "named", "said", "parenthesis", "cite", "raised"}
@@ -179,13 +179,19 @@ def find_forms(text: str, ids: Collection[str] = ()) -> list[FoundForm]:
     >>> [(found.form, found.labels) for found in find_forms("It rains [1, p. 7] on x[2 and 3] (Source 4).")]
     [('number', ('1',)), ('number', ('2', '3')), ('said', ('Source 4',))]
     """
-    found = []
-    for match in _FORM.finditer(text):
+    found, any_form = [], _any_form()
+    for match in any_form.finditer(text):
         form = match.lastgroup or ""
-        content = match[_FORM.groupindex[form] + 1]
+        content = match[any_form.groupindex[form] + 1]
         target = match[0].partition("](")[2].removesuffix(")") if form != "url" else ""
         found.append(FoundForm(form, *match.span(), read_citation_labels(content, ids, form), target))
     return found
+
+
+@cache
+def _any_form() -> re.Pattern[str]:
+    """Return a pattern of all forms, compiled at its first use since that takes long."""
+    return re.compile("|".join(f"(?P<{form.name}>{form.pattern})" for form in FORMS))
 
 
 def read_citation_labels(content: str, ids: Collection[str] = (), form: str = "") -> tuple[str, ...]:

@@ -7,6 +7,7 @@ was found, or to ask what is meant, not every way to avoid an answer: a judge wi
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.refusals.refusals_by_language import FORMS
@@ -17,18 +18,21 @@ LANGUAGES = tuple(FORMS)
 _BOUNDARY = r"\b"
 
 
-def _one_pattern() -> str:
-    """Return a pattern of all forms with a group per kind, in which a boundary is looked for once for each kind."""
+@cache
+def _all_forms() -> re.Pattern[str]:
+    """Return a pattern of all forms with a group per kind, in which a boundary is looked for once for each kind.
+
+    It is compiled at its first use since that takes long.
+    """
     groups = []
     for kind in RefusalKind:
         forms = [form for language in FORMS.values() for form in language.get(kind, ())]
         bounded = "|".join(form.removeprefix(_BOUNDARY) for form in forms if form.startswith(_BOUNDARY))
         others = (form for form in forms if not form.startswith(_BOUNDARY))
         groups.append(f"(?P<{kind.name}>{'|'.join([f'{_BOUNDARY}(?:{bounded})', *others])})")
-    return unicodedata.normalize("NFC", "|".join(groups))
+    return re.compile(unicodedata.normalize("NFC", "|".join(groups)))
 
 
-_PATTERN = re.compile(_one_pattern())
 _CAVEAT = re.compile(
     r"\b(?:(?:legal|medical|financial|investment|tax|professional|personal|personali[sz]ed|hold|specific|exact|definitive"
     r"|real-time) (?:\w+ )?(?:advice|opinions?|recommendations?|beliefs?|diagnos\w+|guidance|answers?|figures?"
@@ -201,5 +205,5 @@ def _prepare(text: str) -> str:
 
 
 def _sentence_kind(sentence: str) -> RefusalKind | None:
-    found = _PATTERN.search(sentence)
+    found = _all_forms().search(sentence)
     return None if found is None or found.lastgroup is None else RefusalKind[found.lastgroup]
