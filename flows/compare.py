@@ -16,7 +16,7 @@ from metric_core.statistics.resampling import SEED
 from tasks.comparison.run_pair import Matching
 from tasks.options.settings import Settings
 from tasks.prefect_support.patience import crash_without_server
-from tasks.reports.comparison.comparison_text import comparison_markdown
+from tasks.reports.comparison.comparison_document import comparison_markdown
 
 
 class Comparison(Settings):

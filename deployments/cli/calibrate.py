@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, seed_option, with_config_except
+from deployments.cli._support.print_document import print_table
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.run import Verbose, load_models, set_log_levels
@@ -20,8 +20,9 @@ from flows.planning.planner import plan_run, use_plan
 from metric_core.calibration.calibrate import Confusion
 from metric_core.errors import ConfigError
 from tasks.calibration.calibration_files import Calibration, load_saved
-from tasks.reports.calibration.calibration_text import count_line, figure_rows, reach_lines, result_lines, saved_line
+from tasks.reports.calibration.calibration_text import count_line, figure_table, reach_lines, result_lines, saved_line
 from tasks.reports.calibration.judges_text import HEADINGS, comparison_rows, overlap_lines, recommendation
+from tasks.reports.documents.blocks import make_table
 from tasks.runtime.home import assay_home
 
 if TYPE_CHECKING:
@@ -222,14 +223,12 @@ def _print_comparison(result: "JudgesResult") -> None:
     comparison = result.comparison
     title = f"{result.metric}: judges compared on {comparison.rows:,} labelled rows that all of them scored"
     stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for position, heading in enumerate((*HEADINGS, "per 1,000 rows", "s a question")):
-        table.add_column(heading, justify="right" if position else "left", overflow="fold")
+    rows = []
     for row in comparison_rows(comparison):
         cost = result.costs[row[0]]
         price = f"{cost.money:.4g} {cost.currency}" if cost.money else _tokens(cost.tokens)
-        table.add_row(*row, price, "not asked" if cost.seconds is None else f"{cost.seconds:.3f}")
-    print_table(stdout, table)
+        rows.append((*row, price, "not asked" if cost.seconds is None else f"{cost.seconds:.3f}"))
+    print_table(stdout, make_table((*HEADINGS, "per 1,000 rows", "s a question"), rows))
     known = {name: getattr(cost, result.by) is not None for name, cost in result.costs.items()}
     for line in (*overlap_lines(comparison), recommendation(comparison, result.recommended, result.by, known)):
         stdout.print(line, markup=False, soft_wrap=True)
@@ -272,13 +271,7 @@ def _print(result: "CalibrationResult") -> None:
     stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
     stdout.print(f"judge: {calibration.judge}", markup=False, soft_wrap=True)
     stdout.print(count_line(calibration), markup=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("figure")
-    for heading in ("value", "95 % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in figure_rows(calibration):
-        table.add_row(*row)
-    print_table(stdout, table)
+    print_table(stdout, figure_table(calibration))
     results = result_lines(result.calibration.metric, result.corrected, result.audit, result.needed)
     for line in [*_lines(calibration), *reach_lines(calibration), *results]:
         stdout.print(line, markup=False, soft_wrap=True)

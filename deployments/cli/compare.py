@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli._support.comparison_table import print_comparison
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, by_option, seed_option, slice_option, split_names
+from deployments.cli._support.print_document import print_document
 from deployments.cli._support.verb import VerbGroup
 from flows.config.gate_file import load_gate
 from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
@@ -16,8 +16,8 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.statistics.resampling import SEED
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
 from tasks.comparison.run_pair import Matching
+from tasks.reports.comparison.comparison_document import comparison_document, comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.comparison.junit import gate_junit_xml
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.writable import check_file
@@ -149,4 +149,4 @@ def _print(comparison: RunComparison, as_json: bool, top: int) -> None:
     if as_json:
         stdout.print_json(json.dumps(comparison_to_dict(comparison), allow_nan=False))
     else:
-        print_comparison(stdout, comparison, top)
+        print_document(stdout, comparison_document(comparison, top))

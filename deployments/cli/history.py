@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
-from rich.table import Table
 
-from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, declared_option
+from deployments.cli._support.print_document import print_table
 from deployments.cli._support.verb import VerbGroup
 from deployments.history_server.history_pages import HOST, open_history
 from flows.config.history_options import check_history
@@ -21,6 +21,7 @@ from metric_core.errors import ConfigError
 from metric_core.parsing.suggestions import suggest_names
 from tasks.history.catalogue import Catalogue
 from tasks.options.text_forms import split_commas
+from tasks.reports.documents.blocks import make_table
 from tasks.reports.history import history_text as text
 from tasks.reports.history.history_page import write_history_page
 from tasks.reports.history.history_text import describe_outcome, format_time, history_to_dict
@@ -195,14 +196,12 @@ def _print_json(catalogue: Catalogue, names: list[str], last: int | None) -> Non
 
 
 def _print_names(catalogue: Catalogue, names: list[str]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("evaluation", "last run", "outcome", "open incidents"):
-        table.add_column(heading, overflow="fold")
+    rows = []
     for name in names:
         (run,) = catalogue.runs(name, last=1)
         incidents = str(len(catalogue.open_incidents(name)) or "-")
-        table.add_row(name, format_time(run.created), describe_outcome(run), incidents)
-    print_table(stdout, table)
+        rows.append((name, format_time(run.created), describe_outcome(run), incidents))
+    print_table(stdout, make_table(("evaluation", "last run", "outcome", "open incidents"), rows, ()))
     stdout.print("`assay history NAME` shows the runs of an evaluation", soft_wrap=True)
 
 
@@ -211,11 +210,11 @@ def _print_runs(catalogue: Catalogue, name: str, last: int, metrics: list[str] |
     known = text.choose_metrics(runs)
     chosen = _parse_metrics(metrics, known) if metrics else known
     stdout.print(name, style="bold", markup=False, soft_wrap=True)
-    _print_table(*text.table_of_runs(runs), words=2)
+    print_table(stdout, text.table_of_runs(runs))
     if chosen:
         room = (stdout.width - max(map(len, chosen))) // _RUN_WIDTH
         stdout.print()
-        _print_table(*text.table_of_metrics([run for run in runs if run.metrics][-max(1, room) :], chosen), words=1)
+        print_table(stdout, text.table_of_metrics([run for run in runs if run.metrics][-max(1, room) :], chosen))
     for line in text.change_lines(runs):
         stdout.print(line, markup=False, soft_wrap=True)
     for availability in catalogue.availability(name):
@@ -223,16 +222,6 @@ def _print_runs(catalogue: Catalogue, name: str, last: int, metrics: list[str] |
             stdout.print(text.describe_availability(availability), markup=False, soft_wrap=True)
     for incident in catalogue.open_incidents(name):
         stdout.print(f"open {text.describe_incident(incident)}", style="red", markup=False, soft_wrap=True)
-
-
-def _print_table(headings: list[str], rows: list[list[str]], words: int) -> None:
-    """Print a table whose first columns are words and whose others are numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number < words else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    print_table(stdout, table)
 
 
 def _parse_metrics(given: list[str], known: list[str]) -> list[str]:

@@ -4,9 +4,8 @@ import json
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from deployments.cli._support.console import print_table, stdout
+from deployments.cli._support.console import stdout
 from deployments.cli._support.metric_guide import (
     allowed_values,
     default_request,
@@ -17,17 +16,16 @@ from deployments.cli._support.metric_guide import (
     render_overview,
 )
 from deployments.cli._support.options import Json
+from deployments.cli._support.print_document import print_table
 from deployments.cli._support.verb import VerbGroup
 from metric_core.declarations.metric import Metric
 from metric_core.metrics.guides import read_guide
 from metric_core.metrics.registry import METRICS
 from metric_core.records import Direction
 from tasks.plugins.metric_lookup import find_metric, packaged_metrics
+from tasks.reports.documents.blocks import Table, make_table
 
 app = VerbGroup()
-
-ROOMY = 110
-"""Minimum width of a terminal, in columns, for the full table."""
 
 
 def _names(incomplete: str) -> list[str]:
@@ -91,13 +89,8 @@ def _entry(metric: Metric) -> dict[str, object]:
 
 
 def _table(chosen: list[Metric]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    headings = ("metric", "better", "range", "judge", "columns", "what it measures")
-    shown = [name for name in headings if stdout.width >= ROOMY or name not in ("judge", "columns")]
-    for heading in shown:
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("metric", "better", "range"))
-    for metric in chosen:
-        cells = (
+    rows = [
+        (
             metric.name,
             {Direction.HIGHER: "higher", Direction.LOWER: "lower", Direction.NEITHER: "-"}[metric.direction],
             range_of(metric),
@@ -105,8 +98,10 @@ def _table(chosen: list[Metric]) -> Table:
             ", ".join(default_request(metric).columns) or "any",
             metric.summary,
         )
-        table.add_row(*(cell for heading, cell in zip(headings, cells, strict=True) if heading in shown))
-    return table
+        for metric in chosen
+    ]
+    headings = ("metric", "better", "range", "judge", "columns", "what it measures")
+    return make_table(headings, rows, (), ("judge", "columns"))
 
 
 def _show(metric: Metric) -> None:

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.tree import Tree
 
-from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.dry_run_table import print_dry_run, stage_content
 from deployments.cli._support.options import Json, with_config
-from deployments.cli._support.summary_table import left_out_lines
+from deployments.cli._support.print_document import print_table
+from deployments.cli._support.summary_lines import left_out_lines
 from deployments.cli._support.verb import VerbGroup
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run_result import DryRun, PendingContexts
@@ -27,6 +27,7 @@ from tasks.comparison.rows_needed import LEAST_OBSERVED, find_rows_needed
 from tasks.engine.registry import LEVELS
 from tasks.metering.money import cost_entry, money_text
 from tasks.options.cost_options import CostOptions
+from tasks.reports.documents.blocks import make_table
 from tasks.reports.run.summary_rows import PROBABILITIES
 from tasks.runs.finished_run import FinishedRun
 
@@ -173,17 +174,15 @@ def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_
     if as_json:
         stdout.print_json(json.dumps({"difference": detect, "metrics": [asdict(metric) for metric in found]}))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("metric", overflow="fold")
-    for heading in ("rows to see it", "rows to pass", f"rows of {'these runs' if len(runs) > 1 else 'this run'}"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("metric", "rows to see it", "rows to pass", f"rows of {'these runs' if len(runs) > 1 else 'this run'}")
+    rows = []
     for metric in found:
         needed = metric.needed
         numbers = ("-", "-") if needed is None else (_rows(needed.to_see), _rows(needed.to_pass))
         groups = "" if metric.groups is None else f" in {metric.groups:,} groups"
-        table.add_row(metric.metric, *numbers, f"{metric.rows:,}{groups}")
+        rows.append((metric.metric, *numbers, f"{metric.rows:,}{groups}"))
     stdout.print(f"Rows of a comparison with a difference of {detect:g}, in 80 of 100 cases:")
-    print_table(stdout, table)
+    print_table(stdout, make_table(headings, rows))
     stdout.print(
         "to see it: a true difference of this size is found, before the correction for the number of metrics; to pass: "
         "a gate with this max_drop passes if nothing changed",

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deployments.cli._support.console import print_table, stderr, stdout
+from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, with_config
+from deployments.cli._support.print_document import print_document, print_table
 from deployments.cli._support.progress_bars import stage_progress
-from deployments.cli._support.slices_table import print_slices
-from deployments.cli._support.summary_table import incremental_lines, reason_lines, summary_table, unscored_line
-from deployments.cli._support.usage import agreement_line, failure_lines, usage_lines, usage_table
+from deployments.cli._support.summary_lines import incremental_lines, reason_lines, unscored_line
+from deployments.cli._support.usage import agreement_line, failure_lines, usage_lines
 from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import LocalServer, start_server, use_server
 from flows.config.run_config import RunConfig
@@ -32,7 +32,8 @@ from tasks.reports.run.anchor_view import anchor_line
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line
 from tasks.reports.run.judge_view import judge_line, judge_lines
-from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, verdict_line
+from tasks.reports.run.slices_view import slice_blocks
+from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
 from tasks.runtime.home import assay_home
 from tasks.runtime.start_up import gc_paused
@@ -134,7 +135,7 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
     print_table(stdout, summary_table(summary))
     for line in _lines(manifest, summary):
         stdout.print(line, markup=False, soft_wrap=True)
-    print_slices(stdout, summary)
+    print_document(stdout, slice_blocks(summary))
     if verbose:
         for line in _details(manifest, summary):
             stdout.print(line, markup=False, soft_wrap=True)

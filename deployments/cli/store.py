@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json
+from deployments.cli._support.print_document import print_table
 from deployments.cli._support.sizes import format_size
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.prune import Cache, Tables
@@ -19,6 +19,7 @@ from metric_core.errors import ConfigError
 from tasks.cache.maintenance import StepStatistics, statistics
 from tasks.cache.maintenance import check as check_answers
 from tasks.opening.caches import open_cache
+from tasks.reports.documents.blocks import Table, make_table
 from tasks.rows.inventory import Entry, Inventory
 from tasks.runtime.home import assay_home
 
@@ -83,9 +84,9 @@ def _step(found: StepStatistics) -> dict[str, Any]:
 def _show(content: dict[str, Any]) -> None:
     tables, answers = content["tables"], content["answers"]
     stdout.print(f"stage tables: {tables['path']}", style="bold", markup=False, soft_wrap=True)
-    stdout.print(_table("folder", tables["folders"]))
+    print_table(stdout, _table("folder", tables["folders"]))
     stdout.print(f"answers: {answers['path']}", style="bold", markup=False, soft_wrap=True)
-    stdout.print(_table("step", answers["steps"]))
+    print_table(stdout, _table("step", answers["steps"]))
     if "problems" not in tables:
         return
     for problem in (*tables["problems"], *answers["check"]["problems"]):
@@ -100,10 +101,7 @@ def _show(content: dict[str, Any]) -> None:
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(name, no_wrap=True)
-    for heading in ("count", "size", "oldest", "newest"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(row[name], str(row["count"]), format_size(row["size"]), row["oldest"][:10], row["newest"][:10])
-    return table
+    shown = [
+        (row[name], str(row["count"]), format_size(row["size"]), row["oldest"][:10], row["newest"][:10]) for row in rows
+    ]
+    return make_table((name, "count", "size", "oldest", "newest"), shown)

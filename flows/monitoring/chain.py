@@ -39,8 +39,8 @@ from tasks.comparison.run_pair import Matching
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import COMPLETED, RecordedRun
 from tasks.prefect_support.run_log import run_logger
+from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.baselines import Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import OutcomeBaseline, OutcomeIncident, OutcomeIncidents, RunOutcome, write_outcome

@@ -8,9 +8,9 @@ from flows.results.gated_comparison import CompareOptions, compare_runs
 from flows.results.run_result import RunResult
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_pair import Matching
+from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_table import metrics_table, slices_table
-from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.run.run_table import RunTable
 from tasks.runtime.atomic_files import write_output
 

@@ -1,12 +1,13 @@
 """A finished run as an object: its numbers, its tables, its report, and its scores in other programs' formats."""
 
-import html
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from metric_core.stages import Stage
+from tasks.reports.documents.blocks import Line, own
+from tasks.reports.documents.html import to_html
 from tasks.reports.exports.score_tables import (
     Format,
     Shape,
@@ -17,11 +18,10 @@ from tasks.reports.exports.score_tables import (
     reshape,
     write_export,
 )
-from tasks.reports.figures import format_fixed
 from tasks.reports.run.report_page import WORST_ROWS, write_report
 from tasks.reports.run.run_table import RunTable
 from tasks.reports.run.slices_view import slice_scores_table
-from tasks.reports.run.summary_rows import verdict_line
+from tasks.reports.run.summary_rows import summary_table, verdict_line
 from tasks.runs import run_folder
 from tasks.runs.run_tables import read_table
 
@@ -112,19 +112,11 @@ class RunResult:
         return f"Run({str(self.folder)!r}, {self.manifest['rows']} rows, {len(self.summary)} metrics)"
 
     def _repr_html_(self) -> str:
-        rows = "".join(_summary_row(metric) for metric in self.summary.values())
-        heads = "".join(f"<th>{name}</th>" for name in ("metric", "mean", "95 % interval", *_COUNTS))
-        source = html.escape(str(self.manifest["source"]))
-        line = verdict_line(self.manifest)
-        meaning = "" if line is None else f"<p>{html.escape(line[0].upper() + line[1:])}.</p>"
-        return (
-            f"<p><strong>{self.manifest['rows']:,} rows of {source}</strong></p>"
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-            f"<p>Judge: {html.escape(self.judge)}</p>{meaning}"
-        )
-
-
-_COUNTS = ("scored", "undefined", "failed")
+        summary = run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)
+        title = Line((own(f"{self.manifest['rows']:,} rows of "), str(self.manifest["source"])), is_strong=True)
+        judge, meaning = Line((own("Judge: "), self.judge)), verdict_line(self.manifest)
+        more = [] if meaning is None else [Line(own(f"{meaning[0].upper()}{meaning[1:]}."))]
+        return to_html([title, summary_table(summary), judge, *more])
 
 
 def open_run(folder: str | Path) -> RunResult:
@@ -134,14 +126,3 @@ def open_run(folder: str | Path) -> RunResult:
         RunFolderError: The folder does not hold a finished run.
     """
     return RunResult(folder)
-
-
-def _summary_row(metric: Mapping[str, Any]) -> str:
-    mean = interval = "-"
-    if metric["distribution"]:
-        mean = format_fixed(metric["distribution"]["mean"])
-        bounds = metric["distribution"]["interval"]
-        interval = f"{format_fixed(bounds['low'])} to {format_fixed(bounds['high'])}" if bounds else "-"
-    lower = " ↓" if metric["direction"] == "lower" else ""
-    cells = (f"{metric['metric']}{lower}", mean, interval, *(str(metric[count]) for count in _COUNTS))
-    return f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"

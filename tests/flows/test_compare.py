@@ -171,7 +171,7 @@ def test_flow_creates_an_artifact_and_fails_with_the_gate(
     worsened = Comparison.model_validate({**given, "baseline": str(runs[0]), "run": str(runs[1])})
     worse: Any = compare(worsened, return_state=True)
     assert (worse.is_failed(), worse.message) == (True, "the gate failed")
-    assert "**Gate: ❌ failed**" in _artifact()
+    assert "**🔴 gate failed**" in _artifact()
 
 
 def _artifact() -> str:

@@ -15,11 +15,12 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 from prefect.client.schemas.objects import Artifact, FlowRun, StateType
 
-from deployments.cli._support.usage import agreement_line, usage_lines, usage_table
+from deployments.cli._support.usage import agreement_line, usage_lines
 from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
 from flows.publishing import artifacts
 from metric_core.errors import BudgetSpentError, JudgeError
+from tasks.reports.run.summary_rows import usage_table
 from tests.tasks.builders import says, script
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault
 from tests.waiting import DEAD_SECONDS
@@ -182,12 +183,7 @@ def test_usage_of_a_run_matches_the_counts_of_the_server(tmp_path: Path, serve: 
         assert usage[count] == sum(stage[count] for stage in stages.values())
     shown = usage_table(manifest)
     assert shown is not None
-    assert [list(column.cells)[-1] for column in shown.columns[:4]] == [
-        "total",
-        str(usage["questions"]),
-        "-",
-        str(usage["requests"]),
-    ]
+    assert shown.rows[-1][:4] == ("total", str(usage["questions"]), "-", str(usage["requests"]))
 
 
 def test_a_run_stops_at_its_budget_and_continues_with_a_larger_one(

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Sequence
 
-from rich.table import Table
-
-from deployments.cli._support.console import print_table, stdout
+from deployments.cli._support.console import stdout
+from deployments.cli._support.print_document import print_table
 from metric_core.statistics.run_panel import Stream
 from tasks.history.alarm_explanation import AlarmExplanation, RunEvidence
+from tasks.reports.documents.blocks import Table, Tone, make_table, own
 from tasks.runs.outcome import OutcomeAlarm
 
 
@@ -50,16 +50,15 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
 
 
 def _table(stream: Stream, nights: Sequence[RunEvidence], threshold: float) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(f"{stream.metric}{'' if stream.slice is None else f' of {stream.slice}'}", overflow="fold")
-    for heading in ("rows", "mean change", "evidence"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    title = stream.metric if stream.slice is None else f"{stream.metric} of {stream.slice}"
+    rows = []
     for night in nights:
         change = "-" if night.change is None else f"{night.change:+.3f}"
-        style = "red" if night.evidence >= threshold else ""
         evidence = f"{night.evidence:,.0f}" if night.evidence >= 100 else f"{night.evidence:.2g}"
-        table.add_row(f"{night.started:%Y-%m-%d %H:%M}", f"{night.rows:,}", change, evidence, style=style)
-    return table
+        tone = Tone.BAD if night.evidence >= threshold else Tone.PLAIN
+        cells = (f"{night.started:%Y-%m-%d %H:%M}", f"{night.rows:,}", change, evidence)
+        rows.append([own(cell, tone) for cell in cells])
+    return make_table((title, "rows", "mean change", "evidence"), rows)
 
 
 def _entry(night: RunEvidence) -> dict[str, object]:

@@ -7,12 +7,8 @@ import time
 from collections.abc import Iterable
 from typing import IO, Any
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.padding import Padding
 from rich.segment import Segment
-from rich.table import Column, Table
-from rich.text import Text
 
 from metric_core.parsing.control_characters import escape_controls
 from tasks.runtime.log_format import set_log_format
@@ -20,13 +16,7 @@ from tasks.runtime.log_format import set_log_format
 WIDE = 160
 """Width of piped output, in columns: piped tables are for other programs and need not fit a terminal."""
 
-NARROW_CELL = 16
-"""Minimum width, in columns, of a cell whose text may be folded."""
-
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING"}
-
-_GAP = 2
-"""Number of columns between two cells."""
 
 _piped = not sys.stdout.isatty() and not os.environ.get("COLUMNS")
 
@@ -101,40 +91,3 @@ def use_log_format(log_format: str) -> None:
     stderr.is_json = log_format == "json"
     set_log_format(log_format)
     os.environ["PREFECT_LOGGING_COLORS"] = "false"  # the guarded stream would show Prefect's colors as escapes
-
-
-def print_table(console: Console, table: Table) -> None:
-    """Print a table, or a paragraph per row if the terminal is too narrow for its columns.
-
-    Args:
-        console: Console to print to.
-        table: Table of texts with a heading per column, whose first column names the rows.
-    """
-    if _minimum_width(table) <= console.width:
-        console.print(table)
-        return
-    for cells in zip(*(list(column.cells) for column in table.columns), strict=True):
-        name, *others = (_text(cell) for cell in cells)
-        console.print(name.copy(), style="bold")
-        parts = [_labeled(column, text) for column, text in zip(table.columns[1:], others, strict=True) if text.plain]
-        if parts:
-            console.print(Padding.indent(Text(", ").join(parts), 2))
-
-
-def _minimum_width(table: Table) -> int:
-    widths = [_width(column) for column in table.columns]
-    return sum(widths) + _GAP * (len(widths) - 1)
-
-
-def _width(column: Column) -> int:
-    natural = max(cell_len(_text(cell).plain) for cell in (column.header, *column.cells))
-    return natural if column.no_wrap else min(natural, NARROW_CELL)
-
-
-def _labeled(column: Column, text: Text) -> Text:
-    heading = _text(column.header).plain
-    return Text(f"{heading} " if heading else "") + text
-
-
-def _text(cell: Any) -> Text:
-    return cell if isinstance(cell, Text) else Text.from_markup(str(cell))

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-
-from deployments.cli._support.console import print_table, stdout
+from deployments.cli._support.console import stdout
+from deployments.cli._support.print_document import print_table
 from flows.dry_run.dry_run_result import DryRun, StageDryRun
+from tasks.reports.documents.blocks import make_table
 
 _QUALIFIERS = {"exact": "", "estimated": "about ", "at least": "at least "}
 
@@ -25,19 +25,20 @@ def print_dry_run(dry_run: DryRun, recomputed: int | None = None) -> None:
         dry_run: The dry run.
         recomputed: Number of rows that a rerun recomputes; None for a run.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.add_column("stage", no_wrap=True)
-    for heading in ("reused", "questions", "cached", "to ask", "tokens in", "out"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for stage in dry_run.stages:
-        reused = f"{stage.kept:,} of {dry_run.rows:,}" + ("?" if stage.unknown else "")
-        certainty = str(stage.certainty) if stage.certainty != "exact" else ""
-        table.add_row(str(stage.stage), reused, *(_counts(stage) if stage.judged else ("-",) * 5), certainty)
+    numbers = ("reused", "questions", "cached", "to ask", "tokens in", "out")
+    cells = [
+        (
+            str(stage.stage),
+            f"{stage.kept:,} of {dry_run.rows:,}" + ("?" if stage.unknown else ""),
+            *(_counts(stage) if stage.judged else ("-",) * 5),
+            str(stage.certainty) if stage.certainty != "exact" else "",
+        )
+        for stage in dry_run.stages
+    ]
     rows = f"{dry_run.rows:,} row{'s' * (dry_run.rows != 1)}"
     chosen = "" if recomputed is None else f", of which {recomputed:,} would be recomputed"
     stdout.print(f"{rows}{chosen}; reused rows per stage, and questions to the judge:")
-    print_table(stdout, table)
+    print_table(stdout, make_table(("stage", *numbers, ""), cells, numbers))
     if any(stage.unknown for stage in dry_run.stages):
         stdout.print("?: not known before the earlier stages have run")
     if dry_run.anchor is not None:

@@ -3,28 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.table import Table
-
-from tasks.reports.run.summary_rows import USAGE_HEADINGS, usage_rows
-
 _MOST_REASONS = 5
-
-
-def usage_table(manifest: Mapping[str, Any]) -> Table | None:
-    """Return a table of the cost of each stage that asked a judge server; None if no server was asked.
-
-    Args:
-        manifest: Content of run.json.
-    """
-    if not manifest["usage"]["requests"]:
-        return None
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(USAGE_HEADINGS[0])
-    for heading in USAGE_HEADINGS[1:]:
-        table.add_column(heading, justify="right")
-    for row in usage_rows(manifest):
-        table.add_row(*row)
-    return table
 
 
 def usage_lines(manifest: Mapping[str, Any]) -> Iterator[str]:

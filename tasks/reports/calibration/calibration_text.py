@@ -11,6 +11,8 @@ from tasks.calibration.calibration_files import Audit, Calibration, SavedCalibra
 from tasks.calibration.human_agreement import read_agreements
 from tasks.models.judges.protocol import NO_JUDGE
 from tasks.reports.calibration.correction_text import CorrectionText
+from tasks.reports.documents.blocks import Line, Table, make_table, own
+from tasks.reports.documents.markdown import to_markdown
 from tasks.reports.figures import format_fixed
 
 _HEADLINES = {"kappa": "kappa", "auroc": "AUROC", "spearman": "Spearman", "mae": "mean absolute error"}
@@ -85,11 +87,14 @@ def _audit_words(facts: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def figure_rows(calibration: Calibration) -> Iterator[tuple[str, str, str]]:
-    """Yield title, value and interval of each figure."""
-    for name, title in FIGURES.items():
-        if (figure := calibration.figures.get(name)) is not None:
-            yield title, format_fixed(figure.value), _format_interval(figure)
+def figure_table(calibration: Calibration) -> Table:
+    """Return the figures with their intervals."""
+    rows = [
+        (own(title), format_fixed(figure.value), _format_interval(figure))
+        for name, title in FIGURES.items()
+        if (figure := calibration.figures.get(name)) is not None
+    ]
+    return make_table(("figure", "value", "95 % interval"), rows)
 
 
 def count_line(calibration: Calibration) -> str:
@@ -197,18 +202,9 @@ def audit_sentence(audit: Audit) -> str:
 
 def calibration_markdown(calibration: Calibration) -> str:
     """Return the calibration as Markdown, without text of the data."""
-    rows = [f"| {title} | {value} | {interval} |" for title, value, interval in figure_rows(calibration)]
-    return "\n".join(
-        [
-            f"**{calibration.metric}** by {calibration.judge}, compared with the labels in `{calibration.label}`",
-            "",
-            count_line(calibration),
-            "",
-            "| figure | value | 95 % interval |",
-            "|---|---|---|",
-            *rows,
-        ]
-    )
+    judge, label = str(calibration.judge), calibration.label
+    title = Line((calibration.metric, own(" by "), judge, own(", compared with the labels in "), label))
+    return to_markdown([title, Line(own(count_line(calibration))), figure_table(calibration)])
 
 
 def _format_value(figure: Mapping[str, Any]) -> str:

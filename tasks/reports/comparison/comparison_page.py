@@ -3,19 +3,22 @@
 from pathlib import PurePath
 
 from metric_core.statistics.resampling import LEVEL
+from tasks.comparison.diagnosis_changes import describe_changes
 from tasks.comparison.run_comparison import RunComparison
-from tasks.reports.comparison.comparison_diagnosis import diagnosis_changes_view
+from tasks.reports.comparison.comparison_diagnosis import class_counts
+from tasks.reports.comparison.comparison_document import caution, diagnosis_table, gate_blocks, settings
 from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
 from tasks.reports.comparison.comparison_words import (
     cause_sentences,
-    check_numbers,
     correction_sentences,
+    format_p,
     headline,
-    level_sentence,
     row_sentences,
 )
 from tasks.reports.comparison.slices_words import headline_of_slices, slice_views
+from tasks.reports.documents.blocks import Items
+from tasks.reports.documents.html import to_html
 from tasks.reports.page import render_page
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.finished_run import FinishedRun
@@ -34,15 +37,20 @@ def comparison_page(comparison: RunComparison) -> str:
         RunFolderError: A run folder is incomplete.
     """
     rows, too_many = changed_rows(comparison)
+    counts, moved = class_counts(comparison), diagnosis_table(comparison, [row["name"] for row in rows])
+    corrections = (*cause_sentences(comparison), *correction_sentences(comparison))
     manifest = FinishedRun(comparison.b.folder).manifest
     spans = {entry["key"]: entry["bounds"][1] - entry["bounds"][0] for entry in manifest["metrics"] if entry["bounds"]}
     content = {
         "comparison": comparison,
         "names": [PurePath(side.folder).name for side in (comparison.a, comparison.b) if side],
         "headline": headline(comparison.metrics),
-        "sentences": list(row_sentences(comparison)),
-        "corrections": [*cause_sentences(comparison), *correction_sentences(comparison)],
-        "diagnosis": diagnosis_changes_view(comparison, [row["name"] for row in rows]),
+        "caution": to_html(caution(comparison)),
+        "gate": to_html(gate_blocks(comparison.gate) if comparison.gate else ()),
+        "corrections": to_html([Items(corrections)] if corrections else ()),
+        "counts": None if counts is None else to_html([counts]),
+        "moved": None if moved is None else to_html([moved]),
+        "differences": to_html([Items(tuple(row_sentences(comparison))), *settings(comparison)]),
         "metrics": metric_views(comparison.metrics, spans),
         "slices": slice_views(comparison.slices, spans),
         "slices_headline": headline_of_slices(comparison.slices),
@@ -50,8 +58,8 @@ def comparison_page(comparison: RunComparison) -> str:
         "too_many": too_many,
         "level": LEVEL,
         "width": WIDTH,
-        "check_numbers": check_numbers,
-        "level_sentence": level_sentence,
+        "describe_changes": describe_changes,
+        "format_p": format_p,
         "shorten_path": shorten_path,
         "moment_text": format_timestamp,
     }

@@ -7,7 +7,6 @@ from metric_core.gates.rules import Check, GateResult
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
 from metric_core.statistics.resampling import Interval
-from tasks.comparison.diagnosis_changes import DiagnosisChange, describe_changes
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed
@@ -22,8 +21,6 @@ _COUNTED = {
     ChangeOutcome.NOT_COMPARED: "not compared",
 }
 _COLUMNS = {"extras": "other columns"}
-_ROWS_NAMED = 3
-"""Rows named per change of a diagnosis."""
 
 
 def format_signed(value: float) -> str:
@@ -221,22 +218,3 @@ def level_sentence(gate: GateResult) -> str:
         f"passes in at most {chance}. Both are about one look at one run. Rules about the least and greatest value and "
         "about coverage state what these rows are, without a test."
     )
-
-
-def diagnosis_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield a sentence on the answers lost and regained, if both runs have diagnoses."""
-    if comparison.diagnosis is not None:
-        yield describe_changes(comparison.diagnosis)
-
-
-def diagnosis_rows(comparison: RunComparison) -> list[tuple[str, str, str, str, str]]:
-    """Return the changes of the diagnoses as texts: before, after, cause, number of rows, names of the first rows."""
-    changes = comparison.diagnosis.changes if comparison.diagnosis is not None else ()
-    return [
-        (change.before, change.after, str(change.cause), f"{change.count:,}", _name_rows(change)) for change in changes
-    ]
-
-
-def _name_rows(change: DiagnosisChange) -> str:
-    shown = ", ".join(change.rows[:_ROWS_NAMED])
-    return shown if change.count <= _ROWS_NAMED else f"{shown}, ..."

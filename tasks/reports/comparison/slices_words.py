@@ -10,6 +10,9 @@ from metric_core.statistics.slices import SMALL_SLICE
 from tasks.reports.comparison.comparison_view import metric_views
 from tasks.reports.comparison.comparison_words import count_outcomes
 
+MOST_SLICES = 20
+"""Maximum number of slices to show first because they stand out."""
+
 _ORDER = (ChangeOutcome.WORSE, ChangeOutcome.UNDECIDED, ChangeOutcome.DIFFERENT, ChangeOutcome.BETTER)
 
 
@@ -20,6 +23,22 @@ def worst_slices_first(slices: Sequence[SliceComparison]) -> list[SliceCompariso
     ones last. Metrics without a direction count by the size of their difference.
     """
     return sorted(slices, key=_place)
+
+
+def choose_slices(slices: Sequence[SliceComparison]) -> tuple[list[SliceComparison], list[SliceComparison]]:
+    """Return the comparisons to show first, and the others that have a difference, the worst first.
+
+    The first are those that stand out, and the worst slice of each other metric.
+    """
+    ordered = worst_slices_first(slices)
+    chosen = [part for part in ordered if part.stands_out][:MOST_SLICES]
+    seen = {part.comparison.metric for part in chosen}
+    others: list[SliceComparison] = []
+    for part in ordered[len(chosen) :]:
+        if part.comparison.difference is not None:
+            (others if part.comparison.metric in seen else chosen).append(part)
+            seen.add(part.comparison.metric)
+    return chosen, others
 
 
 def headline_of_slices(slices: Sequence[SliceComparison]) -> str:

@@ -11,6 +11,7 @@ from tasks.history import recorded_run as keys
 from tasks.history.availability import Availability
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, VersionChange, find_version_changes
+from tasks.reports.documents.blocks import Table, make_table
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.judge_roles import name_questions
 
@@ -98,17 +99,18 @@ def choose_metrics(runs: Sequence[RecordedRun]) -> list[str]:
     return list(found)
 
 
-def table_of_runs(runs: Sequence[RecordedRun]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of a table of runs.
+def table_of_runs(runs: Sequence[RecordedRun]) -> Table:
+    """Return a table of runs.
 
     Args:
         runs: Runs, oldest first.
     """
-    return ["started", "outcome", "rows", "failed", "seconds"], [_row(run) for run in runs]
+    headings = ("started", "outcome", "rows", "failed", "seconds")
+    return make_table(headings, map(_row, runs), headings[2:])
 
 
-def table_of_metrics(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of a table with the means of metrics, a column per run.
+def table_of_metrics(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> Table:
+    """Return a table of the means of metrics, a column per run.
 
     Args:
         runs: Runs, oldest first.
@@ -117,7 +119,8 @@ def table_of_metrics(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> tup
     directions = {metric.metric: metric.direction for run in runs for metric in run.metrics}
     marks = {key: f" {LOWER_IS_BETTER}" if directions.get(key) == "lower" else "" for key in metrics}
     headings = ["mean of", *(f"{run.created:%m-%d %H:%M}" for run in runs)]
-    return headings, [[f"{key}{marks[key]}", *(_mean(found.get(key)) for found in means)] for key in metrics]
+    rows = [[f"{key}{marks[key]}", *(_mean(found.get(key)) for found in means)] for key in metrics]
+    return make_table(headings, rows)
 
 
 def _row(run: RecordedRun) -> list[str]:

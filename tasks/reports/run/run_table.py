@@ -1,12 +1,13 @@
 """A table of a run for notebooks: displayed as HTML, converted for other libraries."""
 
-import html
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from metric_core.parsing.control_characters import escape_controls
+from tasks.reports.documents.blocks import Line, make_table, own
+from tasks.reports.documents.html import to_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +55,11 @@ class RunTable:
         return escape_controls(f"RunTable({len(self)} rows: {', '.join(self.columns)})")
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        rows = self._table.slice(0, SHOWN_ROWS).to_pylist()
-        body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row.values())}</tr>" for row in rows)
-        more = f"<p>{SHOWN_ROWS} of {len(self):,} rows</p>" if len(self) > SHOWN_ROWS else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        rows = ([_cell(value) for value in row.values()] for row in self._table.slice(0, SHOWN_ROWS).to_pylist())
+        more = [Line(own(f"{SHOWN_ROWS} of {len(self):,} rows"))] if len(self) > SHOWN_ROWS else []
+        return to_html([make_table(self.columns, rows, ()), *more])
 
 
 def _cell(value: Any) -> str:
     text = "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
-    return html.escape(text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…")
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"

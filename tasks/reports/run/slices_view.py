@@ -8,7 +8,15 @@ import pyarrow as pa
 
 from metric_core.records import Direction
 from metric_core.statistics.slices import NO_VALUE, OTHER_VALUES, SMALL_SLICE, Slice
+from tasks.reports.documents.blocks import Block, Line, Section, Span, Text, Tone, make_table, own
+from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.slice_summaries import SLICES
+
+MOST_LINES = 20
+"""Maximum number of slices to show because they are worse."""
+
+LONGEST_VALUE = 80
+"""Maximum number of characters of a value."""
 
 _SCHEMA = pa.schema(
     [
@@ -107,6 +115,56 @@ def describe_column(entry: Mapping[str, Any]) -> str:
     if missing:
         parts.append(f"{missing:,} row{'s' * (missing != 1)} without a value as {NO_VALUE}")
     return ", ".join(parts)
+
+
+def slice_blocks(summary: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield the slices of a run for terminals: those worse than the other rows, and the worst of each metric.
+
+    Args:
+        summary: Content of summary.json.
+    """
+    for entry in summary.get(SLICES, ()):
+        lines = _choose_lines(read_lines(summary, entry["column"]))
+        headings = (f"worst by {entry['column']}", "metric", "mean", "95 % interval", "rows")
+        words = "worse than the other rows by more than chance, over all slices and metrics"
+        note = f"! {words}" if any(line.is_worse for line in lines) else f"none is {words}"
+        table = make_table(headings, map(_cells, lines), headings[2:])
+        yield Section(describe_column(entry), (table, Line(own(note, Tone.MUTED))))
+
+
+def shorten_value(value: str) -> str:
+    r"""Return the value of a slice as one line that is not too long.
+
+    >>> shorten_value("a\nb" + "c" * 80)[-4:]
+    'ccc…'
+    """
+    plain = " ".join(value.split())
+    return plain if len(plain) <= LONGEST_VALUE else f"{plain[:LONGEST_VALUE]}…"
+
+
+def _choose_lines(lines: Sequence[SliceLine]) -> list[SliceLine]:
+    by_metric: dict[str, list[SliceLine]] = {}
+    for line in lines:
+        if line.badness is not None:
+            by_metric.setdefault(line.name, []).append(line)
+    ordered = [worst_lines_first(found) for found in by_metric.values()]
+    worse = [line for found in ordered for line in found if line.is_worse][:MOST_LINES]
+    return [*worse, *(found[0] for found in ordered if found[0] not in worse)]
+
+
+def _cells(line: SliceLine) -> list[Text]:
+    distribution = line.distribution or {}
+    interval = distribution.get("interval")
+    arrow = f" {LOWER_IS_BETTER}" if line.direction is Direction.LOWER else ""
+    tone = Tone.BAD if line.is_worse else Tone.MUTED if line.is_small else Tone.PLAIN
+    cells = (
+        f"{'! ' if line.is_worse else ''}{shorten_value(line.slice.value)}",
+        f"{line.name}{arrow}",
+        f"{distribution['mean']:.3f}",
+        f"{interval['low']:.3f} to {interval['high']:.3f}" if interval else "-",
+        f"{line.rows:,}{' (small)' if line.rows < SMALL_SLICE else ''}",
+    )
+    return [Span(cell, tone) for cell in cells]
 
 
 def slice_scores_table(summary: Mapping[str, Any]) -> pa.Table:

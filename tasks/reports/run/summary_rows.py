@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from metric_core.records import Direction
 from metric_core.stages import Stage
+from tasks.reports.documents.blocks import Table, make_table
 
 Row: TypeAlias = tuple[str, ...]
 
@@ -37,6 +38,16 @@ def summary_rows(summary: Mapping[str, Any]) -> list[Row]:
         summary: Content of summary.json.
     """
     return [row for metric in summary["metrics"] for row in _metric_rows(metric)]
+
+
+def summary_table(summary: Mapping[str, Any]) -> Table:
+    """Return the table of the metrics; failed cells have a column if there are any.
+
+    Args:
+        summary: Content of summary.json.
+    """
+    shown = len(SUMMARY_HEADINGS) - (not any(metric["failed"] for metric in summary["metrics"]))
+    return make_table(SUMMARY_HEADINGS[:shown], (row[:shown] for row in summary_rows(summary)))
 
 
 def verdict_line(manifest: Mapping[str, Any]) -> str | None:
@@ -91,6 +102,15 @@ def usage_rows(manifest: Mapping[str, Any]) -> list[Row]:
     rows = [_usage_row(stage, entry) for stage, entry in asking.items()]
     seconds = sum(entry["seconds"] for entry in asking.values())
     return [*rows, _usage_row(TOTAL, {**manifest["usage"], "seconds": seconds})] if rows else []
+
+
+def usage_table(manifest: Mapping[str, Any]) -> Table | None:
+    """Return the table of the cost of each stage; None if no judge server was asked.
+
+    Args:
+        manifest: Content of run.json.
+    """
+    return make_table(USAGE_HEADINGS, usage_rows(manifest)) if manifest["usage"]["requests"] else None
 
 
 def _metric_rows(metric: Mapping[str, Any]) -> list[Row]:

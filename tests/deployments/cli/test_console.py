@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 
 from deployments.cli._support.cli_errors import describe_error
-from deployments.cli._support.console import Output, print_table, use_log_format
-from deployments.cli._support.summary_table import summary_table
+from deployments.cli._support.console import Output, use_log_format
+from deployments.cli._support.print_document import print_table
+from tasks.reports.run.summary_rows import summary_table
 from tasks.runtime.terminal_text import guard_streams
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks import compared

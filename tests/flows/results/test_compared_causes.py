@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.cli._support.comparison_table import print_comparison
+from deployments.cli._support.print_document import print_document
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from tasks.comparison.run_comparison import comparison_to_dict
+from tasks.reports.comparison.comparison_document import comparison_document, comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.reports.comparison.comparison_text import comparison_markdown
 from tests.tasks.comparison.test_score_causes import Two
 
 WORDS = "the judge changed: the judge has another fingerprint, and 40 of 40 anchor rows have another score"
@@ -21,7 +21,7 @@ def test_every_form_of_a_comparison_names_the_cause(tmp_path: Path) -> None:
     runs = Two(tmp_path, 0.6, judge="small").anchor(0.6)
     comparison = compare_runs(runs.before, runs.after, CompareOptions())
     terminal = Console(file=io.StringIO(), width=400)
-    print_comparison(terminal, comparison, 5)
+    print_document(terminal, comparison_document(comparison, 5))
     assert isinstance(terminal.file, io.StringIO)
 
     content = json.loads(json.dumps(comparison_to_dict(comparison)))

@@ -14,8 +14,8 @@ from metric_core.records import Score
 from metric_core.stages import Stage
 from tasks.comparison.diagnosis_changes import DiagnosisCause, DiagnosisChanges, describe_changes
 from tasks.comparison.run_comparison import RunComparison
+from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.runs.run_folder import DIAGNOSIS
 from tests.tasks import compared
 from tests.tasks.reports import folders
@@ -98,7 +98,7 @@ def test_page_and_markdown_show_changes(tmp_path: Path) -> None:
     assert "The index lost 1 answer." in page
     assert 'href="#row-row-1"' in page
     assert 'id="row-row-1"' in page
-    assert "| answered | passage missing | index | 1 | `row-1` |" in text
+    assert "| answered | 🔴 passage missing | index | 1 | `row-1` |" in text
 
 
 def test_a_run_of_an_earlier_version_has_no_changes(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from deployments.cli._support.comparison_table import print_comparison
+from deployments.cli._support.print_document import print_document
 from flows.config.gate_file import GateSettings
 from flows.results.comparison_result import ComparisonResult
 from flows.results.gated_comparison import CompareOptions, apply_gate, compare_runs
@@ -14,8 +14,8 @@ from metric_core.gates.rules import Outcome
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison, comparison_to_dict
 from tasks.comparison.run_pair import Matching
+from tasks.reports.comparison.comparison_document import comparison_document, comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
-from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.comparison.junit import gate_junit_xml
 from tasks.reports.comparison.slices_words import worst_slices_first
 from tests.tasks import sliced
@@ -75,7 +75,7 @@ def test_the_gate_fails_in_its_slice_and_names_what_it_leaves_out(comparison: Ru
 def test_every_form_of_output_has_the_slices(comparison: RunComparison) -> None:
     console = Console(width=130, record=True, file=None)
     with console.capture() as captured:
-        print_comparison(console, comparison, 3)
+        print_document(console, comparison_document(comparison, 3))
     assert comparison.gate is not None
     texts = [
         captured.get(),

@@ -14,8 +14,8 @@ from flows.config.gate_file import GateSettings
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind
 from tasks.comparison.run_pair import Matching
+from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
-from tasks.reports.comparison.comparison_text import comparison_markdown
 from tasks.reports.comparison.junit import gate_junit_xml
 from tasks.reports.comparison.word_diff import diff_words
 from tests.tasks import compared
@@ -31,14 +31,14 @@ def text_of(tmp_path: Path, level: float) -> str:
 
 def test_the_markdown_says_what_differs_then_the_gate_then_the_scores(tmp_path: Path) -> None:
     lines = text_of(tmp_path, 0.2).splitlines()
-    assert lines[:3] == ["## Comparison of two runs", "", "**Gate: ❌ failed**"]
+    assert lines[:3] == ["## Comparison of two runs", "", "**🔴 gate failed**"]
     assert "**2 metrics worse, 1 not compared**" in lines
     assert "- `40 rows in both (what differs: response in 40)`" in lines
-    faithfulness = "0.849 | 0.249 | -0.600 | -0.617 to -0.509 | <0.001 | - | 40 | 🔴 worse |"
+    faithfulness = "0.849 | 0.249 | -0.600 | -0.617 to -0.509 | &lt;0.001 | - | 40 | 🔴 worse |"
     assert any(line.startswith("| `faithfulness` |") and line.endswith(faithfulness) for line in lines)
-    noise = "0.051 | 0.651 | +0.600 | +0.510 to +0.617 | <0.001 | - | 40 | 🔴 worse |"
+    noise = "0.051 | 0.651 | +0.600 | +0.510 to +0.617 | &lt;0.001 | - | 40 | 🔴 worse |"
     assert any(line.startswith("| `noise_sensitivity ↓` |") and line.endswith(noise) for line in lines)
-    assert "| `faithfulness` | `row-00` | 0.800 | 0.200 | -0.600 |" in lines
+    assert "| `row-00` | `faithfulness` 🔴 0.800→0.200, `noise_sensitivity` 🔴 0.100→0.700 |" in lines
 
 
 def test_added_and_removed_rows_get_a_hint_to_match_by_a_column(tmp_path: Path) -> None:

@@ -1,29 +1,10 @@
-"""Format the summary of a run for terminals: the table of metrics, and the reasons for cells without a value."""
+"""Lines about a run for terminals: the reasons for cells without a value, and what was reused."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
-
 from metric_core.reasons import why_left_out
-from tasks.reports.run.summary_rows import SUMMARY_HEADINGS, summary_rows
 from tasks.runtime.wording import shorten_path
-
-
-def summary_table(summary: Mapping[str, Any]) -> Table:
-    """Return a table of metrics with their means, intervals and counts; failed cells have a column if there are any.
-
-    Args:
-        summary: Content of summary.json.
-    """
-    shown = len(SUMMARY_HEADINGS) - (not any(metric["failed"] for metric in summary["metrics"]))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(SUMMARY_HEADINGS[0], overflow="fold")
-    for heading in SUMMARY_HEADINGS[1:shown]:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in summary_rows(summary):
-        table.add_row(*row[:shown])
-    return table
 
 
 def reason_lines(summary: Mapping[str, Any]) -> Iterator[str]:

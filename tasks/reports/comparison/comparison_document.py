@@ -1,0 +1,252 @@
+"""A comparison as a document, for terminal and Markdown; its page shows parts of it beside its drawings."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from urllib.parse import quote
+
+from metric_core.gates.rules import Check, GateResult, Outcome
+from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
+from metric_core.statistics.slice_comparison import SliceComparison
+from tasks.comparison.diagnosis_changes import DiagnosisChange, describe_changes
+from tasks.comparison.run_comparison import ComparedRun, RunComparison
+from tasks.reports.comparison.comparison_words import (
+    category_sentences,
+    cause_sentences,
+    check_numbers,
+    correction_sentences,
+    detectable_sentences,
+    headline,
+    is_worse,
+    level_sentence,
+    lost_sentences,
+    numbers,
+    row_sentences,
+    rows_changed_most,
+    title,
+)
+from tasks.reports.comparison.slices_words import choose_slices, headline_of_slices
+from tasks.reports.documents.blocks import (
+    Block,
+    Caution,
+    Items,
+    Line,
+    Section,
+    Span,
+    Table,
+    Text,
+    Tone,
+    make_table,
+    own,
+)
+from tasks.reports.documents.markdown import to_markdown
+from tasks.reports.figures import format_fixed
+from tasks.reports.run.slices_view import shorten_value
+from tasks.reports.timestamps import format_timestamp
+from tasks.runtime.wording import shorten_path
+
+MOST_PASSED = 12
+"""Maximum number of passed rules that a terminal lists."""
+
+_MOST_SLICES = 100
+_ROWS_NAMED = 3
+"""Rows named per change of a diagnosis."""
+
+_NUMBERS = ("A", "B", "B - A", "95 % interval", "p", "effect", "rows")
+_EXTRA = ("p", "effect")
+_TONES = {ChangeOutcome.BETTER: Tone.GOOD, ChangeOutcome.WORSE: Tone.BAD, ChangeOutcome.DIFFERENT: Tone.OTHER}
+_BRIEF = {ChangeOutcome.UNCLEAR: "unclear", ChangeOutcome.UNDECIDED: "undecided", ChangeOutcome.NOT_COMPARED: "-"}
+_RULE_TONES = {Outcome.PASSED: Tone.GOOD, Outcome.FAILED: Tone.BAD, Outcome.INCONCLUSIVE: Tone.UNSURE}
+_CHANGE_TONES = {True: Tone.BAD, False: Tone.GOOD, None: Tone.OTHER}
+
+
+def comparison_markdown(comparison: RunComparison) -> str:
+    """Return the comparison as Markdown, for a pull request or an artifact: the gate first."""
+    heading = "## Comparison of two runs" if comparison.a else "## Gate"
+    gate = [] if comparison.gate is None else [gate_line(comparison.gate), *gate_blocks(comparison.gate)]
+    return f"{heading}\n\n{to_markdown([*caution(comparison), *gate, *_scores(comparison, None)])}"
+
+
+def comparison_document(comparison: RunComparison, most_rows: int) -> list[Block]:
+    """Return the comparison for a terminal, where the end is read first: there, the gate is last.
+
+    Args:
+        most_rows: Maximum number of changed rows.
+    """
+    gate = [] if comparison.gate is None else [*gate_blocks(comparison.gate), gate_line(comparison.gate)]
+    return [*caution(comparison), *_scores(comparison, most_rows), *gate]
+
+
+def _scores(comparison: RunComparison, most_rows: int | None) -> Iterator[Block]:
+    if comparison.a is not None:
+        yield Line(own(headline(comparison.metrics)), is_strong=True)
+    if comparison.diagnosis is not None:
+        yield Line(own(describe_changes(comparison.diagnosis)), is_strong=True)
+    yield Items(
+        (
+            *(_side(name, side) for name, side in (("A", comparison.a), ("B", comparison.b)) if side),
+            *row_sentences(comparison),
+        )
+    )
+    if comparison.metrics:
+        yield from _metrics(comparison)
+        yield from _slices(comparison.slices)
+        yield from _rows(comparison, most_rows)
+    if rows := diagnosis_table(comparison):
+        yield Section(own("Rows whose diagnosis changed"), (rows,))
+    yield from settings(comparison)
+
+
+def caution(comparison: RunComparison) -> Iterator[Block]:
+    """Yield why the runs are not like for like, if they are not."""
+    if comparison.not_alike:
+        sentence = "The scores differ for other reasons than the system under test:"
+        yield Caution("Not like for like", sentence, tuple(comparison.not_alike))
+
+
+def gate_line(gate: GateResult) -> Line:
+    """Return the outcome of a gate."""
+    return Line(own(f"gate {gate.outcome}", _RULE_TONES[gate.outcome]), is_strong=True)
+
+
+def gate_blocks(gate: GateResult) -> Iterator[Block]:
+    """Yield the rules of a gate: those that did not pass, with the reasons, then those that passed."""
+    passed = [check for check in gate.checks if check.outcome is Outcome.PASSED]
+    others = [check for check in gate.checks if check.outcome is not Outcome.PASSED]
+    if others:
+        others.sort(key=lambda check: list(Outcome).index(check.outcome), reverse=True)
+        yield Section(own("Rules that did not pass"), (_checks(others), Items(tuple(map(_reason, others)))))
+    if passed:
+        words = own(f"{len(passed):,} of {len(gate.checks):,} rules passed")
+        yield Section(words, (_checks(passed),), is_folded=True, is_long=len(passed) > MOST_PASSED)
+    yield Line(own(level_sentence(gate), Tone.MUTED))
+    if gate.left_out:
+        yield Items(tuple(gate.left_out), Tone.MUTED)
+
+
+def diagnosis_table(comparison: RunComparison, on_page: Collection[str] = ()) -> Table | None:
+    """Return the changes of the diagnoses; None if there are none.
+
+    Args:
+        on_page: Names of the rows that the page shows, and that it links to.
+    """
+    changes = comparison.diagnosis.changes if comparison.diagnosis is not None else ()
+    headings = ("A", "B", "because of", "rows", "such as")
+    rows = [
+        (
+            own(change.before),
+            own(change.after, Tone.PLAIN if change.is_loss is None else _CHANGE_TONES[change.is_loss]),
+            own(str(change.cause)),
+            f"{change.count:,}",
+            _name_rows(change, on_page),
+        )
+        for change in changes
+    ]
+    return make_table(headings, rows, ("rows",)) if rows else None
+
+
+def settings(comparison: RunComparison) -> Iterator[Block]:
+    """Yield the settings that differ."""
+    found = comparison.differences.settings if comparison.differences else ()
+    if found:
+        table = make_table(("setting", "A", "B"), [(item.name, item.a, item.b) for item in found], ())
+        yield Section(own("What differs between the runs besides the scores"), (table,), is_folded=True)
+
+
+def _side(name: str, side: ComparedRun) -> Text:
+    rows = own(f", {side.rows:,} row{'s' * (side.rows != 1)} of ")
+    when = own(f", {format_timestamp(side.created)}" if side.created else "")
+    return (own(f"{name}: "), shorten_path(side.folder), rows, side.source, own(", judge "), side.judge, when)
+
+
+def _metrics(comparison: RunComparison) -> Iterator[Block]:
+    rows: list[tuple[Text, ...]] = [
+        (title(metric), *numbers(metric), _outcome(metric)) for metric in comparison.metrics
+    ]
+    yield make_table(("metric", *_NUMBERS, "outcome"), rows, _NUMBERS, _EXTRA)
+    yield Line(
+        own(
+            "Means over the rows scored in both runs; p after Holm's correction over all metrics; effect: the mean "
+            "difference over its standard deviation. ↓ lower is better. No clear difference does not mean that there "
+            "is none.",
+            Tone.MUTED,
+        )
+    )
+    sentences = (
+        *cause_sentences(comparison),
+        *correction_sentences(comparison),
+        *lost_sentences(comparison),
+        *detectable_sentences(comparison),
+        *category_sentences(comparison),
+    )
+    if sentences:
+        yield Items(sentences)
+
+
+def _outcome(metric: MetricComparison, note: str = "") -> Span:
+    verdict = metric.verdict
+    return own(f"{verdict}{note}", _TONES.get(verdict, Tone.MUTED), f"{_BRIEF.get(verdict, verdict)}{note}")
+
+
+def _slices(slices: Sequence[SliceComparison]) -> Iterator[Block]:
+    if not slices:
+        return
+    chosen, others = choose_slices(slices)
+    blocks: list[Block] = [
+        _slice_table(chosen),
+        Line(own("p after Holm's correction over all slices and metrics.", Tone.MUTED)),
+    ]
+    if others:
+        more = len(others) - _MOST_SLICES
+        rest = [Line(own(f"{more:,} more are in the page and in the JSON."))] if more > 0 else []
+        words = own(f"{len(others):,} more slices and metrics")
+        blocks.append(Section(words, (_slice_table(others[:_MOST_SLICES]), *rest), is_folded=True, is_long=True))
+    yield Section(headline_of_slices(slices), tuple(blocks))
+
+
+def _slice_table(parts: Iterable[SliceComparison]) -> Table:
+    rows: list[tuple[Text, ...]] = [
+        (
+            shorten_value(str(part.slice)),
+            title(part.comparison),
+            *numbers(part.comparison),
+            _outcome(part.comparison, ", small" * part.is_small),
+        )
+        for part in parts
+    ]
+    return make_table(("slice", "metric", *_NUMBERS, "outcome"), rows, _NUMBERS, ("A", "B", *_EXTRA))
+
+
+def _rows(comparison: RunComparison, most: int | None) -> Iterator[Block]:
+    ordered = rows_changed_most(comparison.metrics)[:most]
+    if ordered:
+        rows = [(row, tuple(part for found in changes for part in _change(*found))[:-1]) for row, changes in ordered]
+        yield Section(own("Rows that changed most"), (make_table(("row", "A → B"), rows, ()),), is_folded=True)
+
+
+def _change(metric: MetricComparison, change: RowChange) -> tuple[str | Span, ...]:
+    tone = _CHANGE_TONES[is_worse(metric, change.b - change.a)]
+    return metric.metric, own(" "), own(f"{format_fixed(change.a)}→{format_fixed(change.b)}", tone), own(", ")
+
+
+def _checks(checks: Iterable[Check]) -> Table:
+    rows = [
+        (
+            (check.subject, own(f": {check.rule}")),
+            *check_numbers(check),
+            f"{check.rows:,}",
+            own(check.outcome, _RULE_TONES[check.outcome]),
+        )
+        for check in checks
+    ]
+    return make_table(("rule", "observed", "interval", "rows", "outcome"), rows, ("observed", "interval", "rows"))
+
+
+def _reason(check: Check) -> Text:
+    return own(f"{check.outcome}: "), check.subject, own(f", {check.rule}: {check.reason}")
+
+
+def _name_rows(change: DiagnosisChange, on_page: Collection[str]) -> Text:
+    shown = change.rows if on_page else change.rows[:_ROWS_NAMED]
+    names = [Span(name, link=f"row-{quote(name)}" if name in on_page else "") for name in shown]
+    more = change.count - len(shown)
+    separated = [part for name in names for part in (name, own(", "))][:-1]
+    return (*separated, *([own(f", and {more:,} more")] if more else []))
