@@ -26,8 +26,6 @@ def accept(
 
     done = accept_run(run, baselines)
     before = "there was none before" if done.earlier is None else f"it replaces {done.earlier.version}"
-    stdout.print(
-        f"{done.baseline.version} is now the baseline of {done.baseline.index}; {before}", markup=False, soft_wrap=True
-    )
+    stdout.print(f"{done.baseline.version} is now the baseline of {done.baseline.index}; {before}")
     for warning in done.warnings:
-        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+        stderr.print(f"warning: {warning}", style="yellow")

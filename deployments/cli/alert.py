@@ -108,7 +108,7 @@ def list_incidents(
     for each in names:
         _print(each, states[each], silences[each], now)
     if not any(states.values()):
-        stdout.print("no incident is open", soft_wrap=True)
+        stdout.print("no incident is open")
 
 
 @app.command("acknowledge")
@@ -132,9 +132,9 @@ def acknowledge(
     chosen = [each for each in incidents if key in (None, each.key)]
     log.acknowledge([each.incident_id for each in chosen], Acknowledgement(datetime.now(UTC), by))
     for each in chosen:
-        stdout.print(f"acknowledged {each.key}: {each.sentence}", markup=False, soft_wrap=True)
+        stdout.print(f"acknowledged {each.key}: {each.sentence}")
     if not chosen:
-        stdout.print(f"{name} has no open incident", markup=False, soft_wrap=True)
+        stdout.print(f"{name} has no open incident")
 
 
 @app.command("silence")
@@ -161,11 +161,11 @@ def silence(
             f"the silence would end on {_show(end)}, before it begins or in the past: set a later --until"
         )
     log.silence(name, Silence(start, end, reason))
-    stdout.print(f"no messages about {name} from {_show(start)} to {_show(end)}", markup=False, soft_wrap=True)
+    stdout.print(f"no messages about {name} from {_show(start)} to {_show(end)}")
     if start <= now:
         _change_reports(name, end)
     else:
-        stderr.print(_NOT_YET, style="yellow", markup=False, soft_wrap=True)
+        stderr.print(_NOT_YET, style="yellow")
 
 
 @app.command("unsilence")
@@ -173,7 +173,7 @@ def unsilence(name: Name, history: Address = None, config: ConfigFile = None) ->
     """End all silences of an evaluation, also those that have not begun."""
     log, _ = _open(history, config, name)
     count = log.end_silences(name, datetime.now(UTC))
-    stdout.print(f"ended {count} {'silence' if count == 1 else 'silences'} of {name}", markup=False, soft_wrap=True)
+    stdout.print(f"ended {count} {'silence' if count == 1 else 'silences'} of {name}")
     _change_reports(name, None)
 
 
@@ -193,12 +193,12 @@ def send_test_messages(
     else:
         for each in deliveries:
             verb = "sent" if each.is_sent else "not sent"
-            stdout.print(f"{each.channel}: {verb}, {each.reply}", markup=False, soft_wrap=True)
+            stdout.print(f"{each.channel}: {verb}, {each.reply}")
         from flows.alerting.recipients import RECIPIENTS, recipients_of
 
         if not recipients_of(settings):
             told = f"no recipient is configured: set one of {', '.join(RECIPIENTS)} in [deploy.alerts]"
-            stderr.print(told, style="yellow", markup=False)
+            stderr.print(told, style="yellow")
     if not all(each.is_sent for each in deliveries):
         raise typer.Exit(PROBLEM)
 
@@ -218,7 +218,7 @@ def _change_reports(name: str, end: datetime | None) -> None:
             found = resume_reports(client, name) if end is None else silence_reports(client, name, end)
     if found:
         done = "resumed" if end is None else "silenced"
-        stdout.print(f"reports of the Prefect server about {', '.join(found)}: {done}", markup=False, soft_wrap=True)
+        stdout.print(f"reports of the Prefect server about {', '.join(found)}: {done}")
 
 
 def _open(history: str | None, config: Path | None, name: str | None) -> tuple[AlertLog, list[str]]:
@@ -271,17 +271,17 @@ def _content(name: str, states: list[IncidentState], silences: list[Silence]) ->
 def _print(name: str, states: list[IncidentState], silences: list[Silence], now: datetime) -> None:
     if not states and not silences:
         return
-    stdout.print(name, style="bold", markup=False, soft_wrap=True)
+    stdout.print(name, style="bold")
     for each in silences:
         begins = "" if each.begins <= now else f"from {_show(each.begins)} "
         reason = f": {each.reason}" if each.reason else ""
-        stdout.print(f"  silenced {begins}until {_show(each.ends)}{reason}", markup=False, soft_wrap=True)
+        stdout.print(f"  silenced {begins}until {_show(each.ends)}{reason}")
     for state in states:
         incident = state.incident
         line = f"  {incident.key}, since {_show(incident.opened)}: {incident.sentence}"
-        stdout.print(line, style="red", markup=False, soft_wrap=True)
+        stdout.print(line, style="red")
         for sentence in state.sentences:
-            stdout.print(f"    {sentence}", markup=False, soft_wrap=True)
+            stdout.print(f"    {sentence}")
 
 
 def _show(time: datetime) -> str:

@@ -130,7 +130,7 @@ def _list_saved(wanted: bool) -> None:
 
     saved = load_saved()
     for found in saved:
-        stdout.print(saved_line(found), markup=False, soft_wrap=True)
+        stdout.print(saved_line(found))
     if not saved:
         stdout.print("no calibration is saved")
     raise typer.Exit
@@ -209,7 +209,7 @@ def _compare(request: CalibrationRequest, judges: str, margin: float, verbose: b
 
     def tell(name: str, number: int) -> None:
         if not as_json:
-            stderr.print(f"judge {number} of {len(candidates)}: {name}", markup=False, soft_wrap=True)
+            stderr.print(f"judge {number} of {len(candidates)}: {name}")
 
     with use_server(starting.wait()):
         result = compare_candidates(request, candidates, margin, tell)
@@ -222,7 +222,7 @@ def _compare(request: CalibrationRequest, judges: str, margin: float, verbose: b
 def _print_comparison(result: "JudgesResult") -> None:
     comparison = result.comparison
     title = f"{result.metric}: judges compared on {comparison.rows:,} labelled rows that all of them scored"
-    stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
+    stdout.print(title, style="bold")
     rows = []
     for row in comparison_rows(comparison):
         cost = result.costs[row[0]]
@@ -231,7 +231,7 @@ def _print_comparison(result: "JudgesResult") -> None:
     print_table(stdout, make_table((*HEADINGS, "per 1,000 rows", "s a question"), rows))
     known = {name: getattr(cost, result.by) is not None for name, cost in result.costs.items()}
     for line in (*overlap_lines(comparison), recommendation(comparison, result.recommended, result.by, known)):
-        stdout.print(line, markup=False, soft_wrap=True)
+        stdout.print(line)
 
 
 def _tokens(tokens: float | None) -> str:
@@ -266,18 +266,18 @@ def _span(text: str | None) -> tuple[float, float] | None:
 def _print(result: "CalibrationResult") -> None:
     calibration = result.calibration
     for warning in (*calibration.warnings, *result.warnings):
-        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+        stderr.print(f"warning: {warning}", style="yellow")
     title = f"{calibration.metric} compared with {calibration.label!r} of {calibration.source}"
-    stdout.print(title, style="bold", markup=False, soft_wrap=True, highlight=False)
-    stdout.print(f"judge: {calibration.judge}", markup=False, soft_wrap=True)
-    stdout.print(count_line(calibration), markup=False, soft_wrap=True)
+    stdout.print(title, style="bold")
+    stdout.print(f"judge: {calibration.judge}")
+    stdout.print(count_line(calibration))
     print_table(stdout, figure_table(calibration))
     results = result_lines(result.calibration.metric, result.corrected, result.audit, result.needed)
     for line in [*_lines(calibration), *reach_lines(calibration), *results]:
-        stdout.print(line, markup=False, soft_wrap=True)
-    stdout.print(f"run folder: {result.folder}", markup=False, soft_wrap=True)
+        stdout.print(line)
+    stdout.print(f"run folder: {result.folder}")
     if result.kept is not None:
-        stdout.print(f"saved: {result.kept}", markup=False, soft_wrap=True)
+        stdout.print(f"saved: {result.kept}")
 
 
 def _lines(calibration: Calibration) -> list[str]:

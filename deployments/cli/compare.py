@@ -142,7 +142,7 @@ def _write(comparison: RunComparison, markdown: Path | None, html: Path | None, 
 
 def _save(path: Path, text: str) -> None:
     write_output(path, text, "the comparison")
-    stderr.print(f"wrote {path}", markup=False, soft_wrap=True)
+    stderr.print(f"wrote {path}")
 
 
 def _print(comparison: RunComparison, as_json: bool, top: int) -> None:

@@ -103,9 +103,7 @@ def deploy(
         return
     print_changes(apply(plan, place), as_json)
     if not as_json:
-        stderr.print(
-            f"start a worker on the machine that executes the runs: prefect worker start --pool {pool}", markup=False
-        )
+        stderr.print(f"start a worker on the machine that executes the runs: prefect worker start --pool {pool}")
 
 
 def with_schedule(options: Options, cron: str | None, interval: str | None) -> Options:
@@ -131,7 +129,7 @@ def print_changes(done: "Sequence[AppliedChanges]", as_json: bool) -> None:
         return
     for each in done:
         line = f"{each.change:<9}  {each.kind:<10}  {each.name}" + (f"  ({each.detail})" if each.detail else "")
-        stdout.print(line, markup=False, soft_wrap=True)
+        stdout.print(line)
 
 
 def _variables(options: list[str]) -> dict[str, Any]:

@@ -80,6 +80,6 @@ def _print(check: DoctorCheck) -> None:
     line = Text(f"{check.level:<8}", style=_STYLES[check.level])
     line.append(f" {check.name}: ", style="bold")
     line.append(check.found, style="default")
-    stdout.print(line, soft_wrap=True)
+    stdout.print(line)
     if check.advice is not None:
-        stdout.print(Text(f"         {check.advice}", style="dim"), soft_wrap=True)
+        stdout.print(Text(f"         {check.advice}", style="dim"))

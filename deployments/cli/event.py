@@ -45,4 +45,4 @@ def index_rebuilt(
 
         event_id = emit_index_rebuilt(index, version, dataset)
     message = f"announced to {mask_url(server.url)}: index {index} was rebuilt, version {version} (event {event_id})"
-    stdout.print(message, markup=False, soft_wrap=True)
+    stdout.print(message)

@@ -91,7 +91,7 @@ def export(
         _print_export(table, chosen_format)
         return
     write_export(table, Path(out), chosen_format)
-    stderr.print(f"wrote {table.num_rows} rows to {out}", markup=False, soft_wrap=True)
+    stderr.print(f"wrote {table.num_rows} rows to {out}")
 
 
 def _send(run: Path, endpoint: str, form: str) -> None:
@@ -100,7 +100,7 @@ def _send(run: Path, endpoint: str, form: str) -> None:
     except ValueError as error:
         raise ConfigError(f"--otlp: {error}") from None
     sent = send_scores(read_scored_rows(run), endpoint, parse_form(form), run.absolute().name)
-    stderr.print(f"sent {sent}", markup=False, soft_wrap=True)
+    stderr.print(f"sent {sent}")
 
 
 def _write_figures(run: Path, out: str) -> None:
@@ -111,7 +111,7 @@ def _write_figures(run: Path, out: str) -> None:
         _print(lambda file: file.write(figures))
         return
     write_output(Path(out), figures.decode(), "the figures")
-    stderr.print(f"wrote {out}", markup=False, soft_wrap=True)
+    stderr.print(f"wrote {out}")
 
 
 def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> None:
@@ -130,7 +130,7 @@ def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> No
     else:
         write_export(table, Path(out), parse_format(file_format or extension))
     if out != _STDOUT:
-        stderr.print(f"wrote {table.num_rows} judgments to {out}", markup=False, soft_wrap=True)
+        stderr.print(f"wrote {table.num_rows} judgments to {out}")
 
 
 def _print_export(table: object, chosen_format: Format) -> None:

@@ -137,9 +137,9 @@ def _rebuild(catalogue: Catalogue, folders: list[Path], as_json: bool) -> None:
         stdout.print_json(json.dumps({"recorded": report.recorded, "skipped": skipped}))
         return
     for each in report.skipped:
-        stderr.print(f"skipped {each.folder}: {each.problem}", style="yellow", markup=False, soft_wrap=True)
+        stderr.print(f"skipped {each.folder}: {each.problem}", style="yellow")
     skipped_text = f", skipped {len(report.skipped)}" if report.skipped else ""
-    stdout.print(f"recorded {report.recorded} runs{skipped_text}: {catalogue.address}", markup=False, soft_wrap=True)
+    stdout.print(f"recorded {report.recorded} runs{skipped_text}: {catalogue.address}")
 
 
 def find_names(catalogue: Catalogue, name: str | None) -> list[str]:
@@ -170,13 +170,13 @@ def _only(names: list[str]) -> str:
 
 def _write_page(catalogue: Catalogue, name: str, last: int | None, page: Path, link: str | None) -> None:
     written = write_history_page(catalogue, name, page, last=last, link=link)
-    stdout.print(str(written), markup=False, soft_wrap=True)
+    stdout.print(str(written))
 
 
 def _serve(catalogue: Catalogue, name: str | None, port: int, last: int | None, show: bool) -> None:
     with open_history(catalogue, port, last) as server, suppress(KeyboardInterrupt):
         address = f"http://{HOST}:{server.port}/" + ("" if name is None else f"history/{quote(name, safe='')}")
-        stdout.print(f"{address}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
+        stdout.print(f"{address}  (Ctrl-C ends it)")
         if show:
             _open_browser(address)
         server.serve()
@@ -202,26 +202,26 @@ def _print_names(catalogue: Catalogue, names: list[str]) -> None:
         incidents = str(len(catalogue.open_incidents(name)) or "-")
         rows.append((name, format_time(run.created), describe_outcome(run), incidents))
     print_table(stdout, make_table(("evaluation", "last run", "outcome", "open incidents"), rows, ()))
-    stdout.print("`assay history NAME` shows the runs of an evaluation", soft_wrap=True)
+    stdout.print("`assay history NAME` shows the runs of an evaluation")
 
 
 def _print_runs(catalogue: Catalogue, name: str, last: int, metrics: list[str] | None) -> None:
     runs = catalogue.runs(name, last=last)
     known = text.choose_metrics(runs)
     chosen = _parse_metrics(metrics, known) if metrics else known
-    stdout.print(name, style="bold", markup=False, soft_wrap=True)
+    stdout.print(name, style="bold")
     print_table(stdout, text.table_of_runs(runs))
     if chosen:
         room = (stdout.width - max(map(len, chosen))) // _RUN_WIDTH
         stdout.print()
         print_table(stdout, text.table_of_metrics([run for run in runs if run.metrics][-max(1, room) :], chosen))
     for line in text.change_lines(runs):
-        stdout.print(line, markup=False, soft_wrap=True)
+        stdout.print(line)
     for availability in catalogue.availability(name):
         if availability.due:
-            stdout.print(text.describe_availability(availability), markup=False, soft_wrap=True)
+            stdout.print(text.describe_availability(availability))
     for incident in catalogue.open_incidents(name):
-        stdout.print(f"open {text.describe_incident(incident)}", style="red", markup=False, soft_wrap=True)
+        stdout.print(f"open {text.describe_incident(incident)}", style="red")
 
 
 def _parse_metrics(given: list[str], known: list[str]) -> list[str]:

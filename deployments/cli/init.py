@@ -46,7 +46,7 @@ def init(
     if out.exists() and not force:
         raise ConfigError(f"{out} already exists. Name another file with --out, or replace it with --force.")
     write_output(out, config_template(source, out.parent), "the configuration", ConfigError)
-    stdout.print(f"wrote {out}. Evaluate with: assay run {out}", markup=False, soft_wrap=True)
+    stdout.print(f"wrote {out}. Evaluate with: assay run {out}")
 
 
 def config_template(source: str | None, folder: Path) -> str:

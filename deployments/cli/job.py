@@ -99,7 +99,7 @@ def _show_problems(reporter: HubCallback) -> Iterator[None]:
 
 def _warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
-        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+        stderr.print(f"warning: {warning}", style="yellow")
 
 
 def _evaluate(config: RunConfig, quiet: bool) -> "Evaluation":

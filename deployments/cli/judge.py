@@ -42,7 +42,7 @@ app = VerbGroup(help="Install, launch, inspect or try a judge server (vLLM).", n
 
 
 def _say(sentence: str) -> None:
-    stdout.print(sentence, markup=False, soft_wrap=True)
+    stdout.print(sentence)
 
 
 def _with_launch(command: Callable[..., None]) -> Callable[..., None]:
@@ -90,8 +90,8 @@ def start(
     _print(judge_status(assay_home()), as_json)
     if not as_json:
         named = judge.url if profile is None else f"{profile}@{judge.url}"
-        stdout.print(f"evaluate with it: assay run SOURCE --judge {named}", markup=False, soft_wrap=True)
-        stdout.print("stop it: assay judge stop", markup=False)
+        stdout.print(f"evaluate with it: assay run SOURCE --judge {named}")
+        stdout.print("stop it: assay judge stop")
 
 
 @app.command()
@@ -161,19 +161,19 @@ def _trial_content(trial: Trial) -> dict[str, Any]:
 
 
 def _print_trial(trial: Trial) -> None:
-    stdout.print(f"judge: {trial.judge.backend}: {trial.judge.model}", markup=False, soft_wrap=True)
+    stdout.print(f"judge: {trial.judge.backend}: {trial.judge.model}")
     for request in trial.requests:
-        stdout.print(f"request: POST {request.path} to {' or '.join(request.urls)}", markup=False, soft_wrap=True)
-        stdout.print(_pretty(request.body), markup=False, soft_wrap=True)
-        stdout.print(f"reply: status {request.status} after {request.seconds:.2f} s", markup=False, soft_wrap=True)
-        stdout.print(_pretty(request.reply), markup=False, soft_wrap=True)
+        stdout.print(f"request: POST {request.path} to {' or '.join(request.urls)}")
+        stdout.print(_pretty(request.body))
+        stdout.print(f"reply: status {request.status} after {request.seconds:.2f} s")
+        stdout.print(_pretty(request.reply))
     if not trial.requests:
         stdout.print("request: none, the judge works in this process")
     answer = trial.answer
     for vote in answer.panel:
-        stdout.print(f"{vote.judge}: {_verdict(vote.label, vote.probability)}", markup=False, soft_wrap=True)
+        stdout.print(f"{vote.judge}: {_verdict(vote.label, vote.probability)}")
     verdict = _verdict(answer.label, trial.probability)
-    stdout.print(f"verdict: {verdict}" if answer.reason is None else f"{answer.status}: {answer.reason}", markup=False)
+    stdout.print(f"verdict: {verdict}" if answer.reason is None else f"{answer.status}: {answer.reason}")
 
 
 def _verdict(label: str | None, probability: float | None) -> str:
@@ -204,7 +204,7 @@ def env(
         "JUDGE_EXTRA_ARGS": shlex.quote(shlex.join(serving.extra_args)),
     }
     for name, value in variables.items():
-        stdout.print(f"{name}={value}", markup=False, soft_wrap=True)
+        stdout.print(f"{name}={value}")
 
 
 def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -> LaunchSettings:
@@ -234,7 +234,7 @@ def _progress() -> Iterator[Progress]:
         nonlocal last_line
         if time.monotonic() - last_line >= QUIET_SECONDS:
             last_line = time.monotonic()
-            stderr.print(_line(seconds, line), markup=False, soft_wrap=True)
+            stderr.print(_line(seconds, line))
 
     yield print_progress
 
@@ -245,7 +245,7 @@ def _line(seconds: float, line: str) -> str:
 
 def _print(status: JudgeStatus, as_json: bool) -> None:
     if not as_json:
-        stdout.print(str(status), markup=False, soft_wrap=True)
+        stdout.print(str(status))
         return
     record = status.record
     content = {

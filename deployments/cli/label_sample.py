@@ -58,6 +58,4 @@ def label_sample(
     stderr.print(
         f"wrote {table.num_rows} rows to {out}, in random order. Fill in the column {label!r}, from the top; then run "
         f"`assay calibrate {out} --label {label}{named} --run {run}`.",
-        markup=False,
-        soft_wrap=True,
     )

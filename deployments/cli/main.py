@@ -77,13 +77,13 @@ def main() -> None:
         exempt_loopback()
         app()
     except AssayError as error:
-        stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        stderr.print(f"error: {error}", style="red")
         for note in getattr(error, "__notes__", ()):
-            stderr.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
+            stderr.print(note, style="yellow")
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except Exception as error:
         message = describe_error(error) if isinstance(error, OSError) else describe_server_error(error)
         if message is None:
             raise
-        stderr.print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+        stderr.print(f"error: {message}", style="red")
         sys.exit(2)

@@ -107,10 +107,10 @@ def _print(done: "ChainResult", as_json: bool, verbose: bool) -> None:
         stdout.print_json(json.dumps({**content, "verdict": done.verdict, "message": done.message, "folder": folder}))
         return
     for sentence in done.undelivered:
-        stderr.print(f"not delivered: {sentence}", style="yellow", markup=False, soft_wrap=True)
+        stderr.print(f"not delivered: {sentence}", style="yellow")
     if done.folder is not None:
         print_evaluation(Evaluation.from_folder(done.folder), as_json=False, verbose=verbose)
         if (page := done.folder / COMPARISON).exists():
-            stdout.print(f"comparison: {page}", markup=False, soft_wrap=True)
+            stdout.print(f"comparison: {page}")
     console = stdout if CODES[done.verdict] == 0 else stderr
-    console.print(done.message, markup=False, soft_wrap=True)
+    console.print(done.message)

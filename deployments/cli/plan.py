@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 from rich.tree import Tree
 
 from deployments.cli._support.console import stderr, stdout
@@ -92,16 +93,16 @@ def plan(
         return
     of_anchor = () if dry_run.anchor is None else dry_run.anchor.problems
     for problem in dict.fromkeys((*dry_run.problems, *of_anchor)):
-        stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
+        stderr.print(f"warning: {problem}", style="yellow")
     _show(metrics)
     if Stage.VERDICTS in metrics.stages and metrics.verdict == "probability":
-        stdout.print(PROBABILITIES, soft_wrap=True)
+        stdout.print(PROBABILITIES)
     if dry_run.contexts is not None:
-        stdout.print(_describe(dry_run.contexts), soft_wrap=True, markup=False)
+        stdout.print(_describe(dry_run.contexts))
     if dry_run.contexts is None or dry_run.contexts.fetched is not None:
         print_dry_run(dry_run)
         for line in _forecast_lines(config, dry_run, forecast):
-            stdout.print(line, markup=False, soft_wrap=True)
+            stdout.print(line)
 
 
 def _parse_rates(text: str) -> Rates:
@@ -187,20 +188,17 @@ def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_
         "to see it: a true difference of this size is found, before the correction for the number of metrics; to pass: "
         "a gate with this max_drop passes if nothing changed",
         style="dim",
-        soft_wrap=True,
     )
     if any(metric.needed is None for metric in found):
         stdout.print(
             f"-: fewer than {LEAST_OBSERVED} scored rows, or groups of rows, do not tell how much rows vary",
             style="dim",
-            soft_wrap=True,
         )
     if len(runs) == 1:
         stdout.print(
             "One run does not tell how alike two runs are: the rows are taken to vary independently, which needs more "
             "rows than similar systems do. Name two runs of the same rows with --from twice.",
             style="dim",
-            soft_wrap=True,
         )
 
 
@@ -263,14 +261,15 @@ def _describe(contexts: PendingContexts) -> str:
 
 
 def _show(metrics: MetricPlan) -> None:
-    tree = Tree(f"[bold]{len(metrics.requests)} metrics[/]: " + ", ".join(request.key for request in metrics.requests))
+    keys = ", ".join(request.key for request in metrics.requests)
+    tree = Tree(Text.assemble((f"{len(metrics.requests)} metrics", "bold"), f": {keys}"))
     for number, level in enumerate(LEVELS, start=1):
         needed = [stage for stage in level if stage in metrics.stages]
         if not needed:
             continue
         branch = tree.add(f"level {number}")
         for stage in needed:
-            leaf = branch.add(f"[bold]{stage}[/]")
+            leaf = branch.add(Text(stage, "bold"))
             for product in metrics.products_of(stage):
                 users = metrics.users_of(product)
                 leaf.add(f"{product}, once for {', '.join(users)}")

@@ -35,8 +35,8 @@ def export_prompts(
         for path in files:  # a folder with some of the prompts would be taken for one's own, and refused next time
             path.unlink(missing_ok=True)
         raise
-    stdout.print(f"{len(prompts.wordings)} prompts in {folder}", markup=False, highlight=False, soft_wrap=True)
-    stdout.print(f'use them with: [judge.server] prompts = "{folder}"', markup=False, highlight=False, soft_wrap=True)
+    stdout.print(f"{len(prompts.wordings)} prompts in {folder}")
+    stdout.print(f'use them with: [judge.server] prompts = "{folder}"')
 
 
 @app.command("check")
@@ -49,9 +49,6 @@ def check_prompts(
     stdout.print(
         f"{folder}: {len(own.wordings)} prompts, {len(changed)} differ from {language!r}"
         + (f": {', '.join(changed)}" if changed else ""),
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
     )
     if {"system", "answer_choice", "answer_json"}.intersection(changed):
-        stdout.print("a common part differs, so all questions are asked again", markup=False, highlight=False)
+        stdout.print("a common part differs, so all questions are asked again")

@@ -97,18 +97,18 @@ def prune(
     verb = "would remove" if done.dry_run else "removed"
     files = f"{done.segments} segments of rows, {done.tables} tables, {done.sources} data files"
     others = f"{done.earlier} files of earlier versions and {done.temporary} temporary files"
-    stdout.print(f"{verb} {files}, {others}: {format_size(done.tables_bytes)}", soft_wrap=True)
+    stdout.print(f"{verb} {files}, {others}: {format_size(done.tables_bytes)}")
     if done.merged:
         merged = "would merge" if done.dry_run else "merged"
-        stdout.print(f"{merged} {done.merged} small segments of rows into larger ones", soft_wrap=True)
-    stdout.print(f"{verb} {done.answers} answers: {format_size(done.answers_bytes)}", soft_wrap=True)
+        stdout.print(f"{merged} {done.merged} small segments of rows into larger ones")
+    stdout.print(f"{verb} {done.answers} answers: {format_size(done.answers_bytes)}")
     if runs is not None:
         size = format_size(done.run_folders_bytes)
-        stdout.print(f"{verb} {done.run_folders} run folders below {runs}: {size}", markup=False, soft_wrap=True)
+        stdout.print(f"{verb} {done.run_folders} run folders below {runs}: {size}")
     if history_keep_last is not None or history_keep_for is not None:
-        stdout.print(f"{verb} {done.recorded_runs} runs from the history; their folders stay", soft_wrap=True)
+        stdout.print(f"{verb} {done.recorded_runs} runs from the history; their folders stay")
     if done.runs:
-        stdout.print(f"runs in progress: {done.runs}; files that they may need are kept", soft_wrap=True)
+        stdout.print(f"runs in progress: {done.runs}; files that they may need are kept")
     found = done.segments + done.merged + done.tables + done.sources + done.earlier + done.temporary
     found += done.answers + done.run_folders + done.recorded_runs
     if done.dry_run and found:

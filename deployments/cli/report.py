@@ -29,6 +29,6 @@ def report(
 ) -> None:
     """Write the report of a run again, as one offline HTML file."""
     written = write_report(run, WORST_ROWS if rows is None else rows, out).absolute()
-    stdout.print(str(written), markup=False, soft_wrap=True)
+    stdout.print(str(written))
     if show and not webbrowser.open(written.as_uri()):
         stderr.print("cannot start a browser; open the file yourself", style="yellow")

@@ -140,7 +140,7 @@ def _show_preview(ready: "Rerun", as_json: bool) -> None:
         stdout.print_json(json.dumps(content))
         return
     for problem in preview.dry_run.problems:
-        stderr.print(f"warning: {problem}", style="yellow", markup=False, soft_wrap=True)
+        stderr.print(f"warning: {problem}", style="yellow")
     print_dry_run(preview.dry_run, preview.recomputed)
 
 

@@ -130,20 +130,20 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
         stdout.print_json(json.dumps({"folder": evaluation.folder, **content, **summary}))
         return
     for warning in evaluation.warnings:
-        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
-    stdout.print(f"{summary['rows']} rows of {manifest['source']}", style="bold", markup=False, soft_wrap=True)
+        stderr.print(f"warning: {warning}", style="yellow")
+    stdout.print(f"{summary['rows']} rows of {manifest['source']}", style="bold")
     print_table(stdout, summary_table(summary))
     for line in _lines(manifest, summary):
-        stdout.print(line, markup=False, soft_wrap=True)
+        stdout.print(line)
     print_document(stdout, slice_blocks(summary))
     if verbose:
         for line in _details(manifest, summary):
-            stdout.print(line, markup=False, soft_wrap=True)
+            stdout.print(line)
         if (usage := usage_table(manifest)) is not None:
             print_table(stdout, usage)
     if evaluation.bad_rows:
-        stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report", markup=False)
-    stdout.print(f"report: {shorten_path(folder.report)}", markup=False, soft_wrap=True)
+        stdout.print(f"left out: {evaluation.bad_rows} bad rows, listed in run.json and in the report")
+    stdout.print(f"report: {shorten_path(folder.report)}")
 
 
 def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:

@@ -76,12 +76,11 @@ def serve(
         others = "" if server.credentials is None else "; `assay server env` prints what other programs need to use it"
         stderr.print(
             f"serving on {where}{others}. Press Ctrl-C to stop.",
-            markup=False,
         )
         with _running_schedules(done):
             code = _run_worker(concurrency, interrupts)
     if code:
-        stderr.print(f"the worker ended with exit code {code}", markup=False)
+        stderr.print(f"the worker ended with exit code {code}")
         raise typer.Exit(1)
 
 

@@ -20,9 +20,9 @@ app = VerbGroup(help="Inspect or stop the local Prefect server that runs share."
 def status() -> None:
     """Show whether the local server is running, its address, and how other programs use it."""
     found = server_status(assay_home())
-    stdout.print(str(found), markup=False, soft_wrap=True)
+    stdout.print(str(found))
     if found.record is not None:
-        stdout.print(_USE.format(record=LocalServer(found.folder).record_file), markup=False, soft_wrap=True)
+        stdout.print(_USE.format(record=LocalServer(found.folder).record_file))
 
 
 @app.command()
@@ -32,7 +32,7 @@ def env() -> None:
     if status.record is None:
         raise ConfigError(f"{status}; the next run or `assay serve` starts it")
     for name, value in status.record.address.environment.items():
-        stdout.print(f"export {name}={shlex.quote(value)}", markup=False, soft_wrap=True)
+        stdout.print(f"export {name}={shlex.quote(value)}")
 
 
 @app.command()

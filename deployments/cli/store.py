@@ -83,14 +83,14 @@ def _step(found: StepStatistics) -> dict[str, Any]:
 
 def _show(content: dict[str, Any]) -> None:
     tables, answers = content["tables"], content["answers"]
-    stdout.print(f"stage tables: {tables['path']}", style="bold", markup=False, soft_wrap=True)
+    stdout.print(f"stage tables: {tables['path']}", style="bold")
     print_table(stdout, _table("folder", tables["folders"]))
-    stdout.print(f"answers: {answers['path']}", style="bold", markup=False, soft_wrap=True)
+    stdout.print(f"answers: {answers['path']}", style="bold")
     print_table(stdout, _table("step", answers["steps"]))
     if "problems" not in tables:
         return
     for problem in (*tables["problems"], *answers["check"]["problems"]):
-        stdout.print(f"damaged: {problem}", style="red", markup=False, soft_wrap=True)
+        stdout.print(f"damaged: {problem}", style="red")
     check = answers["check"]
     stdout.print(
         f"checked: {len(tables['problems'])} problems with tables; "

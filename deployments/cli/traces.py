@@ -47,5 +47,5 @@ def receive(
     """
     files = TraceFiles(out, int(max_gib * 1024**3))
     with open_receiver(files, host, port, names or ()) as server, suppress(KeyboardInterrupt):
-        stdout.print(f"receiving at http://{host}:{port}/v1/traces, writing to {out}", markup=False, soft_wrap=True)
+        stdout.print(f"receiving at http://{host}:{port}/v1/traces, writing to {out}")
         server.serve()

@@ -36,6 +36,6 @@ def undeploy(
     if as_json:
         return
     if not done:
-        stdout.print(f"there are no such deployments on {mask_url(server.url)}", markup=False, soft_wrap=True)
+        stdout.print(f"there are no such deployments on {mask_url(server.url)}")
     elif not yes:
         stdout.print("nothing was removed; add --yes to remove these, and their runs that have not started")

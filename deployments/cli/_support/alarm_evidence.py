@@ -29,7 +29,7 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
         stdout.print_json(json.dumps(content | more))
         return
     for alarm in alarms:
-        stdout.print(alarm.sentence, style="bold", markup=False, soft_wrap=True)
+        stdout.print(alarm.sentence, style="bold")
     if not alarms:
         stdout.print("no alarm stands after this run", style="bold")
     named = [(alarm.metric, alarm.slice) for alarm in alarms]
@@ -41,12 +41,11 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
     stdout.print(
         f"an alarm is raised at an evidence of {found.threshold:g}, for {len(found.streams)} metrics and slices "
         f"together; this is run {found.number} of its year, and {found.nights_per_year} are expected",
-        soft_wrap=True,
     )
     for sentence in found.left_out:
-        stdout.print(f"left out: {sentence}", markup=False, soft_wrap=True)
+        stdout.print(f"left out: {sentence}")
     for metric, reason in found.unwatched.items():
-        stdout.print(f"not watched: {metric}, {reason}", markup=False, soft_wrap=True)
+        stdout.print(f"not watched: {metric}, {reason}")
 
 
 def _table(stream: Stream, nights: Sequence[RunEvidence], threshold: float) -> Table:

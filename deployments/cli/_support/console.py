@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from metric_core.parsing.control_characters import escape_controls
 from tasks.runtime.log_format import set_log_format
@@ -22,7 +23,14 @@ _piped = not sys.stdout.isatty() and not os.environ.get("COLUMNS")
 
 
 class _GuardedConsole(Console):
-    """A console that shows control characters of texts as escapes, and writes its own colors and movements itself."""
+    """A console that shows control characters of texts as escapes, and writes its own colors and movements itself.
+
+    No text is markup, and a text is one line however long it is, so that a path in it can be copied.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print texts, or anything else that wraps itself."""
+        super().print(*objects, **{"soft_wrap": all(isinstance(each, str | Text) for each in objects), **options})
 
     @property
     def file(self) -> IO[str]:
@@ -78,8 +86,8 @@ class Messages(_GuardedConsole):
         self.file.flush()
 
 
-stdout = Output(highlight=False, width=WIDE if _piped else None)
-stderr = Messages(stderr=True, highlight=False)
+stdout = Output(markup=False, highlight=False, width=WIDE if _piped else None)
+stderr = Messages(stderr=True, markup=False, highlight=False)
 
 
 def use_log_format(log_format: str) -> None:

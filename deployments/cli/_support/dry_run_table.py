@@ -42,18 +42,17 @@ def print_dry_run(dry_run: DryRun, recomputed: int | None = None) -> None:
     if any(stage.unknown for stage in dry_run.stages):
         stdout.print("?: not known before the earlier stages have run")
     if dry_run.anchor is not None:
-        stdout.print(_describe_anchor(dry_run.anchor), soft_wrap=True)
+        stdout.print(_describe_anchor(dry_run.anchor))
     if dry_run.again is not None:
-        stdout.print(_describe_again(dry_run.again), soft_wrap=True)
+        stdout.print(_describe_again(dry_run.again))
     tally = dry_run.tally
     qualifier = _QUALIFIERS[dry_run.certainty]
     stdout.print(
         f"The judge would be asked {qualifier}{tally.asked} questions in {tally.requests} requests: about "
         f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out",
-        soft_wrap=True,
     )
     for line in _judge_lines(dry_run):
-        stdout.print(line, soft_wrap=True, markup=False)
+        stdout.print(line)
 
 
 def _judge_lines(dry_run: DryRun) -> Iterator[str]:

@@ -46,7 +46,7 @@ def handle_interrupts(keeps_work: Callable[[], bool]) -> Iterator[None]:
         is_interrupted = True
         if keeps_work():
             with suppress(RuntimeError):  # the signal interrupted another write to stderr
-                stderr.print(_STOPPING, markup=False, soft_wrap=True)
+                stderr.print(_STOPPING)
         raise KeyboardInterrupt
 
     received, wakeup = os.pipe()

@@ -310,7 +310,7 @@ def _configuration(source: str | None, config: Path | None, model: str | None, *
         ConfigError: There are two configuration files, or a value cannot be used.
     """
     for warning in find_misspelled_variables(os.environ):
-        stderr.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+        stderr.print(f"warning: {warning}", style="yellow")
     for name in ("judge", "embedder"):
         parse = replace_judge if name == "judge" else parse_model
         given[name] = None if given[name] is None else parse(given[name])

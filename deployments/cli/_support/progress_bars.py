@@ -125,7 +125,7 @@ class _Lines:
     def tell_what_it_waits_for(self) -> None:
         """Print a line about each server that the run waits for."""
         for line in describe_activities():
-            stderr.print(line, markup=False, soft_wrap=True)
+            stderr.print(line)
 
     def __call__(self, stage: Stage, done: int, more: int | None) -> None:
         now = monotonic()
@@ -137,7 +137,7 @@ class _Lines:
         state.total += more or 0
         if now - state.last_line >= QUIET_SECONDS and state.done:
             state.last_line = now
-            stderr.print(_line(stage, state, now - state.start), markup=False, soft_wrap=True)
+            stderr.print(_line(stage, state, now - state.start))
 
 
 def _line(stage: Stage, state: _State, seconds: float) -> str:

@@ -127,7 +127,7 @@ class Verbs(TyperGroup):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             hint = _CONTINUE if _keeps_work(ctx) else ""
-            stderr.print(f"interrupted{hint}", markup=False, soft_wrap=True)
+            stderr.print(f"interrupted{hint}")
             raise typer.Exit(INTERRUPTED) from None
 
 

@@ -88,7 +88,8 @@ def _scores(comparison: RunComparison, most_rows: int | None) -> Iterator[Block]
     )
     if comparison.metrics:
         yield from _metrics(comparison)
-        yield from _slices(comparison.slices)
+        if comparison.slices:
+            yield Section(headline_of_slices(comparison.slices), tuple(slice_blocks(comparison.slices, _MOST_SLICES)))
         yield from _rows(comparison, most_rows)
     if rows := diagnosis_table(comparison):
         yield Section(own("Rows whose diagnosis changed"), (rows,))
@@ -143,6 +144,22 @@ def diagnosis_table(comparison: RunComparison, on_page: Collection[str] = ()) ->
     return make_table(headings, rows, ("rows",)) if rows else None
 
 
+def slice_blocks(slices: Sequence[SliceComparison], most: int | None) -> Iterator[Block]:
+    """Yield the slices: first those that stand out and the worst of each other metric, then the others.
+
+    Args:
+        most: Maximum number of the others; None for all.
+    """
+    chosen, others = choose_slices(slices)
+    yield _slice_table(chosen)
+    yield Line(own("p after Holm's correction over all slices and metrics.", Tone.MUTED))
+    if others:
+        left = len(others) - len(others[:most])
+        more = [Line(own(f"{left:,} more are in the page and in the JSON."))] if left else []
+        title = own(f"{len(others):,} more slices and metrics")
+        yield Section(title, (_slice_table(others[:most]), *more), is_folded=True, is_long=True)
+
+
 def settings(comparison: RunComparison) -> Iterator[Block]:
     """Yield the settings that differ."""
     found = comparison.differences.settings if comparison.differences else ()
@@ -184,22 +201,6 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
 def _outcome(metric: MetricComparison, note: str = "") -> Span:
     verdict = metric.verdict
     return own(f"{verdict}{note}", _TONES.get(verdict, Tone.MUTED), f"{_BRIEF.get(verdict, verdict)}{note}")
-
-
-def _slices(slices: Sequence[SliceComparison]) -> Iterator[Block]:
-    if not slices:
-        return
-    chosen, others = choose_slices(slices)
-    blocks: list[Block] = [
-        _slice_table(chosen),
-        Line(own("p after Holm's correction over all slices and metrics.", Tone.MUTED)),
-    ]
-    if others:
-        more = len(others) - _MOST_SLICES
-        rest = [Line(own(f"{more:,} more are in the page and in the JSON."))] if more > 0 else []
-        words = own(f"{len(others):,} more slices and metrics")
-        blocks.append(Section(words, (_slice_table(others[:_MOST_SLICES]), *rest), is_folded=True, is_long=True))
-    yield Section(headline_of_slices(slices), tuple(blocks))
 
 
 def _slice_table(parts: Iterable[SliceComparison]) -> Table:

@@ -6,7 +6,7 @@ from metric_core.statistics.resampling import LEVEL
 from tasks.comparison.diagnosis_changes import describe_changes
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.comparison.comparison_diagnosis import class_counts
-from tasks.reports.comparison.comparison_document import caution, diagnosis_table, gate_blocks, settings
+from tasks.reports.comparison.comparison_document import caution, diagnosis_table, gate_blocks, settings, slice_blocks
 from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
 from tasks.reports.comparison.comparison_words import (
@@ -16,7 +16,7 @@ from tasks.reports.comparison.comparison_words import (
     headline,
     row_sentences,
 )
-from tasks.reports.comparison.slices_words import headline_of_slices, slice_views
+from tasks.reports.comparison.slices_words import headline_of_slices
 from tasks.reports.documents.blocks import Items
 from tasks.reports.documents.html import to_html
 from tasks.reports.page import render_page
@@ -52,7 +52,7 @@ def comparison_page(comparison: RunComparison) -> str:
         "moved": None if moved is None else to_html([moved]),
         "differences": to_html([Items(tuple(row_sentences(comparison))), *settings(comparison)]),
         "metrics": metric_views(comparison.metrics, spans),
-        "slices": slice_views(comparison.slices, spans),
+        "slices": to_html(slice_blocks(comparison.slices, None) if comparison.slices else (), "Slices"),
         "slices_headline": headline_of_slices(comparison.slices),
         "rows": rows,
         "too_many": too_many,

@@ -1,13 +1,11 @@
 """Order and describe the slices of a comparison, for terminal, Markdown and page."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison
 from metric_core.statistics.slice_comparison import SliceComparison
 from metric_core.statistics.slices import SMALL_SLICE
-from tasks.reports.comparison.comparison_view import metric_views
 from tasks.reports.comparison.comparison_words import count_outcomes
 
 MOST_SLICES = 20
@@ -57,37 +55,6 @@ def headline_of_slices(slices: Sequence[SliceComparison]) -> str:
     small_words = f" ({small} with fewer than {SMALL_SLICE} rows)" if small else ""
     counted = count_outcomes([part.comparison for part in slices])
     return f"Slices: {columns}{small_words}; per slice and metric: {', '.join(counted)}"
-
-
-def slice_views(slices: Sequence[SliceComparison], spans: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the slices for the page: a table per column and metric, the worst first.
-
-    Args:
-        spans: Mapping from metric to the width of its range, for metrics that have one.
-    """
-    tables: dict[tuple[str, str, str | None], list[SliceComparison]] = {}
-    for part in slices:
-        if part.comparison.difference is not None:
-            key = (part.slice.column, part.comparison.metric, part.comparison.scale)
-            tables.setdefault(key, []).append(part)
-    return [
-        {
-            "column": column,
-            "metric": metric,
-            "scale": scale,
-            "direction": parts[0].comparison.direction,
-            "outcomes": ", ".join(count_outcomes([part.comparison for part in parts])),
-            "is_open": any(part.stands_out for part in parts),
-            "rows": list(_rows(worst_slices_first(parts), spans)),
-        }
-        for (column, metric, scale), parts in tables.items()
-    ]
-
-
-def _rows(parts: Sequence[SliceComparison], spans: Mapping[str, float]) -> Iterator[dict[str, Any]]:
-    views = metric_views([part.comparison for part in parts], spans)
-    for part, view in zip(parts, views, strict=True):
-        yield view | {"value": part.slice.value, "is_small": part.is_small}
 
 
 def _place(part: SliceComparison) -> tuple[int, bool, float, str]:

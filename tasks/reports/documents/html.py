@@ -73,6 +73,8 @@ def _text(text: Text) -> Markup:
 
 
 def _span(part: Span) -> Markup:
+    if not part.text:
+        return Markup("")
     shown = (Markup("{}") if part.is_own else Markup("<bdi>{}</bdi>")).format(part.text)
     if part.link:
         shown = Markup('<a href="#{}">{}</a>').format(part.link, shown)

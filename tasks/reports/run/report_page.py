@@ -17,6 +17,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.reasons import why_left_out
 from metric_core.stages import Stage
 from tasks.calibration.bias_correction import read_corrected_means
+from tasks.reports.documents.html import to_html
 from tasks.reports.page import open_templates, render_page
 from tasks.reports.run.anchor_view import anchor_view
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
@@ -28,7 +29,7 @@ from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import entity_match, read_row_tables
 from tasks.reports.run.score_table import MetricScale, read_cells, worst_rows_first
 from tasks.reports.run.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
-from tasks.reports.run.summary_rows import verdict_line
+from tasks.reports.run.summary_rows import stage_table, verdict_line
 from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, metric_view, worst_metrics
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.run_folder import REPORT, SCORES, SUMMARY, RunFolder
@@ -44,7 +45,6 @@ BAD_ROWS_SHOWN = 200
 
 _STYLES = ("report.css",)
 _SCRIPTS = ("dom.js", "evidence.js", "table.js", "slices.js")
-_STAGE_ORDER = [str(stage) for stage in Stage]
 _UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
@@ -194,10 +194,8 @@ def _run_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[s
         "bad_rows": bad_rows[:BAD_ROWS_SHOWN],
         "bad_row_count": manifest.get("bad_row_count", len(bad_rows)),
         "cost": [*cost_lines(manifest), *throughput_lines(manifest)],
-        "stages": [
-            {"stored": 0, **entry, "name": name, "failures": sum(entry["failed"].values())}
-            for name, entry in sorted(manifest["stages"].items(), key=lambda item: _STAGE_ORDER.index(item[0]))
-        ],
+        "stages": to_html([stage_table(manifest)], "Table of stages"),
+        "tables": [stage for stage in Stage if stage in manifest["stages"] and stage is not Stage.AGGREGATION],
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from metric_core.records import Direction
 from metric_core.stages import Stage
-from tasks.reports.documents.blocks import Table, make_table
+from tasks.reports.documents.blocks import Table, Text, make_table, own
 
 Row: TypeAlias = tuple[str, ...]
 
@@ -28,6 +28,7 @@ PROBABILITIES = (
 """Meaning of scores from probabilities."""
 
 _COUNTS = ("questions", "stored", "requests", "prompt_tokens", "cached_tokens", "output_tokens")
+_STAGE_ORDER = list(Stage)
 _NONE = "-"
 
 
@@ -111,6 +112,32 @@ def usage_table(manifest: Mapping[str, Any]) -> Table | None:
         manifest: Content of run.json.
     """
     return make_table(USAGE_HEADINGS, usage_rows(manifest)) if manifest["usage"]["requests"] else None
+
+
+def stage_table(manifest: Mapping[str, Any]) -> Table:
+    """Return the results and the cost of every stage, for the report.
+
+    Args:
+        manifest: Content of run.json; that of an earlier version does not count cached questions.
+    """
+    names = ("questions", "stored", "prompt_tokens", "output_tokens")
+    found = sorted(manifest["stages"].items(), key=lambda item: _STAGE_ORDER.index(item[0]))
+    counts = [[*(entry.get(name, 0) for name in names), sum(entry["failed"].values())] for _, entry in found]
+    rows: list[tuple[Text, ...]] = [
+        (
+            own(stage),
+            f"{entry['rows']:,}",
+            f"{entry['seconds']:,.1f}",
+            *(f"{count:,}" for count in of_stage),
+            ", ".join(f"{count:,} {reason}" for reason, count in entry["failed"].items()),
+        )
+        for (stage, entry), of_stage in zip(found, counts, strict=True)
+    ]
+    seconds = sum(entry["seconds"] for _, entry in found)
+    sums = (f"{sum(column):,}" for column in zip(*counts, strict=True))
+    numbers = ("rows", "seconds", "questions", "cached", "prompt tokens", "output tokens", "failed")
+    rows.append((own(TOTAL), "", f"{seconds:,.1f}", *sums, ""))
+    return make_table(("stage", *numbers, "reasons"), rows, numbers)
 
 
 def _metric_rows(metric: Mapping[str, Any]) -> list[Row]:
