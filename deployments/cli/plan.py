@@ -15,7 +15,7 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.dry_run_table import print_dry_run, stage_content
 from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.print_document import print_table
-from deployments.cli._support.summary_lines import left_out_lines
+from deployments.cli._support.run_lines import left_out_lines
 from deployments.cli._support.verb import VerbGroup
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run_result import DryRun, PendingContexts

@@ -15,8 +15,14 @@ from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.print_document import print_document, print_table
 from deployments.cli._support.progress_bars import stage_progress
-from deployments.cli._support.summary_lines import incremental_lines, reason_lines, unscored_line
-from deployments.cli._support.usage import agreement_line, failure_lines, usage_lines
+from deployments.cli._support.run_lines import (
+    agreement_line,
+    failure_lines,
+    incremental_lines,
+    reason_lines,
+    unscored_line,
+    usage_lines,
+)
 from deployments.cli._support.verb import VerbGroup
 from deployments.local_server import LocalServer, start_server, use_server
 from flows.config.run_config import RunConfig

@@ -15,7 +15,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 from prefect.client.schemas.objects import Artifact, FlowRun, StateType
 
-from deployments.cli._support.usage import agreement_line, usage_lines
+from deployments.cli._support.run_lines import agreement_line, usage_lines
 from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
 from flows.publishing import artifacts

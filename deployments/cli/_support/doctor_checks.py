@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from deployments.cli._support.summary_lines import left_out_lines
+from deployments.cli._support.run_lines import left_out_lines
 from deployments.local_server import ServerAddress, find_address, find_configured_url, server_status, use_server
 from deployments.web.http_guard import basic_authorization
 from flows.config.run_config import RunConfig

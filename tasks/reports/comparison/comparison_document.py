@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
+from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED
 from metric_core.gates.rules import Check, GateResult, Outcome
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
 from metric_core.statistics.slice_comparison import SliceComparison
@@ -158,6 +159,16 @@ def slice_blocks(slices: Sequence[SliceComparison], most: int | None) -> Iterato
         more = [Line(own(f"{left:,} more are in the page and in the JSON."))] if left else []
         title = own(f"{len(others):,} more slices and metrics")
         yield Section(title, (_slice_table(others[:most]), *more), is_folded=True, is_long=True)
+
+
+def class_counts(comparison: RunComparison) -> Table | None:
+    """Return the number of rows of each class in both runs; None if a run has no diagnoses."""
+    found = comparison.diagnosis
+    if found is None:
+        return None
+    names = [name for name in (*(each.name for each in CLASSES), UNDIAGNOSED) if found.a.get(name) or found.b.get(name)]
+    rows = [(own(name), f"{found.a.get(name, 0):,}", f"{found.b.get(name, 0):,}") for name in names]
+    return make_table(("class", "A", "B"), rows, ("A", "B"))
 
 
 def settings(comparison: RunComparison) -> Iterator[Block]:

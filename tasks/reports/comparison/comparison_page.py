@@ -5,8 +5,14 @@ from pathlib import PurePath
 from metric_core.statistics.resampling import LEVEL
 from tasks.comparison.diagnosis_changes import describe_changes
 from tasks.comparison.run_comparison import RunComparison
-from tasks.reports.comparison.comparison_diagnosis import class_counts
-from tasks.reports.comparison.comparison_document import caution, diagnosis_table, gate_blocks, settings, slice_blocks
+from tasks.reports.comparison.comparison_document import (
+    caution,
+    class_counts,
+    diagnosis_table,
+    gate_blocks,
+    settings,
+    slice_blocks,
+)
 from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
 from tasks.reports.comparison.comparison_words import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli._support.summary_lines import incremental_lines
+from deployments.cli._support.run_lines import incremental_lines
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_run import assay as called
 from tests.tasks.reports import folders
