@@ -10,7 +10,7 @@ from flows.results.gated_comparison import CompareOptions, apply_gate, compare_r
 from flows.results.run_result import RunResult
 from metric_core.gates.rules import GateResult, Outcome
 from tasks.comparison.run_pair import Matching
-from tasks.reports.comparison.comparison_words import check_numbers
+from tasks.reports.comparison.comparison_words import check_facts
 
 GateRules: TypeAlias = str | Path | Sequence[str] | Mapping[str, Any]
 """A gate: the path of a gate file, short rules such as `["faithfulness >= 0.8"]`, or the content of a gate file."""
@@ -63,9 +63,8 @@ def describe_gate(gate: GateResult, run: Path) -> str:
     lines = [f"the gate {'is inconclusive' if gate.outcome is Outcome.INCONCLUSIVE else gate.outcome} for {run}:"]
     for check in gate.checks:
         if check.outcome is not Outcome.PASSED:
-            observed, interval = check_numbers(check)
             lines.append(f"  {check.outcome}: {check.subject}, {check.rule}: {check.reason}")
-            lines.append(f"    observed {observed}, interval {interval}, {check.size}")
+            lines.append(f"    {check_facts(check)}")
     passed = sum(check.outcome is Outcome.PASSED for check in gate.checks)
     return "\n".join([*lines, f"  {passed} of {len(gate.checks)} checks passed"])
 

@@ -81,12 +81,8 @@ def _scores(comparison: RunComparison, most_rows: int | None) -> Iterator[Block]
         yield Line(own(headline(comparison.metrics)), is_strong=True)
     if comparison.diagnosis is not None:
         yield Line(own(describe_changes(comparison.diagnosis)), is_strong=True)
-    yield Items(
-        (
-            *(_side(name, side) for name, side in (("A", comparison.a), ("B", comparison.b)) if side),
-            *row_sentences(comparison),
-        )
-    )
+    sides = (("A", comparison.a), ("B" if comparison.a else "run", comparison.b))
+    yield Items((*(_side(name, side) for name, side in sides if side), *row_sentences(comparison)))
     if comparison.metrics:
         yield from _metrics(comparison)
         if comparison.slices:

@@ -209,6 +209,12 @@ def check_numbers(check: Check) -> tuple[str, str]:
     return ("-" if check.observed is None else format_fixed(check.observed), format_interval(check.interval))
 
 
+def check_facts(check: Check) -> str:
+    """Return the observed value of a check, its interval and its number of rows in words."""
+    observed, interval = check_numbers(check)
+    return f"observed {observed}, interval {interval}, {check.size}"
+
+
 def level_sentence(gate: GateResult) -> str:
     """Return a sentence on the confidence of a gate."""
     chance = f"{1 - gate.level:.0%}"

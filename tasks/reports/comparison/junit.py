@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from metric_core.gates.rules import Check, GateResult, Outcome
-from tasks.reports.comparison.comparison_words import check_numbers
+from tasks.reports.comparison.comparison_words import check_facts
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -42,10 +42,7 @@ def gate_junit_xml(gate: GateResult, name: str) -> str:
 
 
 def _facts(check: Check) -> str:
-    observed, interval = check_numbers(check)
-    return _clean(
-        f"{check.outcome}: {check.subject}: {check.rule}; observed {observed}, interval {interval}, {check.size}"
-    )
+    return _clean(f"{check.outcome}: {check.subject}: {check.rule}; {check_facts(check)}")
 
 
 def _clean(text: str) -> str:
