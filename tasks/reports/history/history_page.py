@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
@@ -11,7 +10,9 @@ from tasks.history.availability import Availability
 from tasks.history.catalogue import Catalogue
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import COMPLETED, MISSED, RecordedRun
-from tasks.reports.history.history_text import describe_outcome, format_availability
+from tasks.reports.documents.blocks import Items, own
+from tasks.reports.documents.html import to_html
+from tasks.reports.history.history_text import describe_availability, describe_incident, describe_outcome
 from tasks.reports.history.history_view import Links, find_pages, history_view, link_pages
 from tasks.reports.page import render_page
 from tasks.reports.run.report_page import script_json
@@ -65,6 +66,7 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
     if not runs:
         raise ConfigError(f"the history has no run of {name!r}")
     view = history_view(name, runs, incidents, links) | {"compare": compare}
+    due = tuple(own(describe_availability(each)) for each in availability if each.due)
     content = {
         "name": name,
         "version": version(),
@@ -75,8 +77,8 @@ def history_page(  # noqa: PLR0913, PLR0917 the parts of a page
         "outcome": describe_outcome(runs[-1]),
         "kind": _kind(runs[-1]),
         "message": view["message"].get(str(len(runs) - 1), ""),
-        "availability": [{"share": format_availability(each.share), **each.entry} for each in availability if each.due],
-        "open": [_open_view(incident) for incident in incidents if incident.closed is None],
+        "availability": to_html([Items(due)] if due else ()),
+        "open": [describe_incident(incident) for incident in incidents if incident.closed is None],
         "has_slices": bool(view["slices"]),
         "data": Markup(script_json(view)),  # noqa: S704 escaped by script_json
     }
@@ -89,8 +91,3 @@ def _kind(run: RecordedRun) -> str:
         return "failed"
     gate = None if run.outcome is None else run.outcome.gate
     return gate or "finished"
-
-
-def _open_view(incident: Incident) -> dict[str, Any]:
-    since = format_timestamp(incident.opened.isoformat())
-    return {"text": incident.sentence, "since": since, "times": incident.times}

@@ -182,7 +182,7 @@ def _versioned(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
 def describe_incident(incident: Incident) -> str:
     """Return an incident in a line."""
     times = "" if incident.times == 1 else f", found {incident.times} times"
-    return f"since {format_time(incident.opened)}{times}: {incident.sentence}"
+    return f"since {format_time(incident.opened)} UTC{times}: {incident.sentence}"
 
 
 def describe_availability(availability: Availability) -> str:

@@ -1,6 +1,6 @@
-"""Format the summary and the cost of a run as rows of short texts, for terminals and for the run's page in Prefect.
+"""Format the summary and the cost of a run as tables of short texts, for terminals, pages and Prefect.
 
-The rows contain numbers, names of metrics and stages, and labels, but no text of the data or of a server.
+The rows for Prefect contain numbers, names of metrics and stages, and labels, but no text of the data or of a server.
 """
 
 from collections.abc import Iterator, Mapping

@@ -56,7 +56,7 @@ def test_a_rebuilt_history_is_shown(assay: Assay, runs: Path) -> None:
     assert lines[7] == ["faithfulness", "0.800", "0.600"]
     assert "2026-03-02 06:00  index: handbook 1.0 -> handbook 1.1; judge: judge-8b r1 -> judge-70b r1" in shown
     assert "2026-03-03 06:00  did not finish: the judge cannot be reached" in shown
-    assert "open since 2026-03-02 06:00: faithfulness is 0.6" in shown
+    assert "open since 2026-03-02 06:00 UTC: faithfulness is 0.6" in shown
     assert assay("history", "--last", "1").out.count("06:00") == 3  # the run, its reason, and the incident
 
 
