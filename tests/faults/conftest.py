@@ -46,7 +46,7 @@ Cells = dict[tuple[str, str], tuple[Any, ...]]
 
 def restart_timer() -> None:
     """Restart the timer that ends the process when it runs out."""
-    faulthandler.dump_traceback_later(MOST_SECONDS, exit=True, file=sys.__stderr__)  # not a captured one
+    faulthandler.dump_traceback_later(MOST_SECONDS, exit=True, file=sys.__stderr__ or sys.stderr)  # not a captured one
 
 
 @pytest.fixture(autouse=True)
