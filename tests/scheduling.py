@@ -28,7 +28,6 @@ SLOW = (
     "tests/deployments/cli/test_calibrate.py",
     "tests/flows/test_calibrate.py",
     "tests/flows/test_compare.py",
-    "tests/faults/test_peer_stub.py",
     "tests/metric_core/gates/test_judge_agreement.py",
     "tests/metric_core/calibration/test_calibrate.py",
     "tests/metric_core/gates/test_checks.py",
