@@ -55,13 +55,7 @@ def test_the_two_prompts_get_the_same_texts(metric: str, texts: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [
-        (["2", "1"], 0.75),
-        ([" 2\n", None], 1.0),
-        ([None, "1"], 0.5),
-        ([2.0, "rating: 1"], 1.0),
-        (["0", "3"], 0.0),
-    ],
+    [(["2", "1"], 0.75), ([" 2\n", None], 1.0), ([None, "1"], 0.5), ([2.0, "rating: 1"], 1.0), (["0", "3"], 0.0)],
 )
 def test_the_usable_ratings_are_averaged(values: list[str | float | None], expected: float) -> None:
     assert rate("nv_context_relevance", values).value == expected

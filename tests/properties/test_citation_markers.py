@@ -20,16 +20,7 @@ groups = st.lists(markers, min_size=1, max_size=3).flatmap(
 wrapped = st.tuples(
     st.sampled_from(
         [
-            *(
-                "{}",
-                "({})",
-                "(see {})",
-                "**{}**",
-                "*{}*",
-                "(cf. {})",
-                "(see also {} for more)",
-                "(Source: {})",
-            ),
+            *("{}", "({})", "(see {})", "**{}**", "*{}*", "(cf. {})", "(see also {} for more)", "(Source: {})"),
             *("according to {}", "(siehe {})", "(voir {})", "(v\u00e9ase {})", "(\u0926\u0947\u0916\u0947\u0902 {})"),
         ]
     ),

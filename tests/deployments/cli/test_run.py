@@ -83,17 +83,7 @@ def test_a_run_that_repeats_imports_and_loads_nothing_that_it_does_not_need(
 
 
 def test_json_is_all_that_machines_get(assay: Assay, tmp_path: Path) -> None:
-    done = assay(
-        "run",
-        str(EXAMPLE),
-        "--limit",
-        "3",
-        "-m",
-        "answer_similarity",
-        "--json",
-        "--out",
-        str(tmp_path / "r"),
-    )
+    done = assay("run", str(EXAMPLE), "--limit", "3", "-m", "answer_similarity", "--json", "--out", str(tmp_path / "r"))
     content = json.loads(done.out)
     assert (content["rows"], content["folder"]) == (3, str(tmp_path / "r"))
     assert [metric["metric"] for metric in content["metrics"]] == ["answer_similarity"]
@@ -112,16 +102,7 @@ def test_run_without_any_score_prints_its_summary_and_has_an_exit_code_of_its_ow
 
 
 def test_unreachable_judge_ends_the_run_with_one_message(assay: Assay, tmp_path: Path) -> None:
-    done = assay(
-        "run",
-        str(EXAMPLE),
-        "--limit",
-        "2",
-        "--judge",
-        "http://127.0.0.1:9/v1",
-        "--out",
-        str(tmp_path / "r"),
-    )
+    done = assay("run", str(EXAMPLE), "--limit", "2", "--judge", "http://127.0.0.1:9/v1", "--out", str(tmp_path / "r"))
     assert done.code == 4
     assert done.out == ""
     assert done.err.startswith("error: the judge cannot be used: http://127.0.0.1:9/v1 cannot be reached")

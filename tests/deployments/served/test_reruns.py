@@ -103,10 +103,7 @@ def test_retry_and_rerun_do_only_unfinished_work(judged_deployment: JudgedDeploy
     assert manifest["stages"]["verdicts"]["requests"] == len(asked) - len(answered)
 
     again = judged_deployment.ground.run(
-        "rerun-stage/rerun-stage-down",
-        run=str(judged_deployment.folder / "run"),
-        stage="verdicts",
-        rows="all",
+        "rerun-stage/rerun-stage-down", run=str(judged_deployment.folder / "run"), stage="verdicts", rows="all"
     )
     assert state_of(again)[0] == "Completed"
     (folder,) = (judged_deployment.ground.folder / "runs").glob("*-rerun")

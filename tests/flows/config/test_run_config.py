@@ -236,11 +236,7 @@ def test_a_judge_of_a_group_is_named_in_a_file_in_the_environment_or_by_a_flag(
     monkeypatch.setenv("ASSAY_JUDGE__RATINGS", "http://b:2/v1")
     config = load_config(file, {"judge": {"writing": "http://c:3/v1"}})
     named = {group: judge.server.urls for group, judge in config.judge.by_group.items() if judge.server}
-    assert named == {
-        "verdicts": ("http://a:1/v1",),
-        "writing": ("http://c:3/v1",),
-        "ratings": ("http://b:2/v1",),
-    }
+    assert named == {"verdicts": ("http://a:1/v1",), "writing": ("http://c:3/v1",), "ratings": ("http://b:2/v1",)}
     assert [judge.backend for judge in config.judges] == ["builtin", "server", "builtin", "server", "server"]
     assert config.verdict_kind == "binary"
 

@@ -92,10 +92,7 @@ UNDECLARED: Mapping[str, tuple[Callable[[Evidence], Any], str]] = {
         "product 'usefulness of contexts for the response'",
     ),
     "relevance": (lambda e: e.relevance(), "product 'relevance of context sentences'"),
-    "entities": (
-        lambda e: e.entity_set(Side.REFERENCE, Product.REFERENCE_ENTITIES),
-        "product 'reference entities'",
-    ),
+    "entities": (lambda e: e.entity_set(Side.REFERENCE, Product.REFERENCE_ENTITIES), "product 'reference entities'"),
     "questions": (lambda e: e.regenerated_questions(), "product 'regenerated questions'"),
     "cosines": (lambda e: e.cosines(), "product 'similarity of regenerated questions'"),
     "similarity": (lambda e: e.answer_similarity(), "product 'similarity of response and reference'"),

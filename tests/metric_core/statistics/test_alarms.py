@@ -100,10 +100,7 @@ def test_a_slice_is_told_by_itself() -> None:
     values = _quiet(8, rows=600)
     members = np.arange(600) < 150
     values[4:, :60, 1] = -1.0
-    slices = (
-        SliceRows(Slice("language", "de"), members),
-        SliceRows(Slice("language", "en"), ~members),
-    )
+    slices = (SliceRows(Slice("language", "de"), members), SliceRows(Slice("language", "en"), ~members))
     found = {alarm.stream for alarm in update_alarms(_panel(values, slices=slices), 100)}
     assert found == {Stream("context_recall"), Stream("context_recall", Slice("language", "de"))}
     values[4:, 40:60, 1] = 0.0

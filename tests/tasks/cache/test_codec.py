@@ -23,12 +23,7 @@ json_values = st.recursive(
 )
 
 
-@given(
-    st.lists(any_text).map(tuple),
-    st.none() | st.dictionaries(any_text, numbers),
-    st.none() | any_text,
-    usages,
-)
+@given(st.lists(any_text).map(tuple), st.none() | st.dictionaries(any_text, numbers), st.none() | any_text, usages)
 def test_choices_survive(
     votes: tuple[str, ...], probabilities: dict[str, float] | None, reply: str | None, usage: Usage
 ) -> None:

@@ -118,10 +118,7 @@ def test_a_metric_with_invalid_rating_questions(attribute: str, message: str) ->
 
 def test_a_metric_with_declarations_of_the_wrong_type() -> None:
     cases: list[tuple[str, str]] = [
-        (
-            "COLUMNS_TUPLE",
-            "columns is ('response',), wanted a function; rag_assay.plugins.constant(...) creates one",
-        ),
+        ("COLUMNS_TUPLE", "columns is ('response',), wanted a function; rag_assay.plugins.constant(...) creates one"),
         ("COLUMNS_TEXT", "returns 'response' as columns, wanted a tuple of columns"),
         ("PRODUCTS_NONE", "returns None as products, wanted a tuple of products"),
         ("BOUNDS_RAISE", "raised RuntimeError in bounds: no such thing"),
