@@ -245,6 +245,7 @@ def test_configuration_with_a_secret_is_refused_without_repeating_it() -> None:
         {"judge": {"launch": {"python": "p", "model": "m", "extra_args": ["--api-key", "hunter2"]}}},
         {"panel": ["http://me:hunter2@host/v1"]},
         {"embedder": "http://me:hunter2@host/v1"},
+        {"embedder": "http://host/v1?key=hunter2"},
         {"embedder": {"backend": "own:Embedder", "options": {"token": "hunter2"}}},
         {"language": {"recognizer": "own:Names", "options": {"password": "hunter2"}}},
         {"cache": "postgresql://me:hunter2@host/db"},

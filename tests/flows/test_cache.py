@@ -52,15 +52,6 @@ def test_file_is_relative_to_the_configuration_and_a_url_is_not(
     assert load_config(path).cache == "postgresql://assay@db.example/answers"
 
 
-def test_a_password_is_refused_and_not_repeated() -> None:
-    url = "postgresql://assay:hunter2@db.example/answers"
-    with pytest.raises(ConfigError, match="PGPASSWORD") as error_of_file:
-        load_config(overrides={"cache": url})
-    with pytest.raises(ConfigError, match="PGPASSWORD") as error_of_model:
-        RunConfig(cache=url)
-    assert "hunter2" not in f"{error_of_file.value}{error_of_model.value}"
-
-
 def test_cache_is_in_the_settings_and_in_no_fingerprint(tmp_path: Path) -> None:
     here, there = (config_of(tmp_path, cache=str(tmp_path / name)) for name in ("here.db", "there.db"))
     for stage, settings in draft_plan(here).stages.items():
