@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 EXAMPLES = int(os.environ.get("ASSAY_TEST_EXAMPLES", "1"))
-MANY_NIGHTS = 10
+MANY_NIGHTS = 5
 """Nights whose rows a shard consists of at the end: enough for a store to put them together."""
 ROWS: tuple[Row, ...] = tuple((f"r{number}", number) for number in range(6))
 FIRST = Night((("r0", 0), ("r1", 1), ("r2", 20), ("r3", 3), ("r4", 4), ("r7", 7)), 2, frozenset({3}))
