@@ -43,13 +43,13 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Ended:
-    """What a command left whose server was killed.
+    """A command whose server was killed, once it has ended.
 
     Args:
         folder: Its working folder.
         code: Exit code.
-        out: What it wrote to the standard output.
-        err: What it wrote to the error output.
+        out: Text on the standard output.
+        err: Text on the error output.
     """
 
     folder: Path
@@ -59,7 +59,7 @@ class Ended:
 
 
 @pytest.fixture(scope="module")
-def ended(serve: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+def outcomes(serve: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     """Start the commands on one local server, kill it while all of them wait for their judges, and let them end."""
     home, hold = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("hold") / "hold"
     copy_migrated_database(tmp_path_factory, home / "prefect")
@@ -114,9 +114,9 @@ def start(
     ],
 )
 def test_a_command_ends_with_its_results_and_code_after_its_server_was_killed(
-    name: str, code: int, file: str, words: str, ended: dict[str, Ended]
+    name: str, code: int, file: str, words: str, outcomes: dict[str, Ended]
 ) -> None:
-    found = ended[name]
+    found = outcomes[name]
     told = found.out + found.err
     assert found.code == code, told
     (folder,) = (found.folder / "runs").iterdir()
@@ -129,8 +129,8 @@ def test_a_command_ends_with_its_results_and_code_after_its_server_was_killed(
     assert name != "monitor" or json.loads((folder / file).read_text(encoding="utf-8"))["accepted"]
 
 
-def test_a_comparison_of_judges_cannot_begin_the_next_and_says_what_is_kept(ended: dict[str, Ended]) -> None:
-    found = ended["calibrate --judges"]
+def test_a_comparison_of_judges_cannot_begin_the_next_and_says_what_is_kept(outcomes: dict[str, Ended]) -> None:
+    found = outcomes["calibrate --judges"]
     assert found.code == 2, found.err
     assert "ended while it was used" in found.err
     assert "Traceback" not in found.err

@@ -154,7 +154,7 @@ UNITS = [
     ),
     *("```\n", "\\cite{", "[a.pdf", "[doc-1, ", "[1] and ", "(1) ", "the range [0, 1] ", "see ", "[@a", "[kb-1] "),
 ]
-"""What texts repeat that a careless expression would read again from every place."""
+"""Pieces that, repeated, a careless expression would read again from every place."""
 
 
 def test_time_grows_with_the_length_of_the_text() -> None:

@@ -40,8 +40,7 @@ def offenders() -> tuple[Offender, ...]:
 
 
 def test_no_file_breaks_a_rule() -> None:
-    for rule in RULES:
-        assert [str(offender) for offender in offenders() if offender.rule == rule] == [], rule
+    assert [str(offender) for offender in offenders()] == []
 
 
 def test_the_rules_find_what_they_refuse(tmp_path: Path) -> None:
