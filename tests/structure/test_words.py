@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.structure.house import files
-from tests.structure.words import RULES, Offender, docstrings, find_offenders
+from tests.structure.words import Offender, docstrings, find_offenders
 
 EXAMPLE = '''
 class Box:
