@@ -176,15 +176,15 @@ def test_a_run_of_hostile_data_prints_no_control_characters(assay: Assay, tmp_pa
         for i in range(12)
     ]
     data.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]), encoding="utf-8")
-    options = ("--metrics", "faithfulness", "--out", str(tmp_path / "run"))
+    options, skip = ("--metrics", "faithfulness", "--out", str(tmp_path / "run")), ("--on-bad-row", "skip")
     outcomes = [
         assay(*arguments)
         for arguments in (
             ("doctor", str(data)),
             ("plan", str(data), "--metrics", "faithfulness"),
             ("run", str(data), *options),
-            ("run", str(data), *options, "--on-bad-row", "skip", "--slice", "topic", "--verbose"),
-            ("calibrate", str(data), "--label", "label", "--metric", "faithfulness", "--on-bad-row", "skip"),
+            ("run", str(data), *options, *skip, "--slice", "topic", "--verbose"),
+            ("calibrate", str(data), "--label", "label", "--metric", "faithfulness", *skip, "--no-keep"),
         )
     ]
     for done in outcomes:
