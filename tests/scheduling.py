@@ -23,7 +23,6 @@ SLOW = (
     "tests/flows/monitoring/test_teller.py",
     "tests/deployments/cli/test_hostile_text.py",
     "tests/flows/test_anchor.py",
-    "tests/flows/test_reuse.py",
     "tests/faults/test_tables.py",
     "tests/deployments/cli/test_run.py",
     "tests/flows/test_calibrate.py",
