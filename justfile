@@ -41,6 +41,10 @@ metadata:
 test *options:
     pytest --numprocesses 3 --dist loadfile {{ options }}
 
+# Run the tests of Dask and of Ray, of which `just test` runs some on Dask; options go to pytest
+test-engines *options:
+    ASSAY_TEST_ROWS=24 ASSAY_TEST_EXAMPLES=1 pytest tests/scale tests/engine -k "engines or cluster" {{ options }}
+
 # Score golden cases: `just golden FILE`
 golden file="tests/golden/cases.json":
     python -m tests.golden.run {{ file }}

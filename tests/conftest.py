@@ -19,7 +19,7 @@ from tests.sharing import copy_migrated_database, stop_kept_server
 pytest_plugins = ("pytester",)
 
 # The time that a machine takes to generate an example says nothing about the code.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("untimed", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 

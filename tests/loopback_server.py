@@ -20,11 +20,7 @@ class QuietHandler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers["Content-Length"]))
 
     def send(
-        self,
-        status: int,
-        body: bytes = b"",
-        content_type: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, body: bytes = b"", content_type: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         """Send a reply."""
         self.send_response(status)

@@ -38,8 +38,13 @@ def prefect_server(folder: Path, database_url: str | None = None) -> Iterator[st
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
         "PREFECT_SERVER_UI_ENABLED": "false",
+        "PREFECT_API_SERVICES_LATE_RUNS_AFTER_SECONDS": "2",
+        "PREFECT_API_SERVICES_LATE_RUNS_LOOP_SECONDS": "2",
         "PREFECT_API_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
+        "PREFECT_SERVER_EVENTS_PROACTIVE_GRANULARITY": "PT2S",
         "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL": "1",
+        # A worker takes up runs 10 seconds early: it looks for a slot every 10 seconds then, and without a pause below.
+        "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "20",
         "PREFECT_SERVER_CONCURRENCY_MAXIMUM_CONCURRENCY_SLOT_WAIT_SECONDS": "2",
     }
     if database_url is not None:

@@ -25,12 +25,7 @@ def _text(limit: int | None = None, least: int = 1) -> dict[str, Any]:
 
 
 def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": [*required],
-        "properties": properties,
-        "additionalProperties": False,
-    }
+    return {"type": "object", "required": [*required], "properties": properties, "additionalProperties": False}
 
 
 class ServiceReceiver(JsonEndpoint):

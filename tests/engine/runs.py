@@ -155,10 +155,9 @@ def texts(number: int) -> dict[str, Any]:
         "response": f"The {name} opens at {number % 12}. Mr. Byrne owns {name} and others."
         if number % 5 != 3
         else None,
-        "retrieved_contexts": [
-            f"The {name} opens at {number % 11}.",
-            f"Anna Byrne runs {name} in Dublin.",
-        ][: 2 if number % 4 != 1 else 0],
+        "retrieved_contexts": [f"The {name} opens at {number % 11}.", f"Anna Byrne runs {name} in Dublin."][
+            : 2 if number % 4 != 1 else 0
+        ],
         "reference": f"The {name} opens at {number % 12}, says Anna Byrne.",
         "earlier_turns": f"user: Is {name} large?" if number % 2 else None,
     }

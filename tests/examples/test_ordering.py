@@ -55,11 +55,7 @@ def test_every_planted_answer_scores_lower_than_its_good_partner(
 
 @pytest.mark.parametrize(
     ("planted", "metric"),
-    [
-        ("partly_wrong", "faithfulness"),
-        ("partly_wrong", "factual_correctness"),
-        ("shuffled", "context_precision"),
-    ],
+    [("partly_wrong", "faithfulness"), ("partly_wrong", "factual_correctness"), ("shuffled", "context_precision")],
 )
 def test_answers_with_a_smaller_flaw_score_lower_on_average(
     scores: dict[tuple[str, str], float], planted: str, metric: str

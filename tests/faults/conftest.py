@@ -19,6 +19,7 @@ import pytest
 from deployments.local_server import ServerAddress, ensure_server, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
 from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import DEAD_SECONDS, wait_until
 
@@ -45,7 +46,7 @@ Cells = dict[tuple[str, str], tuple[Any, ...]]
 
 def restart_timer() -> None:
     """Restart the timer that ends the process when it runs out."""
-    faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
+    faulthandler.dump_traceback_later(MOST_SECONDS, exit=True, file=sys.__stderr__ or sys.stderr)  # not a captured one
 
 
 @pytest.fixture(autouse=True)

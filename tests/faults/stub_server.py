@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
+from tests.waiting import wait_until
 
 MOST_SECONDS = 1800
 """Time limit: a server whose test was killed ends by itself."""
+
+BEFORE_HOLD = 3
+"""Number of requests that are answered before those that wait."""
 
 
 class Answers:
@@ -33,6 +37,8 @@ class Answers:
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any] | Fault:
         self._count += 1
+        if self._options.hold is not None and self._count > BEFORE_HOLD:
+            wait_until(lambda: not self._options.hold.exists(), "the release of the judge server")
         prompt = str(body["messages"][-1]["content"])
         options = self._options
         if self._is(options.die_at):
@@ -103,6 +109,7 @@ def main() -> None:
     parser.add_argument("--fail-status", type=int, default=500)
     parser.add_argument("--bad-json-every", type=int, default=0)
     parser.add_argument("--die-at", type=int, default=0, help="kill this process at that request")
+    parser.add_argument("--hold", type=Path, help="answer the fourth request and later ones once this file is gone")
     parser.add_argument("--max-seconds", type=int, default=MOST_SECONDS, help="end by itself after so long")
     options = parser.parse_args()
     signal.alarm(options.max_seconds)

@@ -1,10 +1,11 @@
-"""A run whose local Prefect server is killed finishes: it prints its summary, and says that the server is gone."""
+"""Commands whose local Prefect server is killed finish: they print their summary, and say that the server is gone."""
 
 import json
 import os
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,76 +19,118 @@ from tests.sharing import copy_migrated_database
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 
+@dataclass(frozen=True)
+class Command:
+    """A command that asks a judge server.
+
+    Args:
+        arguments: Verb and options; JUDGE stands for the URL of the judge server.
+        fail_every: Number of the question that fails, and of each multiple; 0 for none.
+    """
+
+    arguments: tuple[str, ...]
+    fail_every: int = 0
+
+
 COMMANDS = {
-    "run": ("run",),
-    "monitor": ("monitor",),
-    "calibrate": ("calibrate", "--label", "faithful", "--no-keep"),
-    "calibrate --judges": ("calibrate", "--label", "faithful", "--judges", "JUDGE,builtin"),
+    "run": Command(("run",)),
+    "failing run": Command(("run",), fail_every=1),
+    "monitor": Command(("monitor",)),
+    "calibrate": Command(("calibrate", "--label", "faithful", "--no-keep")),
+    "calibrate --judges": Command(("calibrate", "--label", "faithful", "--judges", "JUDGE,builtin")),
 }
 
 
-def lose_server(
-    serve: Callable[..., Server], folder: Path, factory: pytest.TempPathFactory, command: str, *options: str
-) -> "tuple[int, str, str]":
-    """Run a command whose local Prefect server is killed meanwhile, and return its exit code and what it printed."""
+@dataclass(frozen=True)
+class Ended:
+    """A command whose server was killed, once it has ended.
+
+    Args:
+        folder: Its working folder.
+        code: Exit code.
+        out: Text on the standard output.
+        err: Text on the error output.
+    """
+
+    folder: Path
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def outcomes(serve: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+    """Start the commands on one local server, kill it while all of them wait for their judges, and let them end."""
+    home, hold = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("hold") / "hold"
+    copy_migrated_database(tmp_path_factory, home / "prefect")
+    hold.touch()
+    started = {name: start(command, serve, tmp_path_factory, home, hold) for name, command in COMMANDS.items()}
+    for folder, process in started.values():
+        for _ in wait_for_requests(folder, 3):
+            assert process.poll() is None
+    record = LocalServer.from_home(home).read()
+    assert record is not None
+    os.kill(record.pid, signal.SIGKILL)
+    hold.unlink()
+    found = {}
+    for name, (folder, process) in started.items():
+        out, err = process.communicate()
+        found[name] = Ended(folder, process.returncode, out, err)
+    return found
+
+
+def start(
+    command: Command, serve: Callable[..., Server], factory: pytest.TempPathFactory, home: Path, hold: Path
+) -> "tuple[Path, subprocess.Popen[str]]":
+    """Start a command with a judge server and stores of its own, and return its working folder and its process."""
+    folder = factory.mktemp("command")
     judge = serve("-m", "tests.faults.stub_server", "--log", str(folder / "requests.jsonl"))
-    judge.start(*options)
-    config = {**configuration(folder, judge), "metrics": ["faithfulness"]}
+    judge.start("--fail-every", str(command.fail_every), "--fail-status", "400", "--hold", str(hold))
+    stores = {"cache": str(folder / "answers.db"), "tables": str(folder / "tables")}
+    config = {**configuration(folder, judge), "metrics": ["faithfulness"], **stores}
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
     labelled = [json.dumps({**row, "faithful": number % 2}) for number, row in enumerate(rows)]
     (folder / "rows.jsonl").write_text("\n".join(labelled), encoding="utf-8")
     (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
-    copy_migrated_database(factory, folder / "home" / "prefect")
-    verb, *more = COMMANDS[command]
+    verb, *more = command.arguments
     process = subprocess.Popen(
         [str(ASSAY), verb, str(folder / "config.yaml"), *(each.replace("JUDGE", judge.url) for each in more)],
-        env=clean_environment() | {"ASSAY_HOME": str(folder / "home"), "COLUMNS": "120"},
+        env=clean_environment() | {"ASSAY_HOME": str(home), "COLUMNS": "120"},
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    for _ in wait_for_requests(folder, 3):
-        assert process.poll() is None
-    record = LocalServer.from_home(folder / "home").read()
-    assert record is not None
-    os.kill(record.pid, signal.SIGKILL)
-    out, err = process.communicate()
-    return process.returncode, out, err
+    return folder, process
 
 
 @pytest.mark.parametrize(
-    ("command", "fail_every", "code"), [("run", 0, 0), ("run", 1, 8), ("monitor", 0, 0), ("calibrate", 0, 0)]
+    ("name", "code", "file", "words"),
+    [
+        ("run", 0, "report.html", "40 rows of"),
+        ("failing run", 8, "report.html", "40 rows of"),
+        ("monitor", 0, "outcome.json", "is now the baseline"),
+        ("calibrate", 0, "calibration.json", ""),
+    ],
 )
-def test_a_command_ends_with_its_results_and_code_after_its_server_was_killed(  # noqa: PLR0917
-    serve: Callable[..., Server],
-    tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    command: str,
-    fail_every: int,
-    code: int,
+def test_a_command_ends_with_its_results_and_code_after_its_server_was_killed(
+    name: str, code: int, file: str, words: str, outcomes: dict[str, Ended]
 ) -> None:
-    options = ("--fail-every", str(fail_every), "--fail-status", "400")
-    found, out, err = lose_server(serve, tmp_path, tmp_path_factory, command, *options)
-    assert found == code, out + err
-    (folder,) = (tmp_path / "runs").iterdir()
-    assert f"runs/{folder.name}" in out
-    assert (out + err).count("the Prefect server is gone") == 1, out + err
-    assert "Traceback" not in out + err
+    found = outcomes[name]
+    told = found.out + found.err
+    assert found.code == code, told
+    (folder,) = (found.folder / "runs").iterdir()
+    assert f"runs/{folder.name}" in found.out
+    assert words in found.out
+    assert told.count("the Prefect server is gone") == 1, told
+    assert "Traceback" not in told
     assert Run(folder).manifest["status"] == "completed"
-    if command == "run":
-        assert "40 rows of" in out
-    if command == "monitor":
-        assert "is now the baseline" in out
-        assert json.loads((folder / "outcome.json").read_text(encoding="utf-8"))["accepted"]
-    if command == "calibrate":
-        assert (folder / "calibration.json").is_file()
+    assert (folder / file).is_file()
+    assert name != "monitor" or json.loads((folder / file).read_text(encoding="utf-8"))["accepted"]
 
 
-def test_a_comparison_of_judges_cannot_begin_the_next_and_says_what_is_kept(
-    serve: Callable[..., Server], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    code, _, err = lose_server(serve, tmp_path, tmp_path_factory, "calibrate --judges")
-    assert code == 2, err
-    assert "ended while it was used" in err
-    assert "Traceback" not in err
+def test_a_comparison_of_judges_cannot_begin_the_next_and_says_what_is_kept(outcomes: dict[str, Ended]) -> None:
+    found = outcomes["calibrate --judges"]
+    assert found.code == 2, found.err
+    assert "ended while it was used" in found.err
+    assert "Traceback" not in found.err

@@ -137,6 +137,10 @@ def test_new_data_and_metrics_ask_only_new_questions(bench: Bench) -> None:
     assert (bench.asked, bench.embedded) == ({}, [])
     bench.run(tables=str(bench.folder / "other-tables"))
     assert (bench.asked, bench.embedded) == ({}, [])
+    half = bench.folder / "half.jsonl"
+    half.write_text("\n".join(map(json.dumps, ROWS[:0:-1])), encoding="utf-8")
+    bench.run(source=str(half), cache=str(bench.folder / "empty.db"))  # rows are found, whatever their source
+    assert (bench.asked, bench.embedded) == ({}, [])
     bench.run(metrics=[*METRICS, "nv_context_relevance", "context_recall"])
     # Claims of the references with their verdicts, and two ratings per row.
     assert bench.asked == {"claims": 3, "verdicts": 6, "ratings": 6}

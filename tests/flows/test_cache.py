@@ -1,6 +1,7 @@
 """The cache in runs: its option, its use, and passwords in its address."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,16 @@ import pytest
 from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from flows.execution.run import running_judges
 from flows.planning.planner import draft_plan
-from metric_core.errors import ConfigError
+from metric_core.errors import ConfigError, JudgeError
+from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.maintenance import statistics
 from tasks.engine.registry import STAGES
 from tasks.engine.stage_step import fingerprint_stage
 from tasks.opening.caches import open_cache
 from tasks.opening.run_models import RunModels
+from tasks.runtime.database_address import engine_url
 from tests.tasks.builders import says, script
 
 ROW = {
@@ -52,15 +56,6 @@ def test_file_is_relative_to_the_configuration_and_a_url_is_not(
     assert load_config(path).cache == "postgresql://assay@db.example/answers"
 
 
-def test_a_password_is_refused_and_not_repeated() -> None:
-    url = "postgresql://assay:hunter2@db.example/answers"
-    with pytest.raises(ConfigError, match="PGPASSWORD") as error_of_file:
-        load_config(overrides={"cache": url})
-    with pytest.raises(ConfigError, match="PGPASSWORD") as error_of_model:
-        RunConfig(cache=url)
-    assert "hunter2" not in f"{error_of_file.value}{error_of_model.value}"
-
-
 def test_cache_is_in_the_settings_and_in_no_fingerprint(tmp_path: Path) -> None:
     here, there = (config_of(tmp_path, cache=str(tmp_path / name)) for name in ("here.db", "there.db"))
     for stage, settings in draft_plan(here).stages.items():
@@ -84,6 +79,17 @@ def test_cached_answers_cost_nothing(prefect_server: str, tmp_path: Path) -> Non
     assert usages[0]["stored"] < usages[0]["questions"] == usages[1]["questions"] == usages[1]["stored"]
     assert scores[0].equals(scores[1])
     assert {kind.step for kind in statistics(open_cache(answers))} == {"choice", "generate", "vector", "entities"}
+
+
+def test_pending_answers_are_cached_even_if_the_run_fails(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    config = RunConfig(cache=str(path))
+    path.mkdir()
+    with suppress(JudgeError), running_judges(config):
+        open_cache(config.cache).add("test", {b"key": b"paid"})
+        path.rmdir()
+        raise JudgeError("the judge is lost")
+    assert AnswerCache(engine_url(str(path))).find([b"key"], bytes) == {b"key": b"paid"}
 
 
 @pytest.mark.prefect

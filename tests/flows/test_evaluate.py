@@ -14,6 +14,7 @@ from datasets import Dataset, load_dataset
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
+from deployments.local_server import ensure_server, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.rerun_plan import parse_rerun_request
@@ -75,10 +76,15 @@ def scores(run: Path) -> dict[tuple[str, str], tuple[Any, ...]]:
     return {(row["row_id"], row["metric"]): (row["value"], row["status"], row["reason"]) for row in rows}
 
 
-@pytest.fixture
-def run(prefect_server: str, tmp_path: Path) -> Path:  # noqa: ARG001 the flow needs the server
-    """Return the folder of a finished run."""
-    return evaluate(tmp_path, slices=["topic"])
+@pytest.fixture(scope="module")
+def run(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a finished run, which the tests of this module read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(server_home))
+        patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
+        patch.delenv("PREFECT_API_URL", raising=False)
+        with use_server(ensure_server(server_home)):
+            return evaluate(tmp_path_factory.mktemp("finished"), slices=["topic"])
 
 
 def test_every_cell_has_a_score_or_a_reason(run: Path) -> None:
@@ -90,6 +96,7 @@ def test_every_cell_has_a_score_or_a_reason(run: Path) -> None:
     assert cells["r0", "noise_sensitivity"] == (0.0, "scored", None)
 
 
+@pytest.mark.usefixtures("prefect_server")
 def test_runs_are_recorded_in_the_history(run: Path, tmp_path: Path) -> None:
     (recorded,) = (each for each in Catalogue().runs("rows") if each.folder == str(run))
     assert recorded.run_id == json.loads((run / "run.json").read_text())["run_id"]

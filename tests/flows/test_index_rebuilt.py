@@ -196,6 +196,7 @@ def test_undeliverable_alert_is_written_to_the_home(
 ) -> None:
     monkeypatch.setenv("ALERTS", "http://127.0.0.1:9/secret-path")
     index.settings["alerts"] = {"webhook": "env:ALERTS", "block": "slack-webhook/none"}
+    (server_home / "alerts.jsonl").unlink(missing_ok=True)  # other tests of this home may have written it
     index.evaluate_version("", index.good)
     (line,) = (server_home / "alerts.jsonl").read_text(encoding="utf-8").splitlines()
     assert "lacks version" in line

@@ -151,13 +151,6 @@ def test_only_failed_rows_are_asked_even_without_stores(bench: Bench) -> None:
     assert (mended / "report.html").is_file()
 
 
-def test_rows_of_tables_follow_the_order_of_the_samples(bench: Bench) -> None:
-    mended = bench.rerun(bench.run("broken", CUT))
-    for path in (mended / "stages").glob("*.parquet"):
-        ids = pq.read_table(path)["row_id"].to_pylist()
-        assert ids == sorted(ids)
-
-
 def test_rerun_of_a_late_stage_reuses_earlier_stages(bench: Bench) -> None:
     broken = bench.run("broken", fails("verdict", "Hall 1 repairs bikes."))
     bench.empty_stores()
@@ -190,15 +183,6 @@ def test_rerun_of_all_rows_asks_again_from_a_stage_on(bench: Bench) -> None:
     assert all(halls == set("01234") for halls in bench.halls.values())
 
 
-def test_aggregation_alone_asks_nothing(bench: Bench) -> None:
-    run = bench.run("run")
-    bench.empty_stores()
-    again = bench.rerun(run, stage="aggregation")
-    assert bench.asked == []
-    assert content(again) == content(run)
-    assert manifest(again)["rerun"] == {"rows": "all", "stage": "aggregation", "rows_anew": 5, "notes": []}
-
-
 def test_preview_says_what_the_rerun_does(bench: Bench) -> None:
     broken = bench.run("broken", fails("verdict", "Hall 1 repairs bikes."))
     bench.forget()
@@ -218,20 +202,6 @@ def test_preview_says_what_the_rerun_does(bench: Bench) -> None:
     bench.empty_stores()
     check(1, {}, claims=(4, 1, 1), verdicts=(4, 1, 1), similarity=(4, 1, 0))
     assert bench.asked == []
-
-
-def test_changed_rows_are_evaluated_and_removed_rows_dropped(bench: Bench) -> None:
-    run = bench.run("run")
-    bench.empty_stores()
-    bench.write(row(0), row(2, response="Bikes are repaired in hall 8."), row(3, ticket=7), row(4), row(5))
-    changed = bench.rerun(run, rows="changed")
-    assert bench.halls["claims"] == {"8", "5"}
-    assert bench.halls["verdict"] == {"8", "2", "5"}  # the context of row 2 still names hall 2
-    assert {row_id for row_id, _ in status(changed)} == {"r0", "r2", "r3", "r4", "r5"}
-    assert set(status(changed).values()) == {"scored"}
-    assert manifest(changed)["rerun"]["rows_anew"] == 2
-    bench.empty_stores()
-    assert content(changed) == content(bench.run("whole"))
 
 
 def test_source_is_found_from_another_folder(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,7 @@ from typing import Any
 from metric_core import reasons
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, ColumnType
 from metric_core.declarations.metric import MetricRequest
-from metric_core.evidence import (
-    ALL_CONTEXTS,
-    BY_REFERENCE,
-    BY_RESPONSE,
-    BY_USER_INPUT,
-    Evidence,
-    context_premise,
-)
+from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise
 from metric_core.metrics._votes import exact_label
 from metric_core.metrics.discrete_criteria import discrete_value
 from metric_core.prompts.judge_questions import ChoiceQuestion, RatingRequest

@@ -55,9 +55,8 @@ def test_noise_is_undefined_without_a_side(
     assert noise(*arguments) == Score.undefined(reason)
 
 
-@pytest.mark.parametrize(
-    ("mode", "basis", "response", "reference", "expected"),
-    [
+def test_factual_correctness_reads_what_its_mode_counts() -> None:
+    cases: list[tuple[str, str | None, list[Support], list[Support], Score]] = [
         ("f1", None, [], [], Score.undefined(reasons.NO_CLAIMS)),
         ("f1", None, [], [1, None], Score.scored(0.0)),
         ("f1", None, [1, 0], [], Score.scored(2 / 3)),
@@ -72,14 +71,11 @@ def test_noise_is_undefined_without_a_side(
         ("recall", "documented", [0], [1], Score.scored(0.0)),
         ("recall", "documented", [1], [], Score.scored(1.0)),
         ("recall", "documented", [], [], Score.undefined(reasons.NO_CLAIMS)),
-    ],
-)
-def test_factual_correctness_reads_what_its_mode_counts(
-    mode: str, basis: str | None, response: list[Support], reference: list[Support], expected: Score
-) -> None:
-    score = factual_correctness(response, reference, mode, recall_basis=basis)
-    assert (score.status, score.reason) == (expected.status, expected.reason)
-    assert score.value == pytest.approx(expected.value)
+    ]
+    for mode, basis, response, reference, expected in cases:
+        score = factual_correctness(response, reference, mode, recall_basis=basis)
+        assert (score.status, score.reason) == (expected.status, expected.reason), (mode, basis, response)
+        assert score.value == pytest.approx(expected.value), (mode, basis, response)
 
 
 @pytest.mark.parametrize(

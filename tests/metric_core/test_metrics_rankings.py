@@ -110,11 +110,11 @@ def test_ties_keep_the_order_of_the_list() -> None:
     assert tied.evaluate({"q": {"a": 0.5, "b": 0.5}})["q"]["recip_rank"] == 0.5  # by id, from the last to the first
 
 
-@pytest.mark.parametrize("gain", ["linear", "exponential"])
-@pytest.mark.parametrize("most", [5e-324, 1e-9, 0.5, 511.0, 600.0, 1e308])
-def test_grades_of_any_size_give_a_finite_value(most: float, gain: str) -> None:
-    found = formulas.ndcg([0.0, most, None], [0.0, most], gain=gain).value
-    assert found == pytest.approx(1 / math.log2(3), abs=EXACT)
+def test_grades_of_any_size_give_a_finite_value() -> None:
+    for most in [5e-324, 1e-9, 0.5, 511.0, 600.0, 1e308]:
+        for gain in ["linear", "exponential"]:
+            found = formulas.ndcg([0.0, most, None], [0.0, most], gain=gain).value
+            assert found == pytest.approx(1 / math.log2(3), abs=EXACT), (gain, most)
 
 
 def test_nothing_retrieved_finds_nothing() -> None:

@@ -55,13 +55,7 @@ def test_the_two_prompts_get_the_same_texts(metric: str, texts: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [
-        (["2", "1"], 0.75),
-        ([" 2\n", None], 1.0),
-        ([None, "1"], 0.5),
-        ([2.0, "rating: 1"], 1.0),
-        (["0", "3"], 0.0),
-    ],
+    [(["2", "1"], 0.75), ([" 2\n", None], 1.0), ([None, "1"], 0.5), ([2.0, "rating: 1"], 1.0), (["0", "3"], 0.0)],
 )
 def test_the_usable_ratings_are_averaged(values: list[str | float | None], expected: float) -> None:
     assert rate("nv_context_relevance", values).value == expected
@@ -113,9 +107,8 @@ def test_other_whole_numbers_are_written_once_a_vote(allowed: list[int] | None) 
     assert len({question_digest(request.question) for request in requests}) == 3
 
 
-@pytest.mark.parametrize(
-    ("parameters", "values", "expected"),
-    [
+def test_discrete_values_must_be_allowed() -> None:
+    cases: list[tuple[dict[str, Any], list[str | float | None], Score]] = [
         ({"allowed_values": [7, 8]}, ["8"], Score.scored(8)),
         ({"allowed_values": [7, 8]}, ["9"], FAILED),
         ({"allowed_values": [7, 8]}, [8.0], Score.scored(8)),
@@ -127,12 +120,13 @@ def test_other_whole_numbers_are_written_once_a_vote(allowed: list[int] | None) 
         ({}, [2.5], FAILED),
         ({"strictness": 3}, [2.0, 5.0, 5.0], Score.scored(5)),
         ({"strictness": 3}, [2.0, 5.0, None], FAILED),
-    ],
-)
-def test_discrete_values_must_be_allowed(
-    parameters: dict[str, Any], values: list[str | float | None], expected: Score
-) -> None:
-    assert rate("discrete_criteria", values, definition="How clear?", **parameters) == expected
+    ]
+    for parameters, values, expected in cases:
+        assert rate("discrete_criteria", values, definition="How clear?", **parameters) == expected, (
+            parameters,
+            values,
+            expected,
+        )
 
 
 def test_numbers_are_written_in_their_range() -> None:
@@ -155,9 +149,8 @@ def test_placeholders_choose_the_texts_and_never_hold_them() -> None:
     assert request.score(Evidence(without)) == Score.undefined("no retrieved_contexts")
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
+def test_criteria_that_cannot_be_asked_are_refused() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "needs either a definition or a prompt"),
         ({"definition": "a", "prompt": "b"}, "needs either a definition or a prompt"),
         ({"prompt": "Rate {answer}"}, "placeholders are among {user_input}, {response}"),
@@ -171,11 +164,10 @@ def test_placeholders_choose_the_texts_and_never_hold_them() -> None:
         ({"definition": "a", "allowed_values": [1, "two"]}, "at least two different whole numbers"),
         ({"definition": "a", "allowed_values": [True, False]}, "at least two different whole numbers"),
         ({"definition": "a", "strictness": 0}, "strictness must be a whole number of at least 1"),
-    ],
-)
-def test_criteria_that_cannot_be_asked_are_refused(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(MetricParameterError, match=message):
-        resolve("discrete_criteria").request(parameters)
+    ]
+    for parameters, message in cases:
+        with pytest.raises(MetricParameterError, match=message):
+            resolve("discrete_criteria").request(parameters)
 
 
 @pytest.mark.parametrize("values", [[1, 0], [0], [0, float("inf")], "01", None])
@@ -205,9 +197,8 @@ def test_the_default_rubric_goes_from_1_to_5() -> None:
     assert list(scale_of(DEFAULT_RUBRICS)) == ["1", "2", "3", "4", "5"]
 
 
-@pytest.mark.parametrize(
-    "rubric",
-    [
+def test_a_rubric_that_is_no_scale_is_refused() -> None:
+    cases: list[Any] = [
         {},
         {"good": "yes"},
         {"score1_description": "a", "score1.0_description": "b"},
@@ -215,11 +206,12 @@ def test_the_default_rubric_goes_from_1_to_5() -> None:
         {"score1_description": "all alike"},
         [],
         {1: "a"},
-    ],
-)
-def test_a_rubric_that_is_no_scale_is_refused(rubric: Any) -> None:
-    with pytest.raises(MetricParameterError, match="rubrics must be a mapping of score<number>_description to text"):
-        resolve("rubrics").request({"rubrics": rubric})
+    ]
+    for rubric in cases:
+        with pytest.raises(
+            MetricParameterError, match="rubrics must be a mapping of score<number>_description to text"
+        ):
+            resolve("rubrics").request({"rubrics": rubric})
 
 
 def test_the_rubric_of_a_row_is_its_scale() -> None:

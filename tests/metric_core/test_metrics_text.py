@@ -20,9 +20,8 @@ from metric_core.records import Sample, Score
 HALF = ("abcd", "abxy")
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_entities_that_differ_in_writing_only_are_the_same() -> None:
+    cases: list[tuple[str, str]] = [
         ("The Granary", "granary"),
         ("a granary", "GRANARY"),
         ("U.S.", "US"),
@@ -37,15 +36,13 @@ HALF = ("abcd", "abxy")
         ("Stra\u00dfe", "STRASSE"),
         ("The A-Team", "A-Team"),
         ("Amster\u00addam", "Amsterdam"),
-    ],
-)
-def test_entities_that_differ_in_writing_only_are_the_same(one: str, other: str) -> None:
-    assert normalize_entity(one) == normalize_entity(other)
+    ]
+    for one, other in cases:
+        assert normalize_entity(one) == normalize_entity(other), (one, other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_entities_that_differ_stay_different() -> None:
+    cases: list[tuple[str, str]] = [
         ("3.5 million", "35 million"),
         (".5 million", "5 million"),
         ("-5 degrees", "5 degrees"),
@@ -54,10 +51,9 @@ def test_entities_that_differ_in_writing_only_are_the_same(one: str, other: str)
         ("Theo Morrow", "o Morrow"),
         ("A. Morrow", "Morrow"),
         ("C#", "C"),
-    ],
-)
-def test_entities_that_differ_stay_different(one: str, other: str) -> None:
-    assert normalize_entity(one) != normalize_entity(other)
+    ]
+    for one, other in cases:
+        assert normalize_entity(one) != normalize_entity(other), (one, other)
 
 
 def test_entities_are_sets() -> None:
@@ -83,9 +79,8 @@ def test_threshold_and_distance_are_used() -> None:
         assert parse_request(text).score(Evidence(sample)).value == expected
 
 
-@pytest.mark.parametrize(
-    ("score", "expected"),
-    [
+def test_nothing_retrieved_and_nothing_to_find() -> None:
+    cases: list[tuple[Score, Score]] = [
         (non_llm_context_precision([], ["a"]), Score.undefined(reasons.NO_CONTEXTS)),
         (non_llm_context_precision([], []), Score.undefined(reasons.NO_CONTEXTS)),
         (non_llm_context_precision(["a"], []), Score.undefined(reasons.NO_REFERENCE_CONTEXTS)),
@@ -95,10 +90,9 @@ def test_threshold_and_distance_are_used() -> None:
         (id_context_precision(["a"], []), Score.scored(0.0)),
         (id_context_recall([], ["a"]), Score.scored(0.0)),
         (id_context_recall(["a"], []), Score.undefined(reasons.NO_REFERENCE_CONTEXTS)),
-    ],
-)
-def test_nothing_retrieved_and_nothing_to_find(score: Score, expected: Score) -> None:
-    assert score == expected
+    ]
+    for score, expected in cases:
+        assert score == expected, (score, expected)
 
 
 def test_recall_refuses_a_threshold_that_nothing_can_exceed() -> None:

@@ -1,6 +1,7 @@
 """Evaluations on threads, Dask and Ray: scores are equal, bit for bit, and no question is asked twice.
 
-The run on threads uses SQLite and a local folder, the others use PostgreSQL and S3. `ASSAY_TEST_ROWS` sets the size.
+The run on threads uses SQLite and a local folder, the others use PostgreSQL and S3. `ASSAY_TEST_ROWS` sets the size;
+with it, Ray is tried beside Dask (`just test-engines`).
 """
 
 import json
@@ -32,6 +33,7 @@ pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 ROWS = int(os.environ.get("ASSAY_TEST_ROWS", "24"))
 SHARD_ROWS = max(12, min(250, ROWS // 4))
+ENGINES = ("dask", "ray") if "ASSAY_TEST_ROWS" in os.environ else ("dask",)
 WORKERS = 2
 METRICS = (
     "faithfulness",
@@ -204,7 +206,7 @@ def dask_cluster(environment: dict[str, str]) -> Iterator[str]:
         process.stdout.close()
 
 
-@pytest.mark.parametrize("engine", ["dask", "ray"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_engines_give_the_scores_of_threads(engine: str, plain: Finished, request: pytest.FixtureRequest) -> None:
     run: Finished = request.getfixturevalue(f"on_{engine}")
     assert run.cells == plain.cells

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import pytest
 from typer.main import get_command
 
 from deployments.cli._support.verb_table import ListedVerb
@@ -28,21 +27,21 @@ def calls(page: str) -> list[str]:
     return [call.strip() for block in code for call in _CALL.findall(block)]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_documented_command_exists(page: str) -> None:
-    missing = []
-    for call in calls(page):
-        words = call.removesuffix(')"').replace("[", " ").replace("]", " ").split()  # as in eval "$(assay ...)"
-        command: Any = get_command(app)
-        while words and getattr(command, "commands", None) and not words[0].startswith("-"):
-            names = words.pop(0).split("|")
-            found = [command.commands.get(name) for name in names]
-            if None in found:
-                missing.append(f"assay {call}: no {'|'.join(names)}")
-                break
-            command = found[0].load() if isinstance(found[0], ListedVerb) else found[0]
-        else:
-            known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
-            known |= {"--help", "-h", "--install-completion"}
-            missing += [f"assay {call}: {option}" for option in _OPTION.findall(call) if option not in known]
-    assert missing == []
+def test_every_documented_command_exists() -> None:
+    for page in PAGES:
+        missing = []
+        for call in calls(page):
+            words = call.removesuffix(')"').replace("[", " ").replace("]", " ").split()  # as in eval "$(assay ...)"
+            command: Any = get_command(app)
+            while words and getattr(command, "commands", None) and not words[0].startswith("-"):
+                names = words.pop(0).split("|")
+                found = [command.commands.get(name) for name in names]
+                if None in found:
+                    missing.append(f"assay {call}: no {'|'.join(names)}")
+                    break
+                command = found[0].load() if isinstance(found[0], ListedVerb) else found[0]
+            else:
+                known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+                known |= {"--help", "-h", "--install-completion"}
+                missing += [f"assay {call}: {option}" for option in _OPTION.findall(call) if option not in known]
+        assert missing == [], page

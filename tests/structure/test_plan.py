@@ -18,11 +18,7 @@ LOADERS = frozenset(
 """Modules that load, make or describe configurations, or hand the class on."""
 
 PLANNERS = frozenset(
-    {
-        "deployments/cli/_support/doctor_checks.py",
-        "deployments/registry/specs.py",
-        "flows/planning/planner.py",
-    }
+    {"deployments/cli/_support/doctor_checks.py", "deployments/registry/specs.py", "flows/planning/planner.py"}
 )
 """Modules that turn a configuration into the plan of its run or of its deployments."""
 

@@ -73,8 +73,7 @@ def test_a_reply_fits_its_schema(vllm_url: str) -> None:
     }
     json_schema = {"name": "claims", "schema": schema, "strict": True}
     reply = post(
-        vllm_url,
-        {"response_format": {"type": "json_schema", "json_schema": json_schema}, "max_completion_tokens": 200},
+        vllm_url, {"response_format": {"type": "json_schema", "json_schema": json_schema}, "max_completion_tokens": 200}
     )
     value = json.loads(reply["choices"][0]["message"]["content"])
     assert value.keys() == {"claims"}

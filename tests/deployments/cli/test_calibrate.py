@@ -8,7 +8,6 @@ import pytest
 
 from tasks.calibration.calibration_files import save_latest
 from tests.deployments.cli.conftest import Outcome
-from tests.deployments.cli.test_run import assay as called
 from tests.tasks import compared
 from tests.tasks.calibration.test_calibration_files import make_calibration
 
@@ -18,11 +17,12 @@ LABELS = Path(__file__).parents[3] / "examples" / "handbook_labels.jsonl"
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_calibrating_the_example_prints_a_summary(server_home: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("prefect_server")
+def test_calibrating_the_example_prints_a_summary(assay: Assay, tmp_path: Path) -> None:
     options = ("--label", "faithful", "--by", "pair", "--no-keep", "--out", str(tmp_path / "run"))
-    done = called(server_home, "calibrate", str(LABELS), *options)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    done = assay("calibrate", str(LABELS), *options)
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
     assert lines[0] == f"faithfulness compared with 'faithful' of {LABELS}"
     assert "66 of 69 rows compared (48 yes, 18 no); 3 unlabelled" in lines
     [auroc] = [line.split() for line in lines if line.startswith("AUROC of the score")]
@@ -52,10 +52,11 @@ def test_a_mistake_is_a_message_before_anything_starts(assay: Assay, options: tu
 
 
 @pytest.mark.prefect
-def test_unusable_labels_end_with_one_message(server_home: Path, tmp_path: Path) -> None:
-    done = called(server_home, "calibrate", str(LABELS), "--label", "fathful", "--out", str(tmp_path / "run"))
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "error: the data has no column 'fathful'. Did you mean 'faithful'?\n"
+@pytest.mark.usefixtures("prefect_server")
+def test_unusable_labels_end_with_one_message(assay: Assay, tmp_path: Path) -> None:
+    done = assay("calibrate", str(LABELS), "--label", "fathful", "--out", str(tmp_path / "run"))
+    assert (done.code, done.out) == (3, "")
+    assert done.err == "error: the data has no column 'fathful'. Did you mean 'faithful'?\n"
 
 
 def test_a_sample_never_replaces_a_file_that_people_may_have_filled_in(assay: Assay, tmp_path: Path) -> None:

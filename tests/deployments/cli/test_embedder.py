@@ -13,13 +13,14 @@ Assay = Callable[..., Outcome]
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_unreachable_server_is_one_message_with_the_exit_code_of_a_judge(server_home: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("prefect_server")
+def test_unreachable_server_is_one_message_with_the_exit_code_of_a_judge(assay: Assay, tmp_path: Path) -> None:
     options = ("--limit", "2", "-m", "answer_similarity", "--embedder", "http://127.0.0.1:9", "--out", str(tmp_path))
-    done = test_run.assay(server_home, "run", str(test_run.EXAMPLE), *options)
-    assert done.returncode == 4
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: the embedding server cannot be used: http://127.0.0.1:9/v1 cannot be reach")
-    assert "Traceback" not in done.stderr
+    done = assay("run", str(test_run.EXAMPLE), *options)
+    assert done.code == 4
+    assert done.out == ""
+    assert done.err.startswith("error: the embedding server cannot be used: http://127.0.0.1:9/v1 cannot be reach")
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.parametrize("verb", ["run", "plan"])

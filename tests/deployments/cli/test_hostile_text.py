@@ -16,7 +16,6 @@ from metric_core.records import Score
 from metric_core.stages import Stage
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_run import ASSAY
-from tests.deployments.cli.test_run import assay as called
 from tests.tasks import sliced
 from tests.tasks.reports import folders
 
@@ -162,7 +161,8 @@ def test_an_export_for_a_program_has_the_data_as_it_is(runs: tuple[str, str]) ->
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_run_of_hostile_data_prints_no_control_characters(server_home: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("prefect_server")
+def test_a_run_of_hostile_data_prints_no_control_characters(assay: Assay, tmp_path: Path) -> None:
     data = tmp_path / f"data {NAME}.jsonl"
     rows = [
         {
@@ -176,22 +176,22 @@ def test_a_run_of_hostile_data_prints_no_control_characters(server_home: Path, t
         for i in range(12)
     ]
     data.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]), encoding="utf-8")
-    options = ("--metrics", "faithfulness", "--out", str(tmp_path / "run"))
+    options, skip = ("--metrics", "faithfulness", "--out", str(tmp_path / "run")), ("--on-bad-row", "skip")
     outcomes = [
-        called(server_home, *arguments)
+        assay(*arguments)
         for arguments in (
             ("doctor", str(data)),
             ("plan", str(data), "--metrics", "faithfulness"),
             ("run", str(data), *options),
-            ("run", str(data), *options, "--on-bad-row", "skip", "--slice", "topic", "--verbose"),
-            ("calibrate", str(data), "--label", "label", "--metric", "faithfulness", "--on-bad-row", "skip"),
+            ("run", str(data), *options, *skip, "--slice", "topic", "--verbose"),
+            ("calibrate", str(data), "--label", "label", "--metric", "faithfulness", *skip, "--no-keep"),
         )
     ]
     for done in outcomes:
-        assert done.returncode in {0, 3, 7}, done.stderr
-        assert raw(done.stdout + done.stderr) == []
-    assert outcomes[3].returncode == 0
-    assert "\\u001b]52" in "".join(done.stdout + done.stderr for done in outcomes)
+        assert done.code in {0, 3, 7}, done.err
+        assert raw(done.out + done.err) == []
+    assert outcomes[3].code == 0
+    assert "\\u001b]52" in "".join(done.out + done.err for done in outcomes)
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])

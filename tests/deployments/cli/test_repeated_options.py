@@ -42,24 +42,24 @@ def test_there_are_verbs_of_all_groups() -> None:
     assert all(isinstance(verb, Verb) for verb in VERBS.values())
 
 
-@pytest.mark.parametrize("path", VERBS)
-def test_an_option_given_twice_adds_up_or_is_refused(path: str) -> None:
-    for option in VERBS[path].params:
-        if option.param_type_name != "option":
-            continue
-        long = next(flag for flag in option.opts if flag.startswith("--"))
-        if option.is_flag:
-            arguments = [long, *(option.secondary_opts or [long])]
-            expected = bool(option.secondary_opts)
-        else:
-            arguments = [long, "1", option.opts[-1], "2"]
-            expected = long not in ADDS_UP
-        refused = ""
-        try:
-            VERBS[path].make_context("verb", arguments)
-        except Exception as error:  # noqa: BLE001 typer brings its own click, whose errors have no public name
-            refused = str(getattr(error, "message", error))
-        assert (f"{long} is given 2 times, and has one value" in refused) is expected, refused
+def test_an_option_given_twice_adds_up_or_is_refused() -> None:
+    for path, verb in VERBS.items():
+        for option in verb.params:
+            if option.param_type_name != "option":
+                continue
+            long = next(flag for flag in option.opts if flag.startswith("--"))
+            if option.is_flag:
+                arguments = [long, *(option.secondary_opts or [long])]
+                expected = bool(option.secondary_opts)
+            else:
+                arguments = [long, "1", option.opts[-1], "2"]
+                expected = long not in ADDS_UP
+            refused = ""
+            try:
+                verb.make_context("verb", arguments)
+            except Exception as error:  # noqa: BLE001 typer brings its own click, whose errors have no public name
+                refused = str(getattr(error, "message", error))
+            assert (f"{long} is given 2 times, and has one value" in refused) is expected, (path, refused)
 
 
 def _is_collection(annotation: Any) -> bool:

@@ -9,7 +9,6 @@ import pytest
 
 from deployments.cli._support.run_lines import incremental_lines
 from tests.deployments.cli.conftest import Outcome
-from tests.deployments.cli.test_run import assay as called
 from tests.tasks.reports import folders
 
 Assay = Callable[..., Outcome]
@@ -26,27 +25,28 @@ def write(folder: Path, *rows: object) -> str:
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_run_is_compared_with_its_baseline_and_rerun(server_home: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("prefect_server")
+def test_run_is_compared_with_its_baseline_and_rerun(assay: Assay, tmp_path: Path) -> None:
     source, monday, tuesday = write(tmp_path, *ROWS), str(tmp_path / "monday"), str(tmp_path / "tuesday")
     metrics = ("--metrics", "string_similarity")
-    assert called(server_home, "run", source, *metrics, "--out", monday).returncode == 0
+    assert assay("run", source, *metrics, "--out", monday).code == 0
     write(tmp_path, ROWS[0], {**ROWS[1], "response": "Upstairs."}, ROWS[2], {**ROWS[2], "id": "r9"})
-    done = called(server_home, "run", source, *metrics, "--out", tuesday, "--baseline", monday)
-    assert done.returncode == 0, done.stderr
-    assert f"compared with {monday}: 1 row changed (response 1), 1 added; 0 of 0 questions asked" in done.stdout
+    done = assay("run", source, *metrics, "--out", tuesday, "--baseline", monday)
+    assert done.code == 0, done.err
+    assert f"compared with {monday}: 1 row changed (response 1), 1 added; 0 of 0 questions asked" in done.out
     again = str(tmp_path / "again")
-    done = called(server_home, "rerun", monday, "--rows", "changed", "--out", again)
-    assert done.returncode == 0, done.stderr
-    assert f"rerun of {monday}: 2 of 4 rows recomputed" in done.stdout
+    done = assay("rerun", monday, "--rows", "changed", "--out", again)
+    assert done.code == 0, done.err
+    assert f"rerun of {monday}: 2 of 4 rows recomputed" in done.out
     scores = [(Path(run) / "scores.parquet").read_bytes() for run in (tuesday, again)]
     assert scores[0] == scores[1]
-    preview = called(server_home, "rerun", monday, "--stage", "aggregation", "--dry-run")
-    assert (preview.returncode, preview.stderr) == (0, "")
-    assert preview.stdout.startswith("3 rows, of which 3 would be recomputed; reused rows per stage")
-    assert re.search(r"^aggregation +0 of 3 ", preview.stdout, re.MULTILINE)
-    nothing = called(server_home, "rerun", monday, "--json")
-    assert (nothing.returncode, nothing.stdout) == (2, "")
-    assert nothing.stderr.startswith("error: nothing to do: no cell of the run")
+    preview = assay("rerun", monday, "--stage", "aggregation", "--dry-run")
+    assert (preview.code, preview.err) == (0, "")
+    assert preview.out.startswith("3 rows, of which 3 would be recomputed; reused rows per stage")
+    assert re.search(r"^aggregation +0 of 3 ", preview.out, re.MULTILINE)
+    nothing = assay("rerun", monday, "--json")
+    assert (nothing.code, nothing.out) == (2, "")
+    assert nothing.err.startswith("error: nothing to do: no cell of the run")
 
 
 def test_a_folder_that_is_no_run_is_refused_before_anything_starts(assay: Assay, tmp_path: Path) -> None:

@@ -1,15 +1,19 @@
-"""`assay run` as users call it: a separate process, the built-in judge, a local server."""
+"""`assay run` as users call it, with the packaged judge and a local server."""
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.models, pytest.mark.prefect]
+from tests.deployments.cli.conftest import Outcome
+
+pytestmark = [pytest.mark.models, pytest.mark.prefect, pytest.mark.usefixtures("prefect_server")]
+
+Assay = Callable[..., Outcome]
 
 ASSAY = Path(sys.executable).with_name("assay")
 EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
@@ -28,14 +32,16 @@ main()
 """
 
 
-def assay(home: Path, *arguments: str, start: Sequence[str | Path] = (ASSAY,)) -> subprocess.CompletedProcess[str]:
+def start_assay(
+    home: Path, *arguments: str, start: Sequence[str | Path] = (ASSAY,)
+) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
     environment |= {"ASSAY_HOME": str(home), "COLUMNS": "120"}
     return subprocess.run([*start, *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
 def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_path: Path) -> None:
-    done = assay(server_home, "run", str(EXAMPLE), "--limit", "4", "--out", str(tmp_path / "run"))
+    done = start_assay(server_home, "run", str(EXAMPLE), "--limit", "4", "--out", str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     assert "4 rows of" in done.stdout
     assert "faithfulness" in done.stdout
@@ -51,84 +57,63 @@ def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_p
     assert (tmp_path / "run" / "report.html").is_file()
 
 
-def test_verbose_explains_the_scores_and_the_judge(server_home: Path, tmp_path: Path) -> None:
+def test_verbose_explains_the_scores_and_the_judge(assay: Assay, tmp_path: Path) -> None:
     options = ("--limit", "4", "-m", "faithfulness,nv_accuracy", "--verbose", "--out", str(tmp_path / "run"))
-    done = assay(server_home, "run", str(EXAMPLE), *options)
-    assert done.returncode == 0, done.stderr
-    assert "not scored, needs a language-model judge: nv_accuracy (4)" in done.stdout
-    assert "faithfulness is the mean probability that a claim is supported" in done.stdout
-    assert "It sees missing facts, not subtle distortions" in done.stdout
-    assert "agreement with people: not calibrated" in done.stdout
+    done = assay("run", str(EXAMPLE), *options)
+    assert done.code == 0, done.err
+    assert "not scored, needs a language-model judge: nv_accuracy (4)" in done.out
+    assert "faithfulness is the mean probability that a claim is supported" in done.out
+    assert "It sees missing facts, not subtle distortions" in done.out
+    assert "agreement with people: not calibrated" in done.out
 
 
-def test_a_run_that_repeats_imports_and_loads_nothing_that_it_does_not_need(server_home: Path, tmp_path: Path) -> None:
+def test_a_run_that_repeats_imports_and_loads_nothing_that_it_does_not_need(
+    server_home: Path, assay: Assay, tmp_path: Path
+) -> None:
     metrics = "faithfulness,answer_similarity,context_entity_recall"
     options = ("run", str(EXAMPLE), "--limit", "2", "-m", metrics, "--json", "--out", str(tmp_path / "run"))
-    first = assay(server_home, *options)
-    assert first.returncode == 0, first.stderr
+    first = assay(*options)
+    assert first.code == 0, first.err
     scores = (tmp_path / "run" / "scores.parquet").read_bytes()
-    again = assay(server_home, *options, start=(sys.executable, "-c", NAMING_THE_HEAVY))
+    again = start_assay(server_home, *options, start=(sys.executable, "-c", NAMING_THE_HEAVY))
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "run" / "scores.parquet").read_bytes() == scores
     assert json.loads(again.stdout)["usage"]["requests"] == 0
     assert again.stderr.split() == []
 
 
-def test_json_is_all_that_machines_get(server_home: Path, tmp_path: Path) -> None:
-    done = assay(
-        server_home,
-        "run",
-        str(EXAMPLE),
-        "--limit",
-        "3",
-        "-m",
-        "answer_similarity",
-        "--json",
-        "--out",
-        str(tmp_path / "r"),
-    )
-    content = json.loads(done.stdout)
+def test_json_is_all_that_machines_get(assay: Assay, tmp_path: Path) -> None:
+    done = assay("run", str(EXAMPLE), "--limit", "3", "-m", "answer_similarity", "--json", "--out", str(tmp_path / "r"))
+    content = json.loads(done.out)
     assert (content["rows"], content["folder"]) == (3, str(tmp_path / "r"))
     assert [metric["metric"] for metric in content["metrics"]] == ["answer_similarity"]
-    assert done.stderr == ""
+    assert done.err == ""
 
 
-def test_run_without_any_score_prints_its_summary_and_has_an_exit_code_of_its_own(
-    server_home: Path, tmp_path: Path
-) -> None:
-    done = assay(server_home, "run", str(EXAMPLE), "--limit", "1", "-m", "nv_accuracy", "--out", str(tmp_path / "r"))
-    assert done.returncode == 8
-    assert "1 cell has no score: see the report, or --verbose" in done.stdout
-    assert f"report: {tmp_path / 'r' / 'report.html'}" in done.stdout
-    error = done.stderr[done.stderr.index("error: ") :]
+def test_run_without_any_score_prints_its_summary_and_has_an_exit_code_of_its_own(assay: Assay, tmp_path: Path) -> None:
+    done = assay("run", str(EXAMPLE), "--limit", "1", "-m", "nv_accuracy", "--out", str(tmp_path / "r"))
+    assert done.code == 8
+    assert "1 cell has no score: see the report, or --verbose" in done.out
+    assert f"report: {tmp_path / 'r' / 'report.html'}" in done.out
+    error = done.err[done.err.index("error: ") :]
     assert error.startswith(
         f"error: the run in {tmp_path / 'r'} is finished, but has too few scores:\n  no cell has a "
     )
 
 
-def test_unreachable_judge_ends_the_run_with_one_message(server_home: Path, tmp_path: Path) -> None:
-    done = assay(
-        server_home,
-        "run",
-        str(EXAMPLE),
-        "--limit",
-        "2",
-        "--judge",
-        "http://127.0.0.1:9/v1",
-        "--out",
-        str(tmp_path / "r"),
-    )
-    assert done.returncode == 4
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: the judge cannot be used: http://127.0.0.1:9/v1 cannot be reached")
-    assert "Traceback" not in done.stderr
+def test_unreachable_judge_ends_the_run_with_one_message(assay: Assay, tmp_path: Path) -> None:
+    done = assay("run", str(EXAMPLE), "--limit", "2", "--judge", "http://127.0.0.1:9/v1", "--out", str(tmp_path / "r"))
+    assert done.code == 4
+    assert done.out == ""
+    assert done.err.startswith("error: the judge cannot be used: http://127.0.0.1:9/v1 cannot be reached")
+    assert "Traceback" not in done.err
 
 
-def test_bad_rows_end_the_run_with_their_numbers(server_home: Path, tmp_path: Path) -> None:
+def test_bad_rows_end_the_run_with_their_numbers(assay: Assay, tmp_path: Path) -> None:
     source = tmp_path / "rows.jsonl"
     source.write_text('{"question": "Q?", "answer": "A.", "contexts": []}\n{broken\n', encoding="utf-8")
-    done = assay(server_home, "run", str(source), "--out", str(tmp_path / "r"))
-    assert done.returncode == 3
-    assert "line 2: invalid JSON" in done.stderr
-    assert "--on-bad-row skip" in done.stderr
-    assert "Traceback" not in done.stderr
+    done = assay("run", str(source), "--out", str(tmp_path / "r"))
+    assert done.code == 3
+    assert "line 2: invalid JSON" in done.err
+    assert "--on-bad-row skip" in done.err
+    assert "Traceback" not in done.err

@@ -183,9 +183,8 @@ def test_data_is_searched_for_in_the_documented_order(tmp_path: Path) -> None:
         folders.find("c.json")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_unreadable_job_is_refused() -> None:
+    cases: list[tuple[Any, str]] = [
         ([], "valid dictionary"),
         ({"benchmark_id": "b"}, r"id: is missing\n  model: is missing"),
         (minimal(metrics=[]), r"parameters\.metrics: .*names no metric"),
@@ -195,11 +194,10 @@ def test_data_is_searched_for_in_the_documented_order(tmp_path: Path) -> None:
         (minimal() | {"provider_id": "lm_eval"}, "for the provider 'lm_eval', this is ragas or rag-assay"),
         (minimal() | {"callback_url": "http://me:pw@h"}, "callback_url: .* must hold no password"),
         (minimal() | {"num_examples": -1}, "num_examples: Input should be greater than or equal to 0"),
-    ],
-)
-def test_unreadable_job_is_refused(content: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        JobSpec.from_content(content)
+    ]
+    for content, message in cases:
+        with pytest.raises(ConfigError, match=message):
+            JobSpec.from_content(content)
 
 
 @pytest.mark.parametrize(

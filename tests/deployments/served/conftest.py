@@ -120,11 +120,7 @@ class Unattended:
             "cron": "0 0 1 1 *",
             "index": name,
             "late_minutes": 0.2,
-            "alerts": {
-                "webhook": "env:WATCH_HOOK",
-                "email": email,
-                **self.services.settings,
-            },
+            "alerts": {"webhook": "env:WATCH_HOOK", "email": email, **self.services.settings},
         }
         config = {"name": name, "source": "nowhere.jsonl", "metrics": ["faithfulness"], "deploy": deploy}
         place = DeploymentTarget(pool="nobody", job_variables={"working_dir": str(self.folder)})

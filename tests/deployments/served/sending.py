@@ -12,12 +12,7 @@ from flows.index_events.index_event import EVENT
 def send_raw(resource: str, payload: dict[str, Any], occurred: datetime) -> None:
     """Send an event."""
     event = Event.model_validate(
-        {
-            "event": EVENT,
-            "occurred": occurred,
-            "resource": {"prefect.resource.id": resource},
-            "payload": payload,
-        }
+        {"event": EVENT, "occurred": occurred, "resource": {"prefect.resource.id": resource}, "payload": payload}
     )
     with get_client(sync_client=True) as client:
         client.request("POST", "/events", json=[event.model_dump(mode="json")])

@@ -9,6 +9,7 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from deployments.local_server import ServerAddress, use_server
+from deployments.registry.apply import remove
 from tests.deployments.test_container import SERVICES, example_variables
 from tests.prefect_servers import clean_environment
 from tests.structure.house import ROOT
@@ -62,11 +63,5 @@ def test_the_deployment_is_made_and_the_worker_becomes_healthy(whole_server: str
     finally:
         worker.terminate()
         worker.wait(DEAD_SECONDS)
-    removed = subprocess.run(
-        [sys.executable, "-m", "rag_assay", "undeploy", "--name", POOL, "--yes"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert f"evaluate-{POOL}" in removed.stdout, removed.stderr
+    with use_server(ServerAddress(whole_server)):
+        remove(f"-{POOL}", dry_run=False)  # the other tests of this server look at their own deployments

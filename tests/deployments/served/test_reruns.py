@@ -6,7 +6,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
+from prefect.states import Scheduled
 
 from tests.deployments.served.conftest import Ground, manifest_of, state_of
 from tests.faults.conftest import Server
@@ -91,14 +91,8 @@ def test_retry_and_rerun_do_only_unfinished_work(judged_deployment: JudgedDeploy
     assert len(answered) >= ROWS
 
     judged_deployment.server.start()
-    retried = subprocess.run(
-        [sys.executable, "-m", "prefect", "flow-run", "retry", str(failed.id)],
-        env={**os.environ, "PREFECT_API_URL": judged_deployment.ground.url},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "has been scheduled for retry" in " ".join(retried.stdout.split())
+    with get_client(sync_client=True) as client:  # as `prefect flow-run retry` does
+        client.set_flow_run_state(failed.id, Scheduled(), force=True)
     run = judged_deployment.ground.wait_for_end(failed, ends=2)
     assert state_of(run)[0] == "Completed"
     asked = judged_deployment.asked
@@ -109,10 +103,7 @@ def test_retry_and_rerun_do_only_unfinished_work(judged_deployment: JudgedDeploy
     assert manifest["stages"]["verdicts"]["requests"] == len(asked) - len(answered)
 
     again = judged_deployment.ground.run(
-        "rerun-stage/rerun-stage-down",
-        run=str(judged_deployment.folder / "run"),
-        stage="verdicts",
-        rows="all",
+        "rerun-stage/rerun-stage-down", run=str(judged_deployment.folder / "run"), stage="verdicts", rows="all"
     )
     assert state_of(again)[0] == "Completed"
     (folder,) = (judged_deployment.ground.folder / "runs").glob("*-rerun")

@@ -37,11 +37,10 @@ def start_run(client: SyncPrefectClient) -> None:
 
 
 def test_server_resumes_silenced_reports_itself(client: SyncPrefectClient, workerless: Unattended) -> None:
-    end = datetime.now(UTC) + timedelta(seconds=60)
+    end = datetime.now(UTC) + timedelta(seconds=40)
     assert silence_reports(client, NAME, end) == [DEPLOYMENT]
-    assert silenced_until(client, DEPLOYMENT) == end
     assert reports(client) == dict.fromkeys(KINDS, False) | {"silenced": True}
-    start_run(client)  # becomes late in the silence
+    start_run(client)  # would be reported in the silence
     wait_until(lambda: all(reports(client).values()), "the end of the silence")
     assert datetime.now(UTC) >= end
     assert silenced_until(client, DEPLOYMENT) is None

@@ -82,20 +82,17 @@ def test_own_hosts_are_let_through(host: str) -> None:
     assert status(guard(Recorder()), {"host": host}) == 200
 
 
-@pytest.mark.parametrize(
-    "host", ["", "127.0.0.1", "127.0.0.1:4201", "evil.example:4200", "127.0.0.1.evil.example:4200"]
-)
-@pytest.mark.parametrize("kind", ["http", "websocket"])
-def test_another_host_is_refused(host: str, kind: str) -> None:
-    recorder = Recorder()
-    answer = call(guard(recorder), {"host": host}, kind=kind)[0]
-    assert answer.get("status", answer.get("code")) in (421, 1008)
-    assert not recorder.reached
+def test_another_host_is_refused() -> None:
+    for kind in ["http", "websocket"]:
+        for host in ["", "127.0.0.1", "127.0.0.1:4201", "evil.example:4200", "127.0.0.1.evil.example:4200"]:
+            recorder = Recorder()
+            answer = call(guard(recorder), {"host": host}, kind=kind)[0]
+            assert answer.get("status", answer.get("code")) in (421, 1008), (host, kind)
+            assert not recorder.reached, (host, kind)
 
 
-@pytest.mark.parametrize(
-    ("bound", "host", "expected"),
-    [
+def test_a_server_answers_to_the_names_it_was_bound_to() -> None:
+    cases: list[tuple[str, str, int]] = [
         ("0.0.0.0", "192.168.1.7:4200", 200),
         ("0.0.0.0", "[fe80::1]:4200", 200),
         ("::", "localhost:4200", 200),
@@ -109,22 +106,26 @@ def test_another_host_is_refused(host: str, kind: str) -> None:
         ("localhost", "127.0.0.1:4200", 200),
         ("192.168.1.7", "192.168.1.7:4200", 200),
         ("192.168.1.7", "192.168.1.8:4200", 421),
-    ],
-)
-def test_a_server_answers_to_the_names_it_was_bound_to(bound: str, host: str, expected: int) -> None:
-    app = guard(Recorder(), host=bound, names=["receiver", "traces.example:80"])
-    assert status(app, {"host": host}) == expected
+    ]
+    for bound, host, expected in cases:
+        app = guard(Recorder(), host=bound, names=["receiver", "traces.example:80"])
+        assert status(app, {"host": host}) == expected, (bound, host, expected)
 
 
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "", "http://127.0.0.1:4201", "http://localhost:4200", f"http://{HOST}."]
-)
-@pytest.mark.parametrize("kind", ["http", "websocket"])
-def test_another_origin_is_refused(origin: str, kind: str) -> None:
-    recorder = Recorder()
-    answer = call(guard(recorder), {"origin": origin}, "POST", kind)[0]
-    assert answer.get("status", answer.get("code")) in (403, 1008)
-    assert not recorder.reached
+def test_another_origin_is_refused() -> None:
+    for kind in ["http", "websocket"]:
+        for origin in [
+            "http://evil.example",
+            "null",
+            "",
+            "http://127.0.0.1:4201",
+            "http://localhost:4200",
+            f"http://{HOST}.",
+        ]:
+            recorder = Recorder()
+            answer = call(guard(recorder), {"origin": origin}, "POST", kind)[0]
+            assert answer.get("status", answer.get("code")) in (403, 1008), (origin, kind)
+            assert not recorder.reached, (origin, kind)
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -149,16 +150,16 @@ def test_a_link_opens_pages_only_of_servers_that_allow_it() -> None:
     assert status(linkable, CROSS_SITE) == 403
 
 
-@pytest.mark.parametrize("media_type", [None, *sorted(FORM_TYPES), "text/plain;charset=UTF-8", "application/x-other"])
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "GET"])
-@pytest.mark.parametrize("length", [{"content-length": "2"}, {"transfer-encoding": "chunked"}])
-def test_a_body_declares_a_type_that_a_page_cannot_send(
-    media_type: str | None, method: str, length: dict[str, str]
-) -> None:
-    recorder = Recorder()
-    headers = length | ({} if media_type is None else {"content-type": media_type})
-    assert status(guard(recorder), headers, method, body=[b"{}"]) == 415
-    assert not recorder.reached
+def test_a_body_declares_a_type_that_a_page_cannot_send() -> None:
+    cases: list[dict[str, str]] = [{"content-length": "2"}, {"transfer-encoding": "chunked"}]
+    others: list[str | None] = [None, *sorted(FORM_TYPES), "text/plain;charset=UTF-8", "application/x-other"]
+    for length in cases:
+        for method in ["POST", "PUT", "PATCH", "DELETE", "GET"]:
+            for media_type in others:
+                recorder = Recorder()
+                headers = length | ({} if media_type is None else {"content-type": media_type})
+                assert status(guard(recorder), headers, method, body=[b"{}"]) == 415, (media_type, method, length)
+                assert not recorder.reached, (media_type, method, length)
 
 
 def test_accepted_media_types_are_let_through() -> None:

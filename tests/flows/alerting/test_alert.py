@@ -36,11 +36,7 @@ def test_alert_about_no_index_names_the_evaluation_and_what_is_over() -> None:
                 key="support/a", kind="alarm", change="opened", sentence="faithfulness is worse", since=START
             ),
             AlertIncident(
-                key="support/b",
-                kind="error",
-                change="resolved",
-                sentence="the judge could not be reached",
-                since=START,
+                key="support/b", kind="error", change="resolved", sentence="the judge could not be reached", since=START
             ),
             AlertIncident(key="support/c", kind="source", change="continuing", sentence="no new rows", since=START),
         ),

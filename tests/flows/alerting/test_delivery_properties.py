@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from flows.alerting import delivery, delivery_round
@@ -89,6 +89,7 @@ def first_of_each(alerts: Sequence[Alert]) -> list[Alert]:
     return list({alert.id: alert for alert in alerts}.values())
 
 
+@settings(max_examples=25)
 @given(NIGHTS)
 def test_every_recipient_is_told_every_change_once_and_in_order(plan: list[Night]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from flows.alerting.alert import Alert, AlertIncident
-from flows.alerting.formats import (
-    alertmanager_alert,
-    opsgenie_alert,
-    opsgenie_closing,
-    pagerduty_event,
-    service_events,
-)
+from flows.alerting.formats import alertmanager_alert, opsgenie_alert, opsgenie_closing, pagerduty_event, service_events
 
 PAGE = Path(__file__).parents[3] / "docs" / "deployments.md"
 TIME = datetime(2026, 11, 24, 6, 12, tzinfo=UTC)

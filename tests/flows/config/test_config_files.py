@@ -35,16 +35,8 @@ def refusal(path: Path, content: str | bytes) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "a.yaml",
-            "limit: 1\njudge:\n  backend: builtin\n'limit': 2\n",
-            "given twice, in line 1 and in line 4",
-        ),
-        (
-            "a.yaml",
-            "judge:\n  backend: builtin\n  backend: scripted\n",
-            "given twice, in line 2 and in line 3",
-        ),
+        ("a.yaml", "limit: 1\njudge:\n  backend: builtin\n'limit': 2\n", "given twice, in line 1 and in line 4"),
+        ("a.yaml", "judge:\n  backend: builtin\n  backend: scripted\n", "given twice, in line 2 and in line 3"),
         ("a.yaml", "judge: {options: [{a: 1, a: 1}]}", "'a' is given twice"),
         ("a.toml", "limit = 1\nlimit = 2\n", "overwrite a value (at line 2"),
         ("a.json", '{"id": "a",\n"model": {\n"url": "x", "url": "y"}}', "'url' is given twice in the object on line 2"),

@@ -34,9 +34,8 @@ def test_command_line_overrides_environment_which_overrides_file(
     assert (config.limit, config.on_bad_row, config.shard_rows) == (3, "fail", 7)
 
 
-@pytest.mark.parametrize(
-    ("said", "rows", "window"),
-    [
+def test_windows_are_small_for_a_judge_server_and_shards_where_stages_do_not_share_them() -> None:
+    cases: list[tuple[dict[str, object], int, int]] = [
         ({}, 1000, 200),
         ({"runner": "dask"}, 1000, 200),
         ({"judge": "http://localhost:8000/v1"}, 1000, 25),
@@ -44,18 +43,14 @@ def test_command_line_overrides_environment_which_overrides_file(
         ({"judge": {"launch": {"model": "m", "python": "python"}}}, 1000, 25),
         ({"panel": ["http://localhost:8000/v1"]}, 1000, 25),
         ({"judge": "http://localhost:8000/v1", "shard_rows": 700}, 700, 25),
-    ],
-)
-def test_windows_are_small_for_a_judge_server_and_shards_where_stages_do_not_share_them(
-    said: dict[str, object], rows: int, window: int
-) -> None:
-    config = load_config(None, said)
-    assert (config.rows_a_shard(), config.rows_a_window()) == (rows, window)
+    ]
+    for said, rows, window in cases:
+        config = load_config(None, said)
+        assert (config.rows_a_shard(), config.rows_a_window()) == (rows, window), (said, rows, window)
 
 
-@pytest.mark.parametrize(
-    ("said", "verdict"),
-    [
+def test_verdicts_of_the_builtin_judge_alone_count_as_probabilities_by_default() -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({}, "probability"),
         ({"panel": ["builtin"]}, "probability"),
         ({"verdict": "binary"}, "binary"),
@@ -64,15 +59,12 @@ def test_windows_are_small_for_a_judge_server_and_shards_where_stages_do_not_sha
         ({"judge": {"backend": "own:Judge"}}, "binary"),
         ({"judge": {"launch": {"model": "m", "python": "python"}}}, "binary"),
         ({"judge": "http://localhost:8000/v1", "verdict": "probability"}, "probability"),
-    ],
-)
-def test_verdicts_of_the_builtin_judge_alone_count_as_probabilities_by_default(
-    said: dict[str, object], verdict: str
-) -> None:
-    config = load_config(None, said)
-    assert config.verdict_kind == verdict
-    # A rerun with another judge, from the configuration in run.json, counts verdicts as the run did.
-    assert plan_without_data(config).record["verdict"] == verdict
+    ]
+    for said, verdict in cases:
+        config = load_config(None, said)
+        assert config.verdict_kind == verdict, (said, verdict)
+        # A rerun with another judge, from the configuration in run.json, counts verdicts as the run did.
+        assert plan_without_data(config).record["verdict"] == verdict, (said, verdict)
 
 
 @pytest.mark.parametrize(
@@ -244,11 +236,7 @@ def test_a_judge_of_a_group_is_named_in_a_file_in_the_environment_or_by_a_flag(
     monkeypatch.setenv("ASSAY_JUDGE__RATINGS", "http://b:2/v1")
     config = load_config(file, {"judge": {"writing": "http://c:3/v1"}})
     named = {group: judge.server.urls for group, judge in config.judge.by_group.items() if judge.server}
-    assert named == {
-        "verdicts": ("http://a:1/v1",),
-        "writing": ("http://c:3/v1",),
-        "ratings": ("http://b:2/v1",),
-    }
+    assert named == {"verdicts": ("http://a:1/v1",), "writing": ("http://c:3/v1",), "ratings": ("http://b:2/v1",)}
     assert [judge.backend for judge in config.judges] == ["builtin", "server", "builtin", "server", "server"]
     assert config.verdict_kind == "binary"
 

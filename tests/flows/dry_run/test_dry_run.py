@@ -115,25 +115,6 @@ def test_verdicts_on_the_same_claims_are_found_whatever_the_response_says_beside
     assert stages["verdicts"]["stored"] == stages["verdicts"]["questions"] == 8
 
 
-@pytest.mark.usefixtures("prefect_server")
-def test_lost_results_are_recomputed_from_cached_answers(
-    judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
-) -> None:
-    predict_and_run(judge, config(judge, tmp_path, **stores))
-    stores["tables"] = str(tmp_path / "elsewhere")
-    dry_run, requests, _ = predict_and_run(judge, config(judge, tmp_path, **stores))
-    assert (dry_run.tally.requests, requests) == (0, 0)
-    assert dry_run.tally.stored == dry_run.tally.questions > 0
-    assert dry_run.certainty is Certainty.EXACT
-
-
-@pytest.mark.usefixtures("prefect_server")
-def test_refreshed_stage_asks_all_its_questions(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
-    predict_and_run(judge, config(judge, tmp_path, **stores))
-    dry_run, requests, _ = predict_and_run(judge, config(judge, tmp_path, refresh=("ratings",), **stores))
-    assert dry_run.tally.requests == requests == 8
-
-
 def test_counts_that_depend_on_answers_are_lower_bounds(
     judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
 ) -> None:

@@ -79,9 +79,8 @@ def test_many_missed_runs_are_counted_and_the_first_are_named() -> None:
     assert (incident.kind, incident.since, incident.run_id) == ("missed", MONDAY + DAY, "7")
 
 
-@pytest.mark.parametrize(
-    ("run", "is_missed"),
-    [
+def test_run_that_started_is_not_missed_whatever_became_of_it() -> None:
+    cases: list[tuple[FlowRun, bool]] = [
         (make_run(1, StateType.FAILED, run_count=1, state_name="Error"), False),
         (make_run(1, StateType.RUNNING, run_count=1), False),
         (make_run(1, StateType.CRASHED, run_count=1), False),
@@ -90,13 +89,12 @@ def test_many_missed_runs_are_counted_and_the_first_are_named() -> None:
         (make_run(1, StateType.CANCELLED, state_name=STATE, start_time=MONDAY), True),
         (make_run(1, state_name="Late"), True),
         (make_run(1, StateType.CRASHED), True),  # the worker could not start its process
-    ],
-)
-def test_run_that_started_is_not_missed_whatever_became_of_it(run: FlowRun, is_missed: bool) -> None:
-    daily = ActiveSchedule(CronSchedule(cron="0 6 * * *", timezone="UTC"))
-    missed = missed_between([daily], MONDAY, MONDAY + 2 * DAY + timedelta(seconds=20), [run])
-    assert (missed is not None) is is_missed
-    assert missed is None or missed.runs == (MissedRun(MONDAY + DAY, run.id),)
+    ]
+    for run, is_missed in cases:
+        daily = ActiveSchedule(CronSchedule(cron="0 6 * * *", timezone="UTC"))
+        missed = missed_between([daily], MONDAY, MONDAY + 2 * DAY + timedelta(seconds=20), [run])
+        assert (missed is not None) is is_missed, (run, is_missed)
+        assert missed is None or missed.runs == (MissedRun(MONDAY + DAY, run.id),), (run, is_missed)
 
 
 def test_a_run_stands_for_its_own_date_and_not_for_later_ones() -> None:

@@ -13,9 +13,8 @@ from metric_core.records import Sample
 DATA = Path(__file__).parents[4] / "shared" / "meta_eval" / "citations_attributionbench.parquet"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_only_looks_like_a_marker_stays() -> None:
+    for text in [
         "All scores lie in [0, 1].",
         "The interval [0, 1] is closed, and so is the range [1, 5].",
         "Ratings are in [1, 5], on the [1, 5] scale.",
@@ -49,16 +48,13 @@ DATA = Path(__file__).parents[4] / "shared" / "meta_eval" / "citations_attributi
         'The marker "[1]" and \u201c[2]\u201d name passages.',
         "In 5 meters\u00b2 and (a + b)\u00b2 and 10 degrees\u2070.",
         "See https://example.org/a and [this](https://example.org/b).",
-    ],
-)
-def test_what_only_looks_like_a_marker_stays(text: str) -> None:
-    assert find_citations(text, passages=3) == []
-    assert strip_citations(text, passages=3).text == text
+    ]:
+        assert find_citations(text, passages=3) == [], text
+        assert strip_citations(text, passages=3).text == text, text
 
 
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [
+def test_numbers_count_where_a_citation_can_stand() -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("It rains [0]. It pours [0, 2].", ["0", "0 2"]),
         ("It rains [0]. All scores lie in [0, 1].", ["0"]),
         ("It rains [0, 2]. It pours [1].", ["1"]),  # no number 0 alone: the response does not say that it cites 0
@@ -77,10 +73,9 @@ def test_what_only_looks_like_a_marker_stays(text: str) -> None:
         ("He has a dog (1).", []),
         ("It has parameters\u00b2.", ["2"]),
         ("GDP[1]\u304c\u4e0a\u304c\u308b\u3002", ["1"]),
-    ],
-)
-def test_numbers_count_where_a_citation_can_stand(text: str, labels: list[str]) -> None:
-    assert [" ".join(found.labels) for found in find_citations(text, passages=3)] == labels
+    ]
+    for text, labels in cases:
+        assert [" ".join(found.labels) for found in find_citations(text, passages=3)] == labels, (text, labels)
 
 
 def test_ids_are_markers_and_so_are_names_that_differ_in_the_number() -> None:

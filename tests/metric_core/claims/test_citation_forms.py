@@ -55,9 +55,8 @@ def test_two_markers_of_a_form_are_cut_with_what_joins_them(form: CitationForm, 
     assert {label for _, labels in stripped.citations for label in labels} == set(form.labels)
 
 
-@pytest.mark.parametrize(
-    ("marker", "labels"),
-    [
+def test_lists_ranges_and_places_are_read() -> None:
+    cases: list[tuple[str, tuple[str, ...]]] = [
         ("[1, p. 12]", ("1",)),
         ("[1, pp. 3-4; 2, S. 7 f.]", ("1", "2")),
         ("[2, \u00a7 4]", ("2",)),
@@ -79,12 +78,11 @@ def test_two_markers_of_a_form_are_cut_with_what_joins_them(form: CitationForm, 
         ("\\citet*{a,b}", ("a", "b")),
         ("<cite>doc-3</cite>", ("doc-3",)),
         ("<sup>[1, 2]</sup>", ("1", "2")),
-    ],
-)
-def test_lists_ranges_and_places_are_read(marker: str, labels: tuple[str, ...]) -> None:
-    text = f"It rains {marker}."
-    assert [citation.labels for citation in find_citations(text)] == [labels]
-    assert strip_citations(text).text == "It rains."
+    ]
+    for marker, labels in cases:
+        text = f"It rains {marker}."
+        assert [citation.labels for citation in find_citations(text)] == [labels], (marker, labels)
+        assert strip_citations(text).text == "It rains.", (marker, labels)
 
 
 def test_superscripts_are_lists_and_ranges() -> None:

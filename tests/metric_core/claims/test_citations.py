@@ -12,9 +12,8 @@ from metric_core.records import Sample
 FILES = ("hr/leave.md#1", "hr/leave.md#2", "it.md", "fr/leave.md#1")
 
 
-@pytest.mark.parametrize(
-    ("text", "stripped", "labels"),
-    [
+def test_markers_are_no_part_of_the_text() -> None:
+    cases: list[tuple[str, str, list[tuple[str, ...]]]] = [
         ("It rains [1].", "It rains.", [("1",)]),
         ("It rains. [1]", "It rains.", [("1",)]),
         ("It rains.[1][2]", "It rains.", [("1",), ("2",)]),
@@ -34,13 +33,12 @@ FILES = ("hr/leave.md#1", "hr/leave.md#2", "it.md", "fr/leave.md#1")
         ("تمطر [١].", "تمطر.", [("١",)]),  # noqa: RUF001
         ("Es regnet [Quelle 2]. Il pleut [1, 2] !", "Es regnet. Il pleut !", [("Quelle 2",), ("1", "2")]),
         ("อากาศดี [1] ฝนตก [2]", "อากาศดี ฝนตก", [("1",), ("2",)]),
-    ],
-)
-def test_markers_are_no_part_of_the_text(text: str, stripped: str, labels: list[tuple[str, ...]]) -> None:
-    ids = ("intro", "x9")
-    assert strip_citations(text, ids).text == stripped
-    assert [citation.labels for citation in find_citations(text, ids)] == labels
-    assert strip_citations(stripped, ids).text == stripped
+    ]
+    for text, stripped, labels in cases:
+        ids = ("intro", "x9")
+        assert strip_citations(text, ids).text == stripped, (text, stripped, labels)
+        assert [citation.labels for citation in find_citations(text, ids)] == labels, (text, stripped, labels)
+        assert strip_citations(stripped, ids).text == stripped, (text, stripped, labels)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +75,8 @@ def test_a_definition_without_a_name_leaves_the_number() -> None:
     assert [citation.labels for citation in found] == [("2",), ()]
 
 
-@pytest.mark.parametrize(
-    ("label", "cited"),
-    [
+def test_labels_name_ids_files_and_numbers() -> None:
+    cases: list[tuple[str, tuple[int, ...]]] = [
         ("hr/leave.md#2", (1,)),
         ("HR/Leave.md#2", (1,)),
         ("hr/leave.md", (0, 1)),
@@ -96,11 +93,10 @@ def test_a_definition_without_a_name_leaves_the_number() -> None:
         ("5", ()),
         ("0", ()),
         ("١", (0,)),  # noqa: RUF001
-    ],
-)
-def test_labels_name_ids_files_and_numbers(label: str, cited: tuple[int, ...]) -> None:
-    row = Sample(retrieved_contexts=("a", "b", "c", "d"), retrieved_context_ids=FILES)
-    assert cited_contexts((label,), row) == cited
+    ]
+    for label, cited in cases:
+        row = Sample(retrieved_contexts=("a", "b", "c", "d"), retrieved_context_ids=FILES)
+        assert cited_contexts((label,), row) == cited, (label, cited)
 
 
 def test_numbers_count_from_zero_where_zero_is_cited() -> None:

@@ -22,9 +22,8 @@ ENTRIES = (
 )
 
 
-@pytest.mark.parametrize(
-    "heading",
-    [
+def test_a_list_of_references_is_no_statement() -> None:
+    for heading in [
         *(
             "References:",
             "## References",
@@ -38,13 +37,11 @@ ENTRIES = (
         *("R\u00e9f\u00e9rences :", "**Bibliographie**", "Fuentes:", "Referencias", "Bibliograf\u00eda:"),
         *("\u0938\u0902\u0926\u0930\u094d\u092d:", "**\u0938\u094d\u0930\u094b\u0924**"),
         *("---\n**Sources**:", "REFERENCES"),
-    ],
-)
-def test_a_list_of_references_is_no_statement(heading: str) -> None:
-    for entries in ENTRIES:
-        stripped = strip_citations(f"It rains [1].\n\n{heading}\n{entries}")
-        assert stripped.text.strip() == "It rains."
-        assert [labels for _, labels in stripped.citations if labels] == [("1",)]
+    ]:
+        for entries in ENTRIES:
+            stripped = strip_citations(f"It rains [1].\n\n{heading}\n{entries}")
+            assert stripped.text.strip() == "It rains.", heading
+            assert [labels for _, labels in stripped.citations if labels] == [("1",)], heading
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,10 @@ def score(read: Callable[[MetricRequest, Evidence], Any], **changes: Any) -> Sco
     return replace(TOY, compute=read, **changes).request().score(WHOLE)
 
 
+def reading_with(read: Callable[[Evidence], object]) -> Callable[[MetricRequest, Evidence], Any]:
+    return lambda _request, evidence: read(evidence)
+
+
 def returning(value: Any) -> Callable[[MetricRequest, Evidence], Any]:
     return lambda _request, _evidence: value
 
@@ -88,10 +92,7 @@ UNDECLARED: Mapping[str, tuple[Callable[[Evidence], Any], str]] = {
         "product 'usefulness of contexts for the response'",
     ),
     "relevance": (lambda e: e.relevance(), "product 'relevance of context sentences'"),
-    "entities": (
-        lambda e: e.entity_set(Side.REFERENCE, Product.REFERENCE_ENTITIES),
-        "product 'reference entities'",
-    ),
+    "entities": (lambda e: e.entity_set(Side.REFERENCE, Product.REFERENCE_ENTITIES), "product 'reference entities'"),
     "questions": (lambda e: e.regenerated_questions(), "product 'regenerated questions'"),
     "cosines": (lambda e: e.cosines(), "product 'similarity of regenerated questions'"),
     "similarity": (lambda e: e.answer_similarity(), "product 'similarity of response and reference'"),
@@ -115,14 +116,13 @@ UNDECLARED: Mapping[str, tuple[Callable[[Evidence], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("read", UNDECLARED)
-def test_an_undeclared_read_ends_the_run_with_the_name_of_the_metric(read: str) -> None:
-    reading, names = UNDECLARED[read]
-    with pytest.raises(
-        MetricError, match=r"^the metric toy reads .* which it does not declare; add it to its"
-    ) as error:
-        score(lambda _request, evidence: reading(evidence))
-    assert names in str(error.value)
+def test_an_undeclared_read_ends_the_run_with_the_name_of_the_metric() -> None:
+    for read, (reading, names) in UNDECLARED.items():
+        with pytest.raises(
+            MetricError, match=r"^the metric toy reads .* which it does not declare; add it to its"
+        ) as error:
+            score(reading_with(reading))
+        assert names in str(error.value), read
 
 
 def test_every_field_of_the_evidence_is_guarded() -> None:
@@ -187,9 +187,8 @@ def test_rating_questions_may_show_declared_columns_only() -> None:
         metric.request().rating_requests(WHOLE.sample)
 
 
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
+def test_a_result_that_is_not_declared_ends_the_run() -> None:
+    cases: list[tuple[Any, str]] = [
         (0.5, "returned 0.5, wanted a Score"),
         (None, "returned None, wanted a Score"),
         (Score.scored(1.5), "returned 1.5, but declares 0 to 1"),
@@ -204,14 +203,13 @@ def test_rating_questions_may_show_declared_columns_only() -> None:
         (Score.undefined("bad mood"), "returned the reason 'bad mood' of an undefined cell, which it does not declare"),
         (Score(Status.UNDEFINED), "returned the reason None of an undefined cell"),
         (Score.failed("bad mood"), "returned the reason 'bad mood' of a failed cell, which it does not declare"),
-    ],
-)
-def test_a_result_that_is_not_declared_ends_the_run(returned: Any, message: str) -> None:
-    with pytest.raises(MetricError) as error:
-        score(returning(returned))
-    assert str(error.value).startswith("the metric toy returned ")
-    assert message in str(error.value)
-    assert str(error.value).endswith("(row 'r1')")
+    ]
+    for returned, message in cases:
+        with pytest.raises(MetricError) as error:
+            score(returning(returned))
+        assert str(error.value).startswith("the metric toy returned "), (returned, message)
+        assert message in str(error.value), (returned, message)
+        assert str(error.value).endswith("(row 'r1')"), (returned, message)
 
 
 @pytest.mark.parametrize(
@@ -245,9 +243,8 @@ def test_an_error_in_a_builtin_formula_names_the_metric_and_the_row() -> None:
         replace(METRICS["faithfulness"], compute=divide).request().score(WHOLE)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "wanted"),
-    [
+def test_an_own_column_has_the_declared_type_or_the_cell_is_undefined() -> None:
+    cases: list[tuple[ColumnType, Any, Score]] = [
         (ColumnType.NUMBER, 3, Score.scored(3)),
         (ColumnType.NUMBER, "2.5", Score.scored(2.5)),
         (ColumnType.NUMBER, "high", Score.undefined("priority is not a number")),
@@ -257,20 +254,21 @@ def test_an_error_in_a_builtin_formula_names_the_metric_and_the_row() -> None:
         (ColumnType.FLAG, 1, Score.undefined("priority is not a true or false")),
         (ColumnType.TEXT, 5, Score.undefined("priority is not a text")),
         (ColumnType.TEXTS, [5], Score.undefined("priority is not a list of texts")),
-    ],
-)
-def test_an_own_column_has_the_declared_type_or_the_cell_is_undefined(
-    kind: ColumnType, value: Any, wanted: Score
-) -> None:
-    metric = replace(
-        TOY,
-        own_columns={"priority": kind},
-        bounds=constant_none,
-        compute=lambda _request, evidence: Score.scored(evidence.column("priority")),
-    )
-    sample = Sample(response="x", extras={} if value is None else {"priority": value})
-    assert metric.request().score(Evidence(sample)) == wanted
-    assert metric.request().score(Evidence(Sample(response="x"))) == Score.undefined("no priority")
+    ]
+    for kind, value, wanted in cases:
+        metric = replace(
+            TOY,
+            own_columns={"priority": kind},
+            bounds=constant_none,
+            compute=lambda _request, evidence: Score.scored(evidence.column("priority")),
+        )
+        sample = Sample(response="x", extras={} if value is None else {"priority": value})
+        assert metric.request().score(Evidence(sample)) == wanted, (kind, value, wanted)
+        assert metric.request().score(Evidence(Sample(response="x"))) == Score.undefined("no priority"), (
+            kind,
+            value,
+            wanted,
+        )
 
 
 def constant_none(_parameters: Any) -> None:

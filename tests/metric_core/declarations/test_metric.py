@@ -49,9 +49,8 @@ def test_parameters_are_completed() -> None:
     assert TOY.request({"times": 2}).parameters == {"unit": "word", "share": 0.5, "times": 2, "words": None}
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
+def test_wrong_parameters_are_refused() -> None:
+    cases: list[tuple[dict[str, object], str]] = [
         ({"colour": 1}, "toy has no parameter 'colour'; it has: unit, share, times, words"),
         ({"unit": "page"}, "toy: unit must be one of 'word', 'line', got 'page'"),
         ({"share": 1.5}, "toy: share must be a number from 0 to 1, got 1.5"),
@@ -60,11 +59,10 @@ def test_parameters_are_completed() -> None:
         ({"share": 10**400}, "share must be a number"),
         ({"times": 0}, "times must be a whole number of at least 1, got 0"),
         ({"unit": "line", "times": 3}, "toy needs fewer lines, got {'unit': 'line', 'times': 3}"),
-    ],
-)
-def test_wrong_parameters_are_refused(parameters: dict[str, object], message: str) -> None:
-    with pytest.raises(MetricParameterError, match=message):
-        TOY.request(parameters)
+    ]
+    for parameters, message in cases:
+        with pytest.raises(MetricParameterError, match=message):
+            TOY.request(parameters)
 
 
 @pytest.mark.parametrize(

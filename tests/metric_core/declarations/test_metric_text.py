@@ -28,9 +28,8 @@ def test_several_metrics_are_split_at_the_commas_between_them() -> None:
     assert parse_metrics(" , ") == []
 
 
-@pytest.mark.parametrize(
-    ("written", "value"),
-    [
+def test_a_value_is_read_whole() -> None:
+    cases: list[tuple[str, object]] = [
         ('"a, b=c) \\"d\\" \\n"', 'a, b=c) "d" \n'),
         (r"'a, b=c) it\'s \\ \n'", "a, b=c) it's \\ \n"),
         ("Is it (very (very)) rude, or not?", "Is it (very (very)) rude, or not?"),
@@ -44,11 +43,10 @@ def test_several_metrics_are_split_at_the_commas_between_them() -> None:
         ("null", None),
         ('{"a": ")"}', {"a": ")"}),
         ("", ""),
-    ],
-)
-@pytest.mark.parametrize("behind", ["", ", z=1"])
-def test_a_value_is_read_whole(written: str, value: object, behind: str) -> None:
-    assert parameters(f"m(a={written}{behind})")["a"] == value
+    ]
+    for behind in ["", ", z=1"]:
+        for written, value in cases:
+            assert parameters(f"m(a={written}{behind})")["a"] == value, (written, value, behind)
 
 
 @given(st.text(), st.text())
@@ -67,9 +65,8 @@ def test_any_text_is_parsed_or_refused_with_its_place(text: str) -> None:
     assert error is None or (str(error).endswith("^") and 0 <= error.position <= len(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "problem", "at"),
-    [
+def test_what_cannot_be_read_is_refused_with_a_caret() -> None:
+    cases: list[tuple[str, str, str]] = [
         ("m(a=smile :) twice)", "quote texts with single parentheses", "twice"),
         ("m(a=frown :( twice), b", "this parenthesis is never closed", "(a=frown"),
         ("m(a=b", "this parenthesis is never closed", "(a"),
@@ -82,15 +79,14 @@ def test_any_text_is_parsed_or_refused_with_its_place(text: str) -> None:
         ("m(a=[one])", "not valid JSON", "one"),
         ("a)", "wanted a comma between", ")"),
         ("(a)", "a metric is written name or name", "("),
-    ],
-)
-def test_what_cannot_be_read_is_refused_with_a_caret(text: str, problem: str, at: str) -> None:
-    with pytest.raises(MetricTextError, match=problem) as caught:
-        parse_metrics(text)
-    *_, line, caret = str(caught.value).splitlines()
-    assert text[caught.value.position :].startswith(at)
-    assert line.strip() == text
-    assert line[len(caret) - 1 :].startswith(at)
+    ]
+    for text, problem, at in cases:
+        with pytest.raises(MetricTextError, match=problem) as caught:
+            parse_metrics(text)
+        *_, line, caret = str(caught.value).splitlines()
+        assert text[caught.value.position :].startswith(at), (text, problem, at)
+        assert line.strip() == text, (text, problem, at)
+        assert line[len(caret) - 1 :].startswith(at), (text, problem, at)
 
 
 def test_a_long_line_is_shown_around_the_place() -> None:

@@ -97,10 +97,10 @@ EXAMPLES: dict[str, Evidence] = {
 }
 
 
-@pytest.mark.parametrize("name", [each.name for each in CLASSES])
-def test_each_class_has_a_row(name: str) -> None:
-    found = diagnose(EXAMPLES[name], EVERYTHING)
-    assert (found.name, found.reason) == (name, None)
+def test_each_class_has_a_row() -> None:
+    for name in [each.name for each in CLASSES]:
+        found = diagnose(EXAMPLES[name], EVERYTHING)
+        assert (found.name, found.reason) == (name, None), name
 
 
 def test_a_refusal_where_nothing_was_found_is_due_to_the_index() -> None:

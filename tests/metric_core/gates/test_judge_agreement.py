@@ -60,9 +60,8 @@ def test_numbers_of_a_judge_that_agrees_with_people_pass() -> None:
     assert judge.reason == "Cohen's kappa 0.750, 95 % interval 0.650 to 0.850"
 
 
-@pytest.mark.parametrize(
-    ("known", "told"),
-    [
+def test_numbers_of_any_other_judge_tell_nothing() -> None:
+    cases: list[tuple[JudgeAgreement | None, str]] = [
         (None, "was never measured, wanted at least 0.6 over at least 100 labelled rows; label rows, measure it with"),
         (
             UNSURE,
@@ -74,19 +73,21 @@ def test_numbers_of_a_judge_that_agrees_with_people_pass() -> None:
         (FEW, "was measured on 40 labelled rows only (Cohen's kappa 0.900, 95 % interval 0.800 to 1.000), wanted at"),
         (NO_FIGURE, "was measured on 40 labelled rows only, wanted at least 100; label rows"),
         (NO_INTERVAL, "was measured on 200 labelled rows, too similar for an interval"),
-    ],
-)
-def test_numbers_of_any_other_judge_tell_nothing(known: JudgeAgreement | None, told: str) -> None:
-    result = apply_gate(asking(), known)
-    assert (result.outcome, result.is_trusted) == (Outcome.INCONCLUSIVE, False)
-    assert outcomes(result.checks) == [
-        ("judge", "faithfulness", "inconclusive"),
-        ("absolute", "faithfulness", "inconclusive"),
-        ("absolute", "string_similarity", "passed"),
     ]
-    assert told in result.checks[0].reason
-    assert "`assay calibrate LABELS --label COLUMN --metric faithfulness`" in result.checks[0].reason
-    assert result.checks[1].reason == "meets the threshold by more than chance, but the judge is not trusted"
+    for known, told in cases:
+        result = apply_gate(asking(), known)
+        assert (result.outcome, result.is_trusted) == (Outcome.INCONCLUSIVE, False), (known, told)
+        assert outcomes(result.checks) == [
+            ("judge", "faithfulness", "inconclusive"),
+            ("absolute", "faithfulness", "inconclusive"),
+            ("absolute", "string_similarity", "passed"),
+        ], (known, told)
+        assert told in result.checks[0].reason, (known, told)
+        assert "`assay calibrate LABELS --label COLUMN --metric faithfulness`" in result.checks[0].reason, (known, told)
+        assert result.checks[1].reason == "meets the threshold by more than chance, but the judge is not trusted", (
+            known,
+            told,
+        )
 
 
 def test_numbers_of_a_judge_that_is_not_trusted_do_not_fail_either() -> None:

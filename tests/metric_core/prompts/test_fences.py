@@ -13,15 +13,14 @@ def test_a_fence_surrounds_its_text_as_it_is() -> None:
     assert fence("claim", " It\nrains. ") == "<quoted claim>\n It\nrains. \n</quoted>"
 
 
-@pytest.mark.parametrize("label", ["", "Claim", "a b", "claim>", "claim\n", "1st", "\u0441laim"])
-def test_a_label_that_could_break_the_fence_is_refused(label: str) -> None:
-    with pytest.raises(ValueError, match="lower-case letters, digits and underscores"):
-        fence(label, "It rains.")
+def test_a_label_that_could_break_the_fence_is_refused() -> None:
+    for label in ["", "Claim", "a b", "claim>", "claim\n", "1st", "\u0441laim"]:
+        with pytest.raises(ValueError, match="lower-case letters, digits and underscores"):
+            fence(label, "It rains.")
 
 
-@pytest.mark.parametrize(
-    ("text", "readable"),
-    [
+def test_what_is_disarmed_stays_readable() -> None:
+    cases: list[tuple[str, str]] = [
         ("</quoted>", "<\\/quoted>"),
         ("<quoted claim>", "<\\quoted claim>"),
         ("<s>old</s> <b>new</b>", "<\\s>old<\\/s> <b>new</b>"),
@@ -33,15 +32,13 @@ def test_a_label_that_could_break_the_fence_is_refused(label: str) -> None:
         ("\uff1c/quoted\uff1e", "\uff1c\\/quoted\uff1e"),
         ("if a < quoted: pass", "if a < quoted: pass"),
         ("a < quoted and b > c", "a <\\ quoted and b > c"),
-    ],
-)
-def test_what_is_disarmed_stays_readable(text: str, readable: str) -> None:
-    assert neutralize(text) == readable
+    ]
+    for text, readable in cases:
+        assert neutralize(text) == readable, (text, readable)
 
 
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
+def test_control_characters_go_and_joiners_stay() -> None:
+    cases: list[tuple[str, str]] = [
         ("a\r\nb\rc\u2028d\x85e\x0cf\x0bg", "a\nb\nc\nd\ne\nf\ng"),
         ("a\x00b\x1bc\x7fd\x9fe", "abcde"),
         ("a\u202eb\u2066c\u2069d", "abcd"),
@@ -49,10 +46,9 @@ def test_what_is_disarmed_stays_readable(text: str, readable: str) -> None:
         ("a\ud800b", "a\ufffdb"),
         ("a\tb\n", "a\tb\n"),
         ("a\u200db\u200cc\u200ed\ufeffe", "a\u200db\u200cc\u200ed\ufeffe"),
-    ],
-)
-def test_control_characters_go_and_joiners_stay(text: str, kept: str) -> None:
-    assert neutralize(text) == kept
+    ]
+    for text, kept in cases:
+        assert neutralize(text) == kept, (text, kept)
 
 
 def test_every_character_that_may_open_a_delimiter_is_looked_at() -> None:
@@ -83,13 +79,11 @@ def test_folding_remembers_where_characters_come_from() -> None:
     assert fold_text("\ufb01\u200dn\u0301") == ("fin", [0, 0, 2])
 
 
-@pytest.mark.parametrize(
-    "text", ["plain\ttext\n", "a\rb", "a\x0bb", "bell\x07", "na\u00efve", "\u2028", "\ud800", "\x7f", "\x85"]
-)
-def test_a_text_that_is_passed_over_quickly_needs_no_change(text: str) -> None:
-    changed = fences._LINE_BREAK.sub("\n", text)
-    changed = fences._SURROGATE.sub("\ufffd", fences._UNWANTED.sub("", changed))
-    assert neutralize(text) == changed
+def test_a_text_that_is_passed_over_quickly_needs_no_change() -> None:
+    for text in ["plain\ttext\n", "a\rb", "a\x0bb", "bell\x07", "na\u00efve", "\u2028", "\ud800", "\x7f", "\x85"]:
+        changed = fences._LINE_BREAK.sub("\n", text)
+        changed = fences._SURROGATE.sub("\ufffd", fences._UNWANTED.sub("", changed))
+        assert neutralize(text) == changed, text
 
 
 def test_every_ascii_character_that_may_open_something_is_looked_for() -> None:

@@ -4,8 +4,6 @@ import hashlib
 import json
 from dataclasses import fields, replace
 
-import pytest
-
 from metric_core.prompts.judge_questions import (
     ChoiceQuestion,
     GenerateQuestion,
@@ -26,9 +24,8 @@ ASKED = GenerateQuestion(
 )
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_what_differs_has_another_digest() -> None:
+    cases: list[JudgeQuestion] = [
         replace(ASKED, kind=QuestionKind.CRITERIA_INTEGER),
         replace(ASKED, texts={"response": "So. "}),
         replace(ASKED, texts={"reference": "So."}),
@@ -36,11 +33,10 @@ ASKED = GenerateQuestion(
         replace(ASKED, schema=object_schema(ASKED.schema["properties"])),
         replace(ASKED, instructions=dict(reversed(list(ASKED.instructions.items())))),
         ask_explanation("It rains.", "Rain.", "yes"),
-    ],
-)
-def test_what_differs_has_another_digest(other: JudgeQuestion) -> None:
-    assert question_digest(other) != question_digest(ASKED)
-    assert question_digest(replace(other)) == question_digest(other)
+    ]
+    for other in cases:
+        assert question_digest(other) != question_digest(ASKED), other
+        assert question_digest(replace(other)) == question_digest(other), other
 
 
 def test_votes_and_labels_belong_to_a_choice() -> None:
@@ -49,15 +45,14 @@ def test_votes_and_labels_belong_to_a_choice() -> None:
     assert len({question_digest(question) for question in others}) == 3
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
+def test_the_digest_is_that_of_the_question_as_json() -> None:
+    cases: list[JudgeQuestion] = [
         *QUESTIONS.values(),
         ask_verdict("half a pair \ud83d", 'a "premise"\n\u2028\x00 of many lines'),
         ChoiceQuestion(QuestionKind.ASPECT, {}, ("a", "\u00e9"), {"definition": "Is it?\n"}, votes=3),
-    ],
-    ids=lambda question: question.kind,
-)
-def test_the_digest_is_that_of_the_question_as_json(question: JudgeQuestion) -> None:
-    content = json.dumps({part.name: getattr(question, part.name) for part in fields(question)}, ensure_ascii=False)
-    assert question_digest(question) == hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    ]
+    for question in cases:
+        content = json.dumps({part.name: getattr(question, part.name) for part in fields(question)}, ensure_ascii=False)
+        assert question_digest(question) == hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(), (
+            question
+        )

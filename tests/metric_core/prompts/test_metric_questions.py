@@ -1,7 +1,5 @@
 """Rating questions of the registered metrics: each has a prompt, and the texts of a row cannot inject into it."""
 
-import pytest
-
 from metric_core.metrics.registry import METRICS
 from metric_core.prompts.judge_questions import JudgeQuestion
 from metric_core.prompts.prompt_set import load_prompts
@@ -38,13 +36,13 @@ def questions(name: str, extra: str) -> list[JudgeQuestion]:
     return [rating.question for rating in wanted]
 
 
-@pytest.mark.parametrize("name", ASKING)
-def test_a_row_changes_nothing_outside_of_its_fences(name: str) -> None:
-    asked = zip(questions(name, "fine"), questions(name, ESCAPE), strict=True)
-    for harmless, hostile in asked:
-        expected, found = (split(PROMPTS.render(question).user) for question in (harmless, hostile))
-        assert found[1] == expected[1]
-        assert [label for label, _ in found[0]] == [label for label, _ in expected[0]]
+def test_a_row_changes_nothing_outside_of_its_fences() -> None:
+    for name in ASKING:
+        asked = zip(questions(name, "fine"), questions(name, ESCAPE), strict=True)
+        for harmless, hostile in asked:
+            expected, found = (split(PROMPTS.render(question).user) for question in (harmless, hostile))
+            assert found[1] == expected[1], name
+            assert [label for label, _ in found[0]] == [label for label, _ in expected[0]], name
 
 
 def test_the_second_accuracy_question_has_the_answers_in_each_other_s_role() -> None:

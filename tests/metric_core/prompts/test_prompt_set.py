@@ -41,26 +41,26 @@ def render(kind: QuestionKind) -> RenderedPrompt:
     return PROMPTS.render(QUESTIONS[kind])
 
 
-@pytest.mark.parametrize("kind", QuestionKind)
-def test_every_kind_shows_its_texts_in_order(kind: QuestionKind) -> None:
-    blocks, _ = split(render(kind).user)
-    assert [label for label, _ in blocks] == LABELS.get(kind, WHOLE_SAMPLE)
-    assert {text for _, text in blocks} == set(QUESTIONS[kind].texts.values())
+def test_every_kind_shows_its_texts_in_order() -> None:
+    for kind in QuestionKind:
+        blocks, _ = split(render(kind).user)
+        assert [label for label, _ in blocks] == LABELS.get(kind, WHOLE_SAMPLE), kind
+        assert {text for _, text in blocks} == set(QUESTIONS[kind].texts.values()), kind
 
 
-@pytest.mark.parametrize("kind", QuestionKind)
-def test_the_system_message_is_one_for_all(kind: QuestionKind) -> None:
-    assert render(kind).system == PROMPTS.system
+def test_the_system_message_is_one_for_all() -> None:
+    for kind in QuestionKind:
+        assert render(kind).system == PROMPTS.system, kind
 
 
-@pytest.mark.parametrize("kind", [kind for kind in QuestionKind if kind is not QuestionKind.VERDICT])
-def test_the_last_line_says_how_to_answer(kind: QuestionKind) -> None:
-    question, last = QUESTIONS[kind], render(kind).user.rsplit("\n", 1)[1]
-    if isinstance(question, ChoiceQuestion):
-        assert last == f"Answer one of: {', '.join(question.labels)}"
-    else:
-        assert last.startswith("Answer with JSON: {")
-        assert all(f'"{key}": ' in last for key in question.schema["properties"])
+def test_the_last_line_says_how_to_answer() -> None:
+    for kind in [kind for kind in QuestionKind if kind is not QuestionKind.VERDICT]:
+        question, last = QUESTIONS[kind], render(kind).user.rsplit("\n", 1)[1]
+        if isinstance(question, ChoiceQuestion):
+            assert last == f"Answer one of: {', '.join(question.labels)}", kind
+        else:
+            assert last.startswith("Answer with JSON: {"), kind
+            assert all(f'"{key}": ' in last for key in question.schema["properties"]), kind
 
 
 FIRST_TEXTS = {
@@ -74,12 +74,12 @@ FIRST_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("kind", QuestionKind)
-def test_the_text_to_go_by_comes_first_and_alike_in_every_kind(kind: QuestionKind) -> None:
-    prompt, text = render(kind), FIRST_TEXTS.get(kind, CONTEXT)
-    assert prompt.prefix_key == f"<quoted context>\n{text}\n</quoted>"
-    assert prompt.user.startswith(prompt.prefix_key + "\n")
-    assert prompt.prefix_key == PROMPTS.render(q.ask_verdict("It rains.", text)).prefix_key
+def test_the_text_to_go_by_comes_first_and_alike_in_every_kind() -> None:
+    for kind in QuestionKind:
+        prompt, text = render(kind), FIRST_TEXTS.get(kind, CONTEXT)
+        assert prompt.prefix_key == f"<quoted context>\n{text}\n</quoted>", kind
+        assert prompt.user.startswith(prompt.prefix_key + "\n"), kind
+        assert prompt.prefix_key == PROMPTS.render(q.ask_verdict("It rains.", text)).prefix_key, kind
 
 
 def test_both_accuracy_prompts_show_the_same_texts_and_exchange_their_roles_in_the_question() -> None:

@@ -5,9 +5,8 @@ import pytest
 from metric_core.prompts.reasoning import split_thought
 
 
-@pytest.mark.parametrize(
-    ("reply", "thought", "answer"),
-    [
+def test_a_finished_thought_is_split_off() -> None:
+    cases: list[tuple[str, str | None, str]] = [
         ("yes", None, "yes"),
         ("", None, ""),
         ("  yes\n", None, "  yes\n"),
@@ -23,10 +22,9 @@ from metric_core.prompts.reasoning import split_thought
         ("Let me see. <think>a</think> yes", "Let me see. a", "yes"),
         ("<think>yes</think>", "yes", ""),
         ('<think>a</think>{"claims": []}', "a", '{"claims": []}'),
-    ],
-)
-def test_a_finished_thought_is_split_off(reply: str, thought: str | None, answer: str) -> None:
-    assert split_thought(reply) == (thought, answer)
+    ]
+    for reply, thought, answer in cases:
+        assert split_thought(reply) == (thought, answer), (reply, thought, answer)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ import pytest
 from metric_core.prompts.replies import parse_json_reply
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
+def test_a_complete_value_is_read() -> None:
+    cases: list[tuple[str, Any]] = [
         ('{"score": 4}', {"score": 4}),
         (' \n["a", "b"]\n', ["a", "b"]),
         ("4", 4),
@@ -21,15 +20,13 @@ from metric_core.prompts.replies import parse_json_reply
         ('```json\n{"code": "```"}\n```', {"code": "```"}),
         ('```json\n{"score": 4}', {"score": 4}),
         ('{"text": "a \\"quoted\\" { word"}', {"text": 'a "quoted" { word'}),
-    ],
-)
-def test_a_complete_value_is_read(text: str, value: Any) -> None:
-    assert parse_json_reply(text) == value
+    ]
+    for text, value in cases:
+        assert parse_json_reply(text) == value, (text, value)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_nothing_is_guessed() -> None:
+    for text in [
         "",
         "That is not possible.",
         '{"claims": ["a", "b',
@@ -45,8 +42,6 @@ def test_a_complete_value_is_read(text: str, value: Any) -> None:
         '{"score": 4,}',
         "{'score': 4}",
         "[" * 100_000,
-    ],
-)
-def test_nothing_is_guessed(text: str) -> None:
-    with pytest.raises(ValueError, match="no complete JSON in the reply"):
-        parse_json_reply(text)
+    ]:
+        with pytest.raises(ValueError, match="no complete JSON in the reply"):
+            parse_json_reply(text)

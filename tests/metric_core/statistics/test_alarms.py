@@ -100,10 +100,7 @@ def test_a_slice_is_told_by_itself() -> None:
     values = _quiet(8, rows=600)
     members = np.arange(600) < 150
     values[4:, :60, 1] = -1.0
-    slices = (
-        SliceRows(Slice("language", "de"), members),
-        SliceRows(Slice("language", "en"), ~members),
-    )
+    slices = (SliceRows(Slice("language", "de"), members), SliceRows(Slice("language", "en"), ~members))
     found = {alarm.stream for alarm in update_alarms(_panel(values, slices=slices), 100)}
     assert found == {Stream("context_recall"), Stream("context_recall", Slice("language", "de"))}
     values[4:, 40:60, 1] = 0.0
@@ -144,10 +141,10 @@ def test_metrics_have_their_range_and_direction() -> None:
     assert alarm.interval.high > alarm.drop > alarm.interval.low > 0
 
 
-@pytest.mark.parametrize("runs", [1, 100, 366, 5000])
-@pytest.mark.parametrize("nights", [1, 52, 366, 2190])
-def test_the_weights_of_a_year_are_at_most_1_however_many_runs_it_has(runs: int, nights: int) -> None:
-    assert AlarmSettings(nights=nights).weights(range(-3, runs + 1)).sum() <= 1
+def test_the_weights_of_a_year_are_at_most_1_however_many_runs_it_has() -> None:
+    for nights in [1, 52, 366, 2190]:
+        for runs in [1, 100, 366, 5000]:
+            assert AlarmSettings(nights=nights).weights(range(-3, runs + 1)).sum() <= 1, (runs, nights)
 
 
 def test_nights_of_the_year_before_do_not_count_again() -> None:

@@ -6,13 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from metric_core.statistics.attribution import (
-    LEAST_ANCHOR_ROWS,
-    Attribution,
-    Cause,
-    ScoreChanges,
-    attribute_change,
-)
+from metric_core.statistics.attribution import LEAST_ANCHOR_ROWS, Attribution, Cause, ScoreChanges, attribute_change
 
 _CLAIMS = 4
 
@@ -152,11 +146,7 @@ _SAME = ScoreChanges(np.zeros(100))
         (None, None, "whether the judge has the same fingerprint is not known, and there is no anchor"),
         (None, False, "same fingerprint, but there is no anchor to show that its server still answers the same"),
         (ScoreChanges(np.empty(0)), True, "no anchor row has a score in both runs"),
-        (
-            ScoreChanges(np.zeros(19)),
-            True,
-            f"score in both runs; {LEAST_ANCHOR_ROWS} are needed",
-        ),
+        (ScoreChanges(np.zeros(19)), True, f"score in both runs; {LEAST_ANCHOR_ROWS} are needed"),
         (ScoreChanges(np.repeat([-1.0, 1.0, 0.0], 8)), True, "which does not decide"),
     ],
 )

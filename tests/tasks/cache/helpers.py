@@ -9,13 +9,7 @@ from pathlib import Path
 from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, ask_claims, ask_verdict
 from metric_core.records import AnswerStatus
-from tasks.models.judges.protocol import (
-    ChoiceAnswer,
-    GenerateAnswer,
-    JudgeIdentity,
-    OnChoiceAnswer,
-    OnGenerateAnswer,
-)
+from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, JudgeIdentity, OnChoiceAnswer, OnGenerateAnswer
 from tasks.runtime.usage import Usage
 
 

@@ -10,12 +10,7 @@ import pytest
 from metric_core.errors import ConfigError
 from tasks.calibration import calibration_files
 from tasks.calibration.calibration_files import Calibration, JudgeName
-from tasks.reports.calibration.calibration_text import (
-    agreement_lines,
-    calibration_markdown,
-    count_line,
-    saved_line,
-)
+from tasks.reports.calibration.calibration_text import agreement_lines, calibration_markdown, count_line, saved_line
 
 JUDGE = JudgeName(backend="server", model="org/judge 7B", revision="r1")
 

@@ -80,9 +80,7 @@ class TestOnAServer:
         with (
             pytest.raises(Exception, match="assay-judge"),
             hold_slot(
-                JudgedSettings(judge=judge("http://none:1/v1", 1)),
-                [QuestionKind.VERDICT],
-                lambda: ScriptedJudge({}),
+                JudgedSettings(judge=judge("http://none:1/v1", 1)), [QuestionKind.VERDICT], lambda: ScriptedJudge({})
             ),
         ):
             pass

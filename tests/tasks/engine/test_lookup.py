@@ -40,10 +40,7 @@ def looked_up(pattern: Sequence[Sequence[tuple[bool, bool]]]) -> list[LookedUpSh
     for rows in pattern:
         numbers = range(first, first + len(rows))
         claims, verdicts = ([row[place] for row in rows] for place in (0, 1))
-        placed = {
-            Stage.CLAIMS: place(numbers, claims, "claims"),
-            Stage.VERDICTS: place(numbers, verdicts, "verdicts"),
-        }
+        placed = {Stage.CLAIMS: place(numbers, claims, "claims"), Stage.VERDICTS: place(numbers, verdicts, "verdicts")}
         shards.append(LookedUpShard(REF, digests_of(numbers), placed))
         first += len(rows)
     return shards

@@ -30,13 +30,6 @@ def test_the_limit_falls_when_conversations_wait_but_not_below_its_start() -> No
     assert reply(limit, 2 * SLOW, times=100) == 128
 
 
-@pytest.mark.parametrize(
-    ("given", "peak"),
-    [
-        ({}, 512),
-        ({"concurrency": 256}, 1024),
-        ({"concurrency": 64}, 64),
-    ],
-)
+@pytest.mark.parametrize(("given", "peak"), [({}, 512), ({"concurrency": 256}, 1024), ({"concurrency": 64}, 64)])
 def test_who_asked_for_little_gets_no_more(given: dict[str, int], peak: int) -> None:
     assert ServerJudgeOptions.model_validate({"urls": ["http://localhost/v1"], **given}).peak_in_flight == peak

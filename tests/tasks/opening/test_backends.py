@@ -57,10 +57,7 @@ def test_a_new_judge_backend_is_a_declaration_and_a_function(tmp_path: Path, mon
 def test_a_script_is_read_each_time_it_is_opened(tmp_path: Path) -> None:
     script = tmp_path / "answers.json"
     settings = JudgedSettings.model_validate(
-        {
-            "judge": JudgeSettings(backend="scripted", script=str(script)),
-            "cache": f"sqlite:///{tmp_path}/answers.db",
-        }
+        {"judge": JudgeSettings(backend="scripted", script=str(script)), "cache": f"sqlite:///{tmp_path}/answers.db"}
     )
     run, labels = RunModels(), []
     for label in ("yes", "no"):

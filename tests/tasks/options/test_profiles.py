@@ -61,17 +61,17 @@ def test_the_packaged_profiles_are_those_of_the_documentation() -> None:
     assert [name for name in profile_names() if f"`{name}`" not in told] == []
 
 
-@pytest.mark.parametrize("name", profile_names())
-def test_a_packaged_profile_names_source_license_and_both_directions(name: str) -> None:
-    profile = load_profile(name)
+def test_a_packaged_profile_names_source_license_and_both_directions() -> None:
+    for name in profile_names():
+        profile = load_profile(name)
 
-    assert profile.name == name
-    assert profile.source.startswith("https://")
-    assert profile.license
-    assert profile.memory_gb
-    assert len({canary.supported for canary in profile.canaries}) == 2
-    claims = [canary.claim for canary in profile.canaries]
-    assert len(set(claims)) < len(claims), "a claim with two premises shows a template that drops the premise"
+        assert profile.name == name, name
+        assert profile.source.startswith("https://"), name
+        assert profile.license, name
+        assert profile.memory_gb, name
+        assert len({canary.supported for canary in profile.canaries}) == 2, name
+        claims = [canary.claim for canary in profile.canaries]
+        assert len(set(claims)) < len(claims), "a claim with two premises shows a template that drops the premise"
 
 
 def test_the_schema_of_the_documentation_is_current() -> None:
@@ -151,17 +151,17 @@ def test_words_name_profiles() -> None:
     assert {path.suffix for path in FOLDER.iterdir()} == {".toml"}
 
 
-@pytest.mark.parametrize("name", [name for name in profile_names() if load_profile(name).route])
-def test_a_launched_server_gets_the_flags_of_its_profile(name: str) -> None:
-    profile = load_profile(name)
+def test_a_launched_server_gets_the_flags_of_its_profile() -> None:
+    for name in [name for name in profile_names() if load_profile(name).route]:
+        profile = load_profile(name)
 
-    launch = JudgeSettings.model_validate({"profile": name, "launch": {"python": "python3"}}).launch
+        launch = JudgeSettings.model_validate({"profile": name, "launch": {"python": "python3"}}).launch
 
-    assert launch is not None
-    assert launch.model == profile.model
-    assert launch.dtype == profile.serving.dtype
-    assert launch.max_model_len == profile.serving.max_model_len
-    assert launch.extra_args == profile.serving.extra_args
+        assert launch is not None, name
+        assert launch.model == profile.model, name
+        assert launch.dtype == profile.serving.dtype, name
+        assert launch.max_model_len == profile.serving.max_model_len, name
+        assert launch.extra_args == profile.serving.extra_args, name
 
 
 def test_configured_flags_win_over_those_of_a_profile() -> None:

@@ -32,9 +32,8 @@ def plugin_name(attribute: str) -> str:
     return f"{HERE}:{attribute}"
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
+def test_a_metric_that_does_not_exist_or_is_not_a_metric() -> None:
+    cases: list[tuple[str, str]] = [
         ("not a module:x", "is named module:attribute"),
         ("nowhere_at_all:X", "there is no module 'nowhere_at_all'. Install its package, run where its file is"),
         ("tests.tasks.plugins.missing:X", "there is no module 'tests.tasks.plugins.missing'"),
@@ -46,12 +45,11 @@ def plugin_name(attribute: str) -> str:
             "has the name 'semantic_similarity', as the metric answer_similarity of rag-assay; rename it",
         ),
         (plugin_name("BAD_NAME"), "has the name 'Letters!', wanted lower-case letters"),
-    ],
-)
-def test_a_metric_that_does_not_exist_or_is_not_a_metric(name: str, message: str) -> None:
-    with pytest.raises(PluginError) as caught:
-        find_metric(name)
-    assert message in str(caught.value)
+    ]
+    for name, message in cases:
+        with pytest.raises(PluginError) as caught:
+            find_metric(name)
+        assert message in str(caught.value), (name, message)
 
 
 def test_a_module_that_raises_or_lacks_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,13 +116,9 @@ def test_a_metric_with_invalid_rating_questions(attribute: str, message: str) ->
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("attribute", "message"),
-    [
-        (
-            "COLUMNS_TUPLE",
-            "columns is ('response',), wanted a function; rag_assay.plugins.constant(...) creates one",
-        ),
+def test_a_metric_with_declarations_of_the_wrong_type() -> None:
+    cases: list[tuple[str, str]] = [
+        ("COLUMNS_TUPLE", "columns is ('response',), wanted a function; rag_assay.plugins.constant(...) creates one"),
         ("COLUMNS_TEXT", "returns 'response' as columns, wanted a tuple of columns"),
         ("PRODUCTS_NONE", "returns None as products, wanted a tuple of products"),
         ("BOUNDS_RAISE", "raised RuntimeError in bounds: no such thing"),
@@ -135,12 +129,11 @@ def test_a_metric_with_invalid_rating_questions(attribute: str, message: str) ->
         ("OWN_ALIAS", "'answer' is a column of samples; add it to columns, not to own_columns"),
         ("OWN_TYPE", "the column 'priority' has the type 5, wanted one of ColumnType.TEXT"),
         ("ASKS_NOTHING", "asks None, wanted a list of RatingRequest"),
-    ],
-)
-def test_a_metric_with_declarations_of_the_wrong_type(attribute: str, message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        read_declarations(attribute)
-    assert message in str(caught.value)
+    ]
+    for attribute, message in cases:
+        with pytest.raises(ConfigError) as caught:
+            read_declarations(attribute)
+        assert message in str(caught.value), (attribute, message)
 
 
 def read_declarations(attribute: str) -> None:

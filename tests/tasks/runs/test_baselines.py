@@ -150,10 +150,10 @@ def test_a_damaged_record_is_named(root: str, make: Make) -> None:
         store.current("handbook")
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "ä", ".hidden", "x" * 129])
-def test_index_name_must_be_a_valid_file_name(name: str) -> None:
-    with pytest.raises(ConfigError, match="the id of an index must have at most 128 letters"):
-        check_index_name(name)
+def test_index_name_must_be_a_valid_file_name() -> None:
+    for name in ["", "..", "a/b", "a b", "ä", ".hidden", "x" * 129]:
+        with pytest.raises(ConfigError, match="the id of an index must have at most 128 letters"):
+            check_index_name(name)
 
 
 def test_unwritable_store_is_named_by_its_setting(tmp_path: Path, make: Make) -> None:

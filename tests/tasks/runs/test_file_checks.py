@@ -142,10 +142,3 @@ def test_a_table_of_an_earlier_version_may_lack_columns() -> None:
         check_table(pa.schema(fields, {"assay.version": str(CLAIMS.version)}), Stage.CLAIMS, Path("claims.parquet"))
     with pytest.raises(RunFolderError, match="has schema version 99, this rag-assay reads"):
         check_table(SCORES.arrow.with_metadata({"assay.version": "99"}), Stage.AGGREGATION, Path("scores.parquet"))
-
-
-def test_a_run_that_embedded_nothing_is_read(run: Path) -> None:
-    manifest = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    (run / "run.json").write_text(json.dumps(manifest | {"embedder": None}), encoding="utf-8")
-    write_report(run)
-    assert compare_runs(run, run, CompareOptions()) is not None

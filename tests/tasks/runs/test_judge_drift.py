@@ -164,9 +164,9 @@ def test_a_run_without_an_anchor_asked_nothing_again() -> None:
     assert standing_changes({}) == []
 
 
-@pytest.mark.parametrize("world", QUIET, ids=lambda world: world.name)
-def test_an_unchanged_judge_is_not_told_in_a_year(world: World) -> None:
-    assert night_told(world, seed=1, nights=YEAR) is None
+def test_an_unchanged_judge_is_not_told_in_a_year() -> None:
+    for world in QUIET:
+        assert night_told(world, seed=1, nights=YEAR) is None, world
 
 
 @pytest.mark.parametrize(

@@ -16,25 +16,23 @@ def _raw_deflate(text: bytes) -> bytes:
     return compressor.compress(text) + compressor.flush()
 
 
-@pytest.mark.parametrize(
-    ("encoding", "sent"),
-    [
+def test_body_is_the_same_in_any_pieces() -> None:
+    cases: list[tuple[str | None, bytes]] = [
         (None, TEXT),
         ("identity", TEXT),
         ("gzip", gzip.compress(TEXT)),
         ("GZIP", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:])),
         ("deflate", zlib.compress(TEXT)),
         ("deflate", _raw_deflate(TEXT)),
-    ],
-)
-@pytest.mark.parametrize("size", [1, 37, 1_000_000])
-def test_body_is_the_same_in_any_pieces(encoding: str | None, sent: bytes, size: int) -> None:
-    body = BoundedBody(encoding, len(TEXT))
-    for start in range(0, len(sent), size):
-        body.add(sent[start : start + size])
-    assert body.content() == TEXT
-    with pytest.raises(UnreadableBodyError, match=r"reply larger than 18,999 bytes$"):
-        BoundedBody(encoding, len(TEXT) - 1).add(sent)
+    ]
+    for size in [1, 37, 1_000_000]:
+        for encoding, sent in cases:
+            body = BoundedBody(encoding, len(TEXT))
+            for start in range(0, len(sent), size):
+                body.add(sent[start : start + size])
+            assert body.content() == TEXT, (encoding, sent, size)
+            with pytest.raises(UnreadableBodyError, match=r"reply larger than 18,999 bytes$"):
+                BoundedBody(encoding, len(TEXT) - 1).add(sent)
 
 
 def test_a_bomb_takes_little_memory() -> None:

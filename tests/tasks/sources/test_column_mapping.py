@@ -96,10 +96,7 @@ def test_generated_names_do_not_pile_up(tmp_path: Path) -> None:
     assert len(reader._seen.names) <= 1001
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted"),
-    [(["one"], "one"), (["one", "two"], "one\ntwo"), ("one", "one")],
-)
+@pytest.mark.parametrize(("value", "wanted"), [(["one"], "one"), (["one", "two"], "one\ntwo"), ("one", "one")])
 def test_several_reference_answers_are_joined(value: object, wanted: str, tmp_path: Path) -> None:
     needed = {"recall": ("reference",)}
     path = write_lines(tmp_path / "log.jsonl", [{"ground_truths": value}])

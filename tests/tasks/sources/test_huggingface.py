@@ -87,10 +87,7 @@ def test_a_file_as_the_library_writes_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("address", "asked"),
-    [
-        ("hub:owner/name#test", ("owner/name", None)),
-        ("hub:owner/name:english#test", ("owner/name", "english")),
-    ],
+    [("hub:owner/name#test", ("owner/name", None)), ("hub:owner/name:english#test", ("owner/name", "english"))],
 )
 def test_names_on_the_hub(
     address: str, asked: tuple[str, str | None], dataset: Any, monkeypatch: pytest.MonkeyPatch

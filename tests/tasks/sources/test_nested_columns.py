@@ -86,9 +86,8 @@ def test_an_unknown_path_names_the_nearest(name: str, path: str, nearest: str, t
     assert f"Did you mean {nearest!r}?" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
+def test_paths() -> None:
+    cases: list[tuple[str, Any]] = [
         ("docs[*].texts[*].t", ["a", "b", None, "c"]),
         ("docs[0].texts[-1].t", "b"),
         ("docs[2].texts", MISSING),
@@ -100,21 +99,20 @@ def test_an_unknown_path_names_the_nearest(name: str, path: str, nearest: str, t
         ("names.first.of.all", 1),
         ('"x[0].y"."z"', 2),
         ("json.a[1]", "c"),
-    ],
-)
-def test_paths(path: str, value: Any) -> None:
-    row = {
-        "docs": [{"texts": [{"t": "a"}, {"t": "b"}]}, {"texts": [{}, {"t": "c"}]}],
-        "empty": [],
-        "null": None,
-        "names": {"first.of": {"all": 1}},
-        "x[0].y": {"z": 2},
-        "json": '{"a": ["b", "c"]}',
-    }
-    steps = parse_path(path)
-    assert (MISSING if steps is None else read_path(row, steps)) == value
+    ]
+    for path, value in cases:
+        row = {
+            "docs": [{"texts": [{"t": "a"}, {"t": "b"}]}, {"texts": [{}, {"t": "c"}]}],
+            "empty": [],
+            "null": None,
+            "names": {"first.of": {"all": 1}},
+            "x[0].y": {"z": 2},
+            "json": '{"a": ["b", "c"]}',
+        }
+        steps = parse_path(path)
+        assert (MISSING if steps is None else read_path(row, steps)) == value, (path, value)
 
 
-@pytest.mark.parametrize("name", ["", "question", ".a", "a.", "a..b", "[0]", "a[", "a[x]", 'a."b', 'a"b"'])
-def test_names_that_are_no_paths(name: str) -> None:
-    assert parse_path(name) is None
+def test_names_that_are_no_paths() -> None:
+    for name in ["", "question", ".a", "a.", "a..b", "[0]", "a[", "a[x]", 'a."b', 'a"b"']:
+        assert parse_path(name) is None, name

@@ -325,9 +325,7 @@ def test_requests_that_depend_on_verdicts_are_judged_in_rounds(tmp_path: Path) -
             return metric.request()
 
     judge = script(
-        tmp_path,
-        says("verdict", "right", "first\nsecond", answer="yes"),
-        says("verdict", "right", answer="no"),
+        tmp_path, says("verdict", "right", "first\nsecond", answer="yes"), says("verdict", "right", answer="no")
     )
     sample = {**NOISY, "response": "right"}
     tables = {Stage.SAMPLES: samples_table(sample), Stage.CLAIMS: claims_table(response_0="right")}

@@ -5,9 +5,8 @@ import pytest
 from tasks.models.recognizers.text_layout import CITATION, Block, cut_long, split_blocks, split_sentences
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_blocks() -> None:
+    cases: list[tuple[str, list[Block]]] = [
         ("", []),
         (" \n\t\n---\n", []),
         ("One line.", [Block("One line.")]),
@@ -20,10 +19,9 @@ from tasks.models.recognizers.text_layout import CITATION, Block, cut_long, spli
             [Block("A paragraph that is wrapped after some sixty characters of Text goes on.")],
         ),
         ("Holidays\nStaff have 25 days.", [Block("Holidays"), Block("Staff have 25 days.")]),
-    ],
-)
-def test_blocks(text: str, expected: list[Block]) -> None:
-    assert split_blocks(text) == expected
+    ]
+    for text, expected in cases:
+        assert split_blocks(text) == expected, (text, expected)
 
 
 def test_a_huge_block_is_cut_and_nothing_is_lost() -> None:

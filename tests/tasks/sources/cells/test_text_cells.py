@@ -8,9 +8,8 @@ from tasks.sources.cells.text_cells import parse_cell
 from tasks.sources.readers.bad_rows import InvalidRowError
 
 
-@pytest.mark.parametrize(
-    ("cell", "value"),
-    [
+def test_the_values_of_cells() -> None:
+    cases: list[tuple[str, Any]] = [
         ('["a", "b"]', ["a", "b"]),
         (" ['a', \"it's\"] ", ["a", "it's"]),
         ("('a', 'b')", ("a", "b")),
@@ -27,10 +26,9 @@ from tasks.sources.readers.bad_rows import InvalidRowError
         ("[see the guide] it says so", "[see the guide] it says so"),
         ("[open('x')]", "[open('x')]"),
         ("[" * 500, "[" * 500),
-    ],
-)
-def test_the_values_of_cells(cell: str, value: Any) -> None:
-    assert parse_cell(cell) == value
+    ]
+    for cell, value in cases:
+        assert parse_cell(cell) == value, (cell, value)
 
 
 def test_texts_joined_by_a_missing_comma_are_refused() -> None:

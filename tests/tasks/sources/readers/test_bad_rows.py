@@ -57,11 +57,7 @@ KINDS: dict[str, tuple[Any, str | None, str]] = {
         None,
         "the key 'a' is given twice, wanted each key once",
     ),
-    "null in a needed column": (
-        GOOD | {"reference": None},
-        "reference",
-        "got null, wanted a text (needed by recall)",
-    ),
+    "null in a needed column": (GOOD | {"reference": None}, "reference", "got null, wanted a text (needed by recall)"),
     "needed column not there": (
         {"user_input": "Why?", "response": "Because.", "reference": "Because."},
         "retrieved_contexts",
@@ -72,11 +68,7 @@ KINDS: dict[str, tuple[Any, str | None, str]] = {
         "response",
         "got null, wanted a text (needed by accuracy)",
     ),
-    "empty text": (
-        GOOD | {"user_input": ""},
-        "user_input",
-        "got an empty text (needed by recall, accuracy)",
-    ),
+    "empty text": (GOOD | {"user_input": ""}, "user_input", "got an empty text (needed by recall, accuracy)"),
     "blank text": (GOOD | {"response": " \n\t"}, "response", "got an empty text (needed by accuracy)"),
     "empty row": ({}, None, "the row is empty"),
     "row of nulls": (dict.fromkeys(GOOD), None, "the row is empty"),

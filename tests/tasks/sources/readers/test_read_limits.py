@@ -143,15 +143,15 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "values"), VALUES.values(), ids=VALUES.keys())
-def test_sizes_of_rows_are_estimated_for_every_type(kind: pa.DataType, values: list[Any]) -> None:
-    whole = pa.record_batch({"a": pa.array(values * 2, kind)})
-    sizes = row_sizes(whole)
-    assert sizes.shape == (6,)
-    assert np.array_equal(row_sizes(whole.slice(3, 3)), sizes[:3])  # a slice has offsets
-    assert list(sizes[:3]) == list(sizes[3:])
-    least = [len(json.dumps(value)) if isinstance(value, str) else 0 for value in values]
-    assert all(size >= each - 2 for size, each in zip(sizes, least, strict=False))
+def test_sizes_of_rows_are_estimated_for_every_type() -> None:
+    for kind, values in VALUES.values():
+        whole = pa.record_batch({"a": pa.array(values * 2, kind)})
+        sizes = row_sizes(whole)
+        assert sizes.shape == (6,), (kind, values)
+        assert np.array_equal(row_sizes(whole.slice(3, 3)), sizes[:3]), (kind, values)  # a slice has offsets
+        assert list(sizes[:3]) == list(sizes[3:]), (kind, values)
+        least = [len(json.dumps(value)) if isinstance(value, str) else 0 for value in values]
+        assert all(size >= each - 2 for size, each in zip(sizes, least, strict=False)), (kind, values)
 
 
 PARTS = 200

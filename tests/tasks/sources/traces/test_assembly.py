@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tasks.sources.cells.passage_objects import RetrievedPassage
 from tasks.sources.traces.assembly import FAILED, NO_ANSWER, NO_CONTENT, NO_QUESTION, PARTIAL, assemble
 from tasks.sources.traces.spans import Kind, Span
@@ -95,9 +93,8 @@ def test_without_an_answered_chain_the_trace_is_one_row() -> None:
     assert (row["prompt_tokens"], row["latency"], row["span_id"]) == (12, 4, "root")
 
 
-@pytest.mark.parametrize(
-    ("spans", "problem"),
-    [
+def test_traces_without_a_row_have_a_reason() -> None:
+    cases: list[tuple[list[Span], str]] = [
         ([span("root", question="Why?")], NO_ANSWER),
         ([span("root")], NO_CONTENT),
         ([span("root", answer="So.")], NO_QUESTION),
@@ -105,11 +102,10 @@ def test_without_an_answered_chain_the_trace_is_one_row() -> None:
         ([span("llm", "gone", Kind.LLM, question="Why?", answer="So.")], PARTIAL),
         ([search("search", "a", parent="gone")], PARTIAL),
         ([span("a", "b", question="Why?"), span("b", "a")], PARTIAL),
-    ],
-)
-def test_traces_without_a_row_have_a_reason(spans: list[Span], problem: str) -> None:
-    trace = assemble("t", spans)
-    assert (trace.rows, trace.problems) == ([], [problem])
+    ]
+    for spans, problem in cases:
+        trace = assemble("t", spans)
+        assert (trace.rows, trace.problems) == ([], [problem]), (spans, problem)
 
 
 def test_a_chain_whose_parent_is_missing_is_a_row_if_it_has_both() -> None:

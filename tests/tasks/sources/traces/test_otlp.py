@@ -277,10 +277,7 @@ def test_what_cannot_be_read_is_counted_with_its_reason(tmp_path: Path) -> None:
     assert [(bad.place.partition(" (")[2].removesuffix(")"), bad.problem) for bad in reader.bad_rows[-3:]] == [
         ("traces.jsonl, line 2", "invalid JSON: Unterminated string starting at character 21"),
         ("traces.jsonl, line 3", "the OTLP message is damaged: wanted a list of objects"),
-        (
-            "traces.jsonl, line 4",
-            f"unknown form: an object with 'metrics', 'unit', wanted {FORMS}",
-        ),
+        ("traces.jsonl, line 4", f"unknown form: an object with 'metrics', 'unit', wanted {FORMS}"),
     ]
     assert [bad.problem for bad in reader.bad_rows[:-3]] == [
         "no answer",

@@ -43,25 +43,25 @@ QUESTIONS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("as_text", [False, True])
-@pytest.mark.parametrize("form", QUESTIONS)
-def test_questions(form: str, as_text: bool) -> None:
-    value = json.dumps(QUESTIONS[form]) if as_text else QUESTIONS[form]
-    assert find_asked(value).question == "Why?"
+def test_questions() -> None:
+    for form, given in QUESTIONS.items():
+        for as_text in [False, True]:
+            value = json.dumps(given) if as_text else given
+            assert find_asked(value).question == "Why?", (as_text, form)
 
 
-@pytest.mark.parametrize("key", ["chat_history", "history", "conversation_history", "message_history", "memory"])
-@pytest.mark.parametrize("asked", ["question", "query", "input", "user_input"])
-def test_a_history_beside_a_question_comes_before_it(key: str, asked: str) -> None:
-    for history in (
-        HISTORY,
-        [["Hi!", "Hello."]],
-        [["human", "Hi!"], ["ai", "Hello."]],
-        json.dumps(HISTORY),
-        [*HISTORY, ASKED],
-    ):
-        question, earlier = find_asked({key: history, asked: "Why?"})
-        assert (question, [said.text for said in earlier]) == ("Why?", ["Hi!", "Hello."])
+def test_a_history_beside_a_question_comes_before_it() -> None:
+    for asked in ["question", "query", "input", "user_input"]:
+        for key in ["chat_history", "history", "conversation_history", "message_history", "memory"]:
+            for history in (
+                HISTORY,
+                [["Hi!", "Hello."]],
+                [["human", "Hi!"], ["ai", "Hello."]],
+                json.dumps(HISTORY),
+                [*HISTORY, ASKED],
+            ):
+                question, earlier = find_asked({key: history, asked: "Why?"})
+                assert (question, [said.text for said in earlier]) == ("Why?", ["Hi!", "Hello."]), (key, asked)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ ANSWERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("as_text", [False, True])
-@pytest.mark.parametrize("form", ANSWERS)
-def test_answers(form: str, as_text: bool) -> None:
-    value = json.dumps(ANSWERS[form]) if as_text else ANSWERS[form]
-    assert find_answer(value) == "So."
+def test_answers() -> None:
+    for form, given in ANSWERS.items():
+        for as_text in [False, True]:
+            value = json.dumps(given) if as_text else given
+            assert find_answer(value) == "So.", (as_text, form)
 
 
 NO_ANSWERS: dict[str, Any] = {
@@ -166,10 +166,10 @@ NO_ANSWERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("as_text", [False, True])
-@pytest.mark.parametrize("form", NO_ANSWERS)
-def test_outputs_without_an_answer(form: str, as_text: bool) -> None:
-    assert find_answer(json.dumps(NO_ANSWERS[form]) if as_text else NO_ANSWERS[form]) is None
+def test_outputs_without_an_answer() -> None:
+    for form, given in NO_ANSWERS.items():
+        for as_text in [False, True]:
+            assert find_answer(json.dumps(given) if as_text else given) is None, (as_text, form)
 
 
 @pytest.mark.parametrize("shown", ["<generator object>", "<generator object ask at 0x7f0c2a1b>", "null", " "])
@@ -191,14 +191,13 @@ PASSAGES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("form", PASSAGES)
-def test_passages(form: str) -> None:
-    value = PASSAGES[form]
-    value = value["retriever"] if form == "Haystack" else value
-    found = find_passages(value)
-    assert found is not None
-    assert [(passage.text, passage.id) for passage in found] == [("Rain.", "a.md")]
-    assert are_documents(value)
+def test_passages() -> None:
+    for form, given in PASSAGES.items():
+        value = given["retriever"] if form == "Haystack" else given
+        found = find_passages(value)
+        assert found is not None, form
+        assert [(passage.text, passage.id) for passage in found] == [("Rain.", "a.md")], form
+        assert are_documents(value), form
 
 
 def test_what_is_no_list_of_documents() -> None:

@@ -46,9 +46,8 @@ def test_since(since: str) -> None:
     assert choose(traces(10), since=since) == ["t0", "t1", "t2", "t3"]
 
 
-@pytest.mark.parametrize(
-    ("where", "fits"),
-    [
+def test_where() -> None:
+    cases: list[tuple[dict[str, Any], bool]] = [
         ({"service.name": "prod"}, True),
         ({"service.name": "test"}, False),
         ({"service.name": ["test", "prod"]}, True),
@@ -57,11 +56,10 @@ def test_since(since: str) -> None:
         ({"metadata.size": "3"}, True),
         ({"metadata.size": 3}, True),
         ({"metadata.none": "x"}, False),
-    ],
-)
-def test_where(where: dict[str, Any], fits: bool) -> None:
-    columns = {"service.name": "prod", "metadata": {"customer": "acme", "size": 3}, "tag.tags": ["a", "b"]}
-    assert bool(choose(traces(1, **columns), where=where)) is fits
+    ]
+    for where, fits in cases:
+        columns = {"service.name": "prod", "metadata": {"customer": "acme", "size": 3}, "tag.tags": ["a", "b"]}
+        assert bool(choose(traces(1, **columns), where=where)) is fits, (where, fits)
 
 
 def test_repeated_questions_and_repeated_content() -> None:
@@ -87,20 +85,18 @@ def test_each_rule_says_what_it_left_out() -> None:
 NO_SAMPLES = (0, "0", "0.0", "0%", -1, "-0.5", 1.5, "1.5", "2.0", "101%", "many", "", "1e3", True, float("nan"), "1/2")
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_settings_that_are_refused() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         *(({"sample": sample}, "expected a number of traces, at least 1") for sample in NO_SAMPLES),
         ({"sample": 200.0}, r"without a decimal point \(200\), or a share"),
         ({"since": "yesterday"}, "a date"),
         ({"where": "service.name"}, "name=value"),
         ({"deduplicate": "all"}, "'off', 'question' or 'content'"),
         ({"samples": 2}, "Extra inputs"),
-    ],
-)
-def test_settings_that_are_refused(options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
-        TraceSettings(**options)
+    ]
+    for options, problem in cases:
+        with pytest.raises(ValidationError, match=problem):
+            TraceSettings(**options)
 
 
 def test_settings_as_the_command_line_gives_them() -> None:
@@ -108,21 +104,19 @@ def test_settings_as_the_command_line_gives_them() -> None:
     assert (settings.sample, settings.where) == (200, {"service.name": "prod", "user.id": "u1"})
 
 
-@pytest.mark.parametrize(
-    ("given", "sample"),
-    [
+def test_a_sample_is_a_number_or_a_share_of_traces() -> None:
+    cases: list[tuple[Any, float | None]] = [
         *((1, 1), ("1", 1), (" 200 ", 200), (None, None)),
         *((0.1, 0.1), ("0.1", 0.1), (".1", 0.1), ("10%", 0.1), ("2.5 %", 0.025)),
         *((1.0, None), ("1.0", None), ("1.", None), ("100%", None)),
-    ],
-)
-def test_a_sample_is_a_number_or_a_share_of_traces(given: Any, sample: float | None) -> None:
-    settings = TraceSettings.model_validate({"sample": given})
-    assert settings.sample == sample
-    assert type(settings.sample) is type(sample)
-    assert TraceSettings.model_validate_json(settings.model_dump_json()) == settings
-    if sample in {1, 200, None}:
-        assert len(choose(traces(20), sample=given)) == (1 if sample == 1 else 20)
+    ]
+    for given, sample in cases:
+        settings = TraceSettings.model_validate({"sample": given})
+        assert settings.sample == sample, (given, sample)
+        assert type(settings.sample) is type(sample), (given, sample)
+        assert TraceSettings.model_validate_json(settings.model_dump_json()) == settings, (given, sample)
+        if sample in {1, 200, None}:
+            assert len(choose(traces(20), sample=given)) == (1 if sample == 1 else 20), (given, sample)
 
 
 def test_traces_without_a_row_are_left_out_by_their_time_alone() -> None:

@@ -24,10 +24,7 @@ def pipeline() -> SpacyPipeline:
             "Employees may work remotely [guide.pdf#page=2]. They need approval.",
             ["Employees may work remotely.", "They need approval."],
         ),
-        (
-            "The fee is 5% and must be paid within 30 days.",
-            ["The fee is 5%.", "The fee must be paid within 30 days."],
-        ),
+        ("The fee is 5% and must be paid within 30 days.", ["The fee is 5%.", "The fee must be paid within 30 days."]),
         (
             "Under the plan, employees can apply for leave and receive pay.",
             ["Under the plan, employees can apply for leave.", "Under the plan, employees can receive pay."],
@@ -55,10 +52,7 @@ def pipeline() -> SpacyPipeline:
             "The plan includes:\n- Dental care\n- Vision care [plan.pdf]",
             ["The plan includes dental care.", "The plan includes vision care."],
         ),
-        (
-            "Follow these steps:\n1. Ask your manager.\n2. Fill in the form.",
-            ["Ask your manager.", "Fill in the form."],
-        ),
+        ("Follow these steps:\n1. Ask your manager.\n2. Fill in the form.", ["Ask your manager.", "Fill in the form."]),
         ("You should:\n- Ask HR\n- Wait two weeks", ["You should ask HR.", "You should wait two weeks."]),
         ("Hello! How are you? I don't know the answer.", []),
         ("Staff have 25 days.\n\nSources:\n- [plan.pdf#page=2]", ["Staff have 25 days."]),

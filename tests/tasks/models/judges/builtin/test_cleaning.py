@@ -1,14 +1,11 @@
 """Tests of the removal of citations and connectives, and of evasions."""
 
-import pytest
-
 from metric_core.refusals.refusal_forms import is_refusal
 from tasks.models.judges.builtin.cleaning import clean, makes_no_claim
 
 
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
+def test_clean() -> None:
+    cases: list[tuple[str, str]] = [
         ("Dental is covered [plan.pdf#page=3].", "Dental is covered."),
         ("Dental is covered.[plan.pdf#page=3][faq.md]", "Dental is covered."),
         ("However, **vision** is not.", "Vision is not."),
@@ -16,15 +13,13 @@ from tasks.models.judges.builtin.cleaning import clean, makes_no_claim
         ("It is important to note that fees apply.", "Fees apply."),
         ("See [the guide](https://example.org/guide).", "See the guide."),
         ("[3]", ""),
-    ],
-)
-def test_clean(sentence: str, expected: str) -> None:
-    assert clean(sentence) == expected
+    ]
+    for sentence, expected in cases:
+        assert clean(sentence) == expected, (sentence, expected)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_evasions() -> None:
+    for sentence in [
         "I don't know.",
         "I\u2019m not sure about that.",
         "I am sorry, but I cannot answer this question.",
@@ -36,16 +31,13 @@ def test_clean(sentence: str, expected: str) -> None:
         "The fee can\u0020not be determined.",
         "Unknown.",
         "We do not have specific information on that.",
-    ],
-)
-def test_evasions(sentence: str) -> None:
-    assert is_refusal(sentence)
-    assert makes_no_claim(sentence)
+    ]:
+        assert is_refusal(sentence), sentence
+        assert makes_no_claim(sentence), sentence
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_statements_are_not_evasions() -> None:
+    for sentence in [
         "The plan does not cover dental care.",
         "Employees do not have to pay.",
         "There is no fee.",
@@ -53,15 +45,11 @@ def test_evasions(sentence: str) -> None:
         "Employees can\u0020not take more than 25 days.",
         "No approval is needed.",
         "The information is stored in Dublin.",
-    ],
-)
-def test_statements_are_not_evasions(sentence: str) -> None:
-    assert not is_refusal(sentence)
-    assert not makes_no_claim(sentence)
+    ]:
+        assert not is_refusal(sentence), sentence
+        assert not makes_no_claim(sentence), sentence
 
 
-@pytest.mark.parametrize(
-    "sentence", ["", "...", "Is it?", "Hello there!", "Sure!", "I hope this helps.", "Let me know."]
-)
-def test_sentences_without_a_claim(sentence: str) -> None:
-    assert makes_no_claim(sentence)
+def test_sentences_without_a_claim() -> None:
+    for sentence in ["", "...", "Is it?", "Hello there!", "Sure!", "I hope this helps.", "Let me know."]:
+        assert makes_no_claim(sentence), sentence

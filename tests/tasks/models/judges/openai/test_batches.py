@@ -170,10 +170,7 @@ def test_votes_are_asked_for_alone(serve: Serve, open_judge: OpenJudge) -> None:
 
 def test_cached_tokens_are_those_that_the_server_counted(serve: Serve, open_judge: OpenJudge) -> None:
     with use_meter(Meter()) as meter:
-        for abilities, source, cached in (
-            (BATCHES | {"counters"}, "counters", 3200),
-            (BATCHES, "estimate", None),
-        ):
+        for abilities, source, cached in ((BATCHES | {"counters"}, "counters", 3200), (BATCHES, "estimate", None)):
             server = serve(abilities)
             open_judge(server).choose(QUESTIONS)
             entry = throughput_entry(meter.records(), rows=4)

@@ -10,11 +10,7 @@ from tasks.options.cost_options import Budget, Prices
 from tests.tasks.models.judges.openai.conftest import OpenJudge, Serve
 
 QUESTIONS = [ask_verdict(f"claim {i}", f"context {i % 10}") for i in range(60)]
-USAGE = {
-    "prompt_tokens": 100,
-    "completion_tokens": 10,
-    "prompt_tokens_details": {"cached_tokens": 40},
-}
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 40}}
 
 
 def test_requests_are_counted_with_their_tokens_per_server(serve: Serve, open_judge: OpenJudge) -> None:

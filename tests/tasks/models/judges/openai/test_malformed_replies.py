@@ -25,9 +25,8 @@ def reply_with_tokens(tokens: Any) -> Reply:
     return reply_with_message({"content": "yes"}, logprobs={"content": tokens})
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_a_reply_without_text_is_a_failed_answer() -> None:
+    cases: list[Reply] = [
         Reply(200, {"choices": None}, 0.1),
         Reply(200, {"choices": []}, 0.1),
         Reply(200, {"choices": {"0": {}}}, 0.1),
@@ -37,16 +36,14 @@ def reply_with_tokens(tokens: Any) -> Reply:
         reply_with_message({"content": [None, {"type": "image"}]}),
         reply_with_message({"content": "", "reasoning": {"a": 1}}),
         reply_with_message({"content": "yes", "refusal": True}),
-    ],
-)
-def test_a_reply_without_text_is_a_failed_answer(reply: Reply) -> None:
-    assert parse_choice_answer([reply], YES_NO, 1, FEATURES).status is AnswerStatus.FAILED
-    assert parse_generate_answer(reply, CLAIMS_SCHEMA).status is AnswerStatus.FAILED
+    ]
+    for reply in cases:
+        assert parse_choice_answer([reply], YES_NO, 1, FEATURES).status is AnswerStatus.FAILED, reply
+        assert parse_generate_answer(reply, CLAIMS_SCHEMA).status is AnswerStatus.FAILED, reply
 
 
-@pytest.mark.parametrize(
-    "logprobs",
-    [
+def test_unreadable_log_probabilities_leave_the_label() -> None:
+    cases: list[Any] = [
         "none",
         {"tokens": ["yes"], "token_logprobs": [-0.1], "top_logprobs": [{"yes": -0.1}]},
         {"content": 7},
@@ -57,11 +54,10 @@ def test_a_reply_without_text_is_a_failed_answer(reply: Reply) -> None:
         {"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": [None]}]},
         {"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": {"yes": -0.1}}]},
         {"content": [{"token": "yes", "logprob": math.nan, "top_logprobs": [{"token": "yes", "logprob": math.nan}]}]},
-    ],
-)
-def test_unreadable_log_probabilities_leave_the_label(logprobs: Any) -> None:
-    answer = parse_choice_answer([reply_with_message({"content": "yes"}, logprobs=logprobs)], YES_NO, 1, FEATURES)
-    assert (answer.label, answer.probabilities) == ("yes", None)
+    ]
+    for logprobs in cases:
+        answer = parse_choice_answer([reply_with_message({"content": "yes"}, logprobs=logprobs)], YES_NO, 1, FEATURES)
+        assert (answer.label, answer.probabilities) == ("yes", None), logprobs
 
 
 def _tokens(**logprobs: float | None) -> list[dict[str, Any]]:
@@ -69,9 +65,8 @@ def _tokens(**logprobs: float | None) -> list[dict[str, Any]]:
     return [{**top[0], "top_logprobs": top}]
 
 
-@pytest.mark.parametrize(
-    ("tokens", "problem"),
-    [
+def test_impossible_log_probabilities_are_refused_with_a_warning() -> None:
+    cases: list[tuple[Any, str]] = [
         (_tokens(yes=5.0, no=5.0), "some are above 0, such as 5"),
         (_tokens(yes=0.9, no=0.1), "some are above 0, such as 0.9"),
         (_tokens(yes=math.inf), "some are above 0"),
@@ -80,12 +75,11 @@ def _tokens(**logprobs: float | None) -> list[dict[str, Any]]:
         (_tokens(yes=-3.0, no=-3.0, y=-3.0, n=-3.0), "4 different tokens are all equally likely"),
         (_tokens(yes=math.nan, no=-1.0), "some are not numbers"),
         (_tokens(yes=-0.1, no=math.nan), "some are not numbers"),
-    ],
-)
-def test_impossible_log_probabilities_are_refused_with_a_warning(tokens: Any, problem: str) -> None:
-    answer = parse_choice_answer([reply_with_tokens(tokens)], YES_NO, 1, FEATURES)
-    assert (answer.label, answer.probabilities) == ("yes", None)
-    assert f"log-probabilities are impossible ({problem}" in (answer.warning or "")
+    ]
+    for tokens, problem in cases:
+        answer = parse_choice_answer([reply_with_tokens(tokens)], YES_NO, 1, FEATURES)
+        assert (answer.label, answer.probabilities) == ("yes", None), (tokens, problem)
+        assert f"log-probabilities are impossible ({problem}" in (answer.warning or ""), (tokens, problem)
 
 
 @pytest.mark.parametrize(

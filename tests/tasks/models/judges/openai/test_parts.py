@@ -39,9 +39,8 @@ def test_pauses_grow_to_a_limit() -> None:
     assert backoff_seconds(1, 1e9, 0.0) == LONGEST_ASKED_FOR
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
+def test_retry_after() -> None:
+    cases: list[tuple[str | None, float | None]] = [
         (None, None),
         ("12", 12.0),
         ("0.5", 0.5),
@@ -50,10 +49,9 @@ def test_pauses_grow_to_a_limit() -> None:
         ("", None),
         ("Mon, 05 Jan 2026 12:00:20 GMT", 20.0),
         ("Mon, 05 Jan 2026 11:00:00 -0000", 0.0),
-    ],
-)
-def test_retry_after(header: str | None, seconds: float | None) -> None:
-    assert retry_after_seconds(header, datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)) == seconds
+    ]
+    for header, seconds in cases:
+        assert retry_after_seconds(header, datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)) == seconds, (header, seconds)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +68,8 @@ def test_tokens_of_other_labels_include_the_text_around_them() -> None:
     assert serialize_labels(('say "hi"',), ChoiceConstraint.JSON_SCHEMA) == {'say "hi"': 'say \\"hi\\""'}
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_messages_about_long_prompts_are_recognized() -> None:
+    for message in [
         "This model's maximum context length is 4097 tokens. However, your messages resulted in 6988 tokens.",
         "'max_tokens' is too large: 100. This model's maximum context length is 2048 tokens, your request has 2000",
         "The decoder prompt (length 3012) is longer than the maximum model length of 2048.",
@@ -82,10 +79,8 @@ def test_tokens_of_other_labels_include_the_text_around_them() -> None:
         "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
         "Input validation error: `inputs` must have less than 1024 tokens. Given: 5021",
         "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 tokens and 2048",
-    ],
-)
-def test_messages_about_long_prompts_are_recognized(message: str) -> None:
-    assert is_overflow(message)
+    ]:
+        assert is_overflow(message), message
 
 
 def test_other_messages_are_not_overflows() -> None:

@@ -111,9 +111,8 @@ SAMPLED = {"yes": 0.39, "no": 0.61}
 GRADES = {"2": 0.3, "1": 0.25, " 1": 0.25, "0": 0.2}
 
 
-@pytest.mark.parametrize(
-    ("reply", "labels", "constraint", "label", "probability"),
-    [
+def test_the_label_is_the_most_probable_one() -> None:
+    cases: list[tuple[Reply, tuple[str, ...], ChoiceConstraint, str, float]] = [
         (reply_of("yes", SPELLINGS), ("yes", "no"), ChoiceConstraint.STRUCTURED_OUTPUTS, "no", 0.61),
         (reply_of("yes", SAMPLED), ("yes", "no"), ChoiceConstraint.GUIDED_CHOICE, "no", 0.61),
         (reply_of("yes", SPELLINGS), ("yes", "no"), ChoiceConstraint.NONE, "no", 0.61),
@@ -133,16 +132,13 @@ GRADES = {"2": 0.3, "1": 0.25, " 1": 0.25, "0": 0.2}
             "no",
             0.61,
         ),
-    ],
-)
-def test_the_label_is_the_most_probable_one(
-    reply: Reply, labels: tuple[str, ...], constraint: ChoiceConstraint, label: str, probability: float
-) -> None:
-    answer = parse_choice_answer([reply], labels, 1, replace(FEATURES, choice=constraint))
-    assert answer.votes == (label,)
-    assert answer.probabilities is not None
-    assert answer.probabilities[label] == pytest.approx(probability)
-    assert answer.reply == reply.content["choices"][0]["message"]["content"]
+    ]
+    for reply, labels, constraint, label, probability in cases:
+        answer = parse_choice_answer([reply], labels, 1, replace(FEATURES, choice=constraint))
+        assert answer.votes == (label,), (reply, labels, constraint)
+        assert answer.probabilities is not None, (reply, labels, constraint)
+        assert answer.probabilities[label] == pytest.approx(probability), (reply, labels, constraint)
+        assert answer.reply == reply.content["choices"][0]["message"]["content"], (reply, labels, constraint)
 
 
 def test_the_written_label_counts_where_probabilities_are_unknown_or_no_other_is_more_probable() -> None:

@@ -63,11 +63,7 @@ OTHER_FEATURES: dict[str, Any] = {
     "several": False,
     "seed": False,
 }
-OPTIONS: list[dict[str, Any]] = [
-    {},
-    {"temperature": 0.5, "seed": 3},
-    {"thinking": True, "max_output_tokens": 64},
-]
+OPTIONS: list[dict[str, Any]] = [{}, {"temperature": 0.5, "seed": 3}, {"thinking": True, "max_output_tokens": 64}]
 OTHER_OPTIONS: dict[str, Any] = {
     "max_output_tokens": 100,
     "temperature": 1.5,

@@ -59,15 +59,15 @@ def test_requests_are_the_golden_ones(serve: Serve, open_verifier: OpenVerifier,
     assert record(name, serve, open_verifier, *TEXTS[texts]) == golden[name][texts]
 
 
-@pytest.mark.parametrize("name", profile_names())
-def test_hostile_texts_open_and_close_nothing(name: str) -> None:
-    profile = load_profile(name)
-    for text in HOSTILE:
-        guarded = guard(text, profile.delimiters)
-        assert not any(delimiter.lower() in guarded.lower() for delimiter in profile.delimiters)
-        assert not any(
-            token in guarded for token in ("<|im_end|>", "<|end_of_text|>", "<|start_of_role|>", "</s>", "[INST]")
-        )
+def test_hostile_texts_open_and_close_nothing() -> None:
+    for name in profile_names():
+        profile = load_profile(name)
+        for text in HOSTILE:
+            guarded = guard(text, profile.delimiters)
+            assert not any(delimiter.lower() in guarded.lower() for delimiter in profile.delimiters), name
+            assert not any(
+                token in guarded for token in ("<|im_end|>", "<|end_of_text|>", "<|start_of_role|>", "</s>", "[INST]")
+            ), name
 
 
 def test_every_place_of_a_form_is_guarded_by_a_delimiter_or_by_the_protocol() -> None:
