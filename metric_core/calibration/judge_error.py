@@ -22,7 +22,7 @@ from metric_core.calibration.estimates import DIFFERENCE, SHARE, DrawnEstimate, 
 from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
 
 LEAST_UNITS = 4
-"""Minimum number of rows, or of groups of rows, for an estimate."""
+"""Minimum number of rows, or effective number of groups of rows, for an estimate."""
 
 DRAWS = 4096
 _MOST_UNDETERMINED = 0.025
@@ -54,7 +54,7 @@ class JudgeErrorFit:
     Args:
         bad: Mean score of rows with label 0, the lowest.
         gain: Mean score of rows with label 1, the highest, minus `bad`.
-        units: Number of rows, or of groups of rows, that the line was fitted to.
+        units: Number of rows that the line was fitted to, or effective number of groups of rows, rounded down.
         classes: Distributions of the mean scores by label; None for grades, and for scores without bounds.
     """
 
@@ -94,7 +94,7 @@ def estimate_judge_error(
     (0.2, 0.6, 6)
     """
     units = _Units.from_groups(len(labels), groups, weights)
-    if units.count < LEAST_UNITS:
+    if units.effective < LEAST_UNITS:
         return None
     if bounds is not None and bool(np.isin(labels, (0.0, 1.0)).all()):
         return _classes_error(labels > 0.5, scores, units, bounds) if len(np.unique(labels)) == 2 else None
@@ -108,7 +108,7 @@ def estimate_judge_error(
         variance_bad=float(covariance[0, 0]),
         covariance=float(covariance[0, 1]),
         variance_gain=float(covariance[1, 1]),
-        units=units.count,
+        units=int(units.effective),
     )
 
 
@@ -133,14 +133,14 @@ def lack_of_fit(
     True
     """
     units = _Units.from_groups(len(labels), groups, weights)
-    if units.count <= LEAST_UNITS or len(np.unique(labels)) < 3:
+    if units.effective <= LEAST_UNITS or len(np.unique(labels)) < 3:
         return None
     fit = _fit_polynomial(labels - labels.mean(), scores, units, 2)
     if fit is None or fit[1][2, 2] <= 1e-24:
         return None
     from scipy.special import stdtr  # noqa: PLC0415 scipy loads slowly
 
-    return float(2 * stdtr(units.count - 3, -abs(fit[0][2]) / np.sqrt(fit[1][2, 2])))
+    return float(2 * stdtr(units.effective - 3, -abs(fit[0][2]) / np.sqrt(fit[1][2, 2])))
 
 
 def is_crooked(p: float | None) -> bool:
@@ -215,7 +215,7 @@ def _classes_error(
         variance_bad=variances[0],
         covariance=shared - variances[0],
         variance_gain=variances[0] + variances[1] - 2 * shared,
-        units=units.count,
+        units=int(units.effective),
         classes=LabelClasses(beliefs[0], beliefs[1], round(correlation, 9)),
     )
 
@@ -331,6 +331,12 @@ class _Units:
         of_row = np.unique(names, return_inverse=True)[1].astype(np.intp)
         weight = np.ones(rows) if weights is None else weights / weights.mean()
         return cls(of_row, weight, int(of_row.max()) + 1 if rows else 0)
+
+    @property
+    def effective(self) -> float:
+        """Effective number of the units, see `Units.effective`."""
+        rows = np.bincount(self.of_row, minlength=self.count).astype(np.float64)
+        return Units(rows, rows).effective
 
     def sums(self, values: Floats) -> Floats:
         """Return the weighted sum of the values of each unit."""
