@@ -335,7 +335,7 @@ class _Units:
     @property
     def effective(self) -> float:
         """Effective number of the units, see `Units.effective`."""
-        rows = np.bincount(self.of_row, minlength=self.count).astype(np.float64)
+        rows = self.sums(np.ones(len(self.of_row)))
         return Units(rows, rows).effective
 
     def sums(self, values: Floats) -> Floats:
