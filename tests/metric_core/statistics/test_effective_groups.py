@@ -10,29 +10,11 @@ from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import BoundedMean, Bounds, estimate_interval, p_not_below
 from metric_core.statistics.comparison import compare_metric
 from metric_core.statistics.pairs import ScoreColumns
-from metric_core.statistics.resampling import Floats, Units, bootstrap_mean
+from metric_core.statistics.resampling import Units, bootstrap_mean
 from metric_core.statistics.summary import design_effect, summarize_distribution
+from tests.metric_core.statistics.worlds import TOO_UNEVEN, UNEVEN, draw_groups
 
 SCORE = Bounds(0.0, 1.0)
-SIZES = {
-    "one of 100, 900 single rows": [100] + [1] * 900,
-    "one of 40, 160 single rows": [40] + [1] * 160,
-    "one of 20, 180 single rows": [20] + [1] * 180,
-    "three of 30, 210 single rows": [30] * 3 + [1] * 210,
-    "1 to 9": [1 + i % 9 for i in range(60)],
-}
-TOO_FEW = {
-    "one of 60, 40 single rows": [60] + [1] * 40,
-    "30, 20, 10, 40 single rows": [30, 20, 10] + [1] * 40,
-    "one of 1000": [1000] + [1] * 8,
-}
-
-
-def draw(generator: np.random.Generator, sizes: Floats, mean: float, correlation: float) -> Units:
-    """Return groups whose rows score 1 with a probability that they share."""
-    strength = 1 / correlation - 1
-    shared = generator.beta(mean * strength, (1 - mean) * strength, len(sizes))
-    return Units(generator.binomial(sizes.astype(int), shared).astype(np.float64), sizes)
 
 
 def names(sizes: list[int]) -> list[str]:
@@ -40,13 +22,13 @@ def names(sizes: list[int]) -> list[str]:
     return [f"group {i}" for i, size in enumerate(sizes) for _ in range(size)]
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", UNEVEN)
 @pytest.mark.parametrize(("mean", "correlation"), [(0.7, 0.5), (0.8, 0.2)])
 def test_intervals_cover_the_mean(name: str, mean: float, correlation: float) -> None:
-    generator, sizes = np.random.default_rng(41), np.array(SIZES[name], dtype=np.float64)
+    generator, sizes = np.random.default_rng(41), np.array(UNEVEN[name], dtype=np.float64)
     covered = passed = 0
     for seed in range(200):
-        units = draw(generator, sizes, mean, correlation)
+        units = draw_groups(generator, sizes, mean, correlation)
         found = BoundedMean(units, SCORE, seed, draws=499)
         interval = found.interval()
         covered += interval.low - 1e-9 <= mean <= interval.high + 1e-9
@@ -55,9 +37,9 @@ def test_intervals_cover_the_mean(name: str, mean: float, correlation: float) ->
     assert passed <= 20
 
 
-@pytest.mark.parametrize("name", TOO_FEW)
+@pytest.mark.parametrize("name", TOO_UNEVEN)
 def test_few_effective_groups_have_no_interval(name: str) -> None:
-    sizes = TOO_FEW[name]
+    sizes = TOO_UNEVEN[name]
     units = Units.from_values(np.resize([0.0, 1.0, 1.0], sum(sizes)), names(sizes))
     assert units.effective < 5 < len(units)
     assert estimate_interval(units, SCORE, 1) is None
@@ -72,7 +54,9 @@ def test_groups_of_equal_size_count_as_they_are() -> None:
 
 
 def test_limits_and_p_values_agree() -> None:
-    units = draw(np.random.default_rng(2), np.array(SIZES["one of 40, 160 single rows"], dtype=np.float64), 0.8, 0.2)
+    units = draw_groups(
+        np.random.default_rng(2), np.array(UNEVEN["one of 40 rows, 160 of 1"], dtype=np.float64), 0.8, 0.2
+    )
     found = BoundedMean(units, SCORE, seed=1)
     assert found.p_at_most(found.limit_below(0.95)) == pytest.approx(0.05, abs=0.002)
     assert found.p_at_least(found.limit_above(0.95)) == pytest.approx(0.05, abs=0.002)
@@ -81,7 +65,7 @@ def test_limits_and_p_values_agree() -> None:
 
 
 def test_bounds_bootstrap_and_beta_are_wider_for_uneven_groups() -> None:
-    uneven = draw(np.random.default_rng(3), np.array([20.0] + [1.0] * 180), 0.8, 0.2)
+    uneven = draw_groups(np.random.default_rng(3), np.array([20.0] + [1.0] * 180), 0.8, 0.2)
     even = Units(uneven.sums / uneven.counts, np.ones(len(uneven)))
     assert bootstrap_mean(uneven, 1).units == uneven.effective < len(uneven)
     of_uneven, of_even = (BetaMean.from_units(units, (0.0, 1.0)) for units in (uneven, even))
@@ -93,7 +77,7 @@ def test_bounds_bootstrap_and_beta_are_wider_for_uneven_groups() -> None:
 
 
 def test_summary_gives_the_effective_number_and_no_design_effect_of_few_groups() -> None:
-    sizes = TOO_FEW["30, 20, 10, 40 single rows"]
+    sizes = TOO_UNEVEN["30, 20 and 10 rows, 40 of 1"]
     found = summarize_distribution(np.resize([0.0, 1.0, 1.0], sum(sizes)).tolist(), SCORE, names(sizes))
     assert (found.groups, found.interval, found.design_effect) == (43, None, None)
     assert found.effective_groups == pytest.approx(3.83, abs=0.01)
@@ -103,7 +87,7 @@ def test_summary_gives_the_effective_number_and_no_design_effect_of_few_groups()
 
 
 def test_comparison_of_few_effective_groups_is_unclear() -> None:
-    sizes = TOO_FEW["one of 60, 40 single rows"]
+    sizes = TOO_UNEVEN["one of 60 rows, 40 of 1"]
     rows = [f"row {i}" for i in range(sum(sizes))]
     groups = dict(zip(rows, names(sizes), strict=True))
     a, b = ({row: Score.scored(value) for row in rows} for value in (1.0, 0.0))
