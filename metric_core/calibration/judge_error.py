@@ -21,6 +21,8 @@ from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.estimates import DIFFERENCE, SHARE, DrawnEstimate, Estimate
 from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
 
+_OUTSIDE_ERRORS = 3.0
+"""Standard errors beyond the scores of labelled rows from which a mean score contradicts them."""
 LEAST_UNITS = 4
 """Minimum number of rows, or effective number of groups of rows, for an estimate."""
 
@@ -183,6 +185,34 @@ def correct_difference(error: JudgeErrorFit, differences: Units) -> Estimate:
         mean = BetaMean.from_units(differences, (-width, width))
         return _drawn(error.classes, mean, differences.mean, error.gain, DIFFERENCE)
     return _fieller(error, *_mean_and_variance(differences), 0.0, DIFFERENCE)
+
+
+def describe_outside(error: JudgeErrorFit, scores: Units) -> str:
+    """Return why a mean score contradicts the labelled rows: no mean label gives it; an empty text if one does.
+
+    The mean must be more than three standard errors beyond the mean score of good rows, or of bad ones.
+
+    Args:
+        scores: Scores of at least two rows or groups.
+
+    >>> error = JudgeErrorFit(bad=0.2, gain=0.7, variance_bad=4e-4, covariance=-4e-4, variance_gain=8e-4, units=200)
+    >>> describe_outside(error, Units.from_values(np.array([1.0, 0.96, 0.98] * 100)))
+    'the mean score 0.980 is above 0.900, that of good labelled rows: the judge scores otherwise than on these rows'
+    >>> describe_outside(error, Units.from_values(np.array([0.9, 0.91, 0.92] * 100)))
+    ''
+    """
+    mean, variance = _mean_and_variance(scores)
+    of_good = error.variance_bad + 2 * error.covariance + error.variance_gain
+    for end, kind, beyond, of_end in (
+        (error.bad + error.gain, "good", mean - error.bad - error.gain, of_good),
+        (error.bad, "bad", error.bad - mean, error.variance_bad),
+    ):
+        if error.gain > 0 and beyond > _OUTSIDE_ERRORS * np.sqrt(variance + max(of_end, 0.0)):
+            return (
+                f"the mean score {mean:.3f} is {'above' if kind == 'good' else 'below'} {end:.3f}, that of {kind} "
+                "labelled rows: the judge scores otherwise than on these rows"
+            )
+    return ""
 
 
 def describe_weakness(error: JudgeErrorFit) -> str:
