@@ -18,12 +18,20 @@ from benchmarks.docs_tables import publish
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import RandomStream, check_mean
 from metric_core.records import Direction, Score
-from metric_core.statistics.bounded_means import BoundedMean, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
 from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
 from metric_core.statistics.paired_tests import paired_test
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Floats, Units, bootstrap_mean
-from tests.metric_core.statistics.worlds import DIFFERENCES, GROUPED_SCORES, SCORES, World
+from tests.metric_core.statistics.worlds import (
+    DIFFERENCES,
+    GROUPED_SCORES,
+    SCORES,
+    TOO_UNEVEN,
+    UNEVEN,
+    World,
+    draw_groups,
+)
 
 DRAWS = 999
 BEGIN, END = "<!-- begin: benchmarks/coverage.py -->", "<!-- end -->"
@@ -90,6 +98,7 @@ def tables(runs: int) -> Iterator[str]:
         partial(errors, False, runs),
     )
     yield from pair_tables(runs)
+    yield from uneven_table(runs)
 
 
 def table(
@@ -206,6 +215,36 @@ def missing_scores(size: int, runs: int) -> list[Share]:
         [found] = compare_metrics([columns], seed)
         shares[1].add(found.verdict is ChangeOutcome.BETTER)
         shares[0].add(found.verdict in {ChangeOutcome.BETTER, ChangeOutcome.UNDECIDED})
+    return shares
+
+
+def uneven_table(runs: int) -> Iterator[str]:
+    """Yield a table of groups of different sizes: by the number of groups, and by their effective number."""
+    yield "\n### Groups of different sizes: intervals of the mean (95 %), gates that pass at the threshold (5 %)\n\n"
+    yield "| groups | effective | correlation | interval by groups | **effective** | gate by groups | **effective** |\n"
+    yield f"|{'---|' * 7}\n"
+    for name, sizes in (UNEVEN | TOO_UNEVEN).items():
+        counts = np.array(sizes, dtype=np.float64)
+        effective = Units(counts, counts).effective
+        for correlation in (0.5, 0.2, 0.02):
+            cells = uneven(counts, correlation, runs)
+            known = [str(cell) if effective >= LEAST_UNITS or i % 2 == 0 else "none" for i, cell in enumerate(cells)]
+            yield f"| {name} | {effective:.1f} | {correlation:g} | {' | '.join(known)} |\n"
+
+
+def uneven(counts: Floats, correlation: float, runs: int) -> list[Share]:
+    """Return intervals that contain the mean of 0.8, and gates that pass: by groups, by effective groups, twice."""
+    generator, mean = np.random.default_rng([23, len(counts)]), 0.8
+    shares = [Share() for _ in range(4)]
+    for seed in range(runs):
+        units = draw_groups(generator, counts, mean, correlation)
+        found = BoundedMean(units, SCORE, seed, draws=DRAWS)
+        for share, tail in zip(shares, (0.025, units.widened(0.025)), strict=False):
+            low, high = np.quantile(found._with_both_ends, (tail, 1 - tail))  # noqa: SLF001 without the correction
+            share.add(bool(low - 1e-9 <= mean <= high + 1e-9), high - low)
+        p = found.p_at_most(mean)
+        for share, each in zip(shares[2:], (units.widened(p), p), strict=True):
+            share.add(each <= 0.05)
     return shares
 
 

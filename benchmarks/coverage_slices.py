@@ -7,7 +7,6 @@ the correction that the project makes. `--write` also puts it into `docs/statist
 """
 
 import argparse
-import gc
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -49,7 +48,6 @@ def main() -> None:
     # A fifth of the draws tells as much about hundreds of runs.
     bounded_means.BoundedMean.__init__.__defaults__ = ("", 999)
     paired_tests._PERMUTATIONS = 1999  # noqa: SLF001
-    gc.collect = lambda *_: 0  # statsmodels collects garbage at every correction of p-values
     drafts._advise_rows = lambda *_: ""  # noqa: SLF001 no one reads the advice
     publish(table(options.runs), BEGIN, END, write=options.write)
 

@@ -115,7 +115,7 @@ def prefect_server(server_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def pytest_collection() -> Generator[None, object, object]:
     """Hide what the imports leave from the garbage collector.
 
-    These are a million objects that stay, and statsmodels collects garbage whenever it corrects p-values.
+    These are a million objects that stay.
     """
     gc.disable()
     try:

@@ -120,7 +120,7 @@ def _has_workers(options: RunnerOptions) -> bool:
     if options.engine == "ray":
         import ray  # noqa: PLC0415 an extra, and slow to import
 
-        return bool(ray.cluster_resources().get("CPU"))
+        return bool(ray.cluster_resources().get("CPU"))  # type: ignore[no-untyped-call] # only partly typed
     context = FlowRunContext.get()
     return context is not None and bool(cast("Any", context.task_runner).client.nthreads())
 

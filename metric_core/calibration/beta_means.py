@@ -42,7 +42,8 @@ class BetaMean:
         """Return the distribution of the mean of units.
 
         Args:
-            units: Rows or groups of rows, perhaps none. Pseudo-rows of groups are groups of average size.
+            units: Rows or groups of rows, perhaps none. Pseudo-rows of groups are groups of average size. If groups
+                have different sizes, the distribution is wider, see `Units.spread`.
             bounds: Least and greatest value; values beyond them extend them.
             at_low: Number of pseudo-rows at the lower bound.
             at_high: Number of pseudo-rows at the upper bound.
@@ -62,7 +63,7 @@ class BetaMean:
         variance = float(shapes @ influence**2) / (total * (total + 1))
         if variance <= _ROUNDING * mean * (1 - mean) or not 0 < mean < 1:
             return cls(mean * _MOST_CERTAIN, (1 - mean) * _MOST_CERTAIN, low, high)
-        strength = mean * (1 - mean) / variance - 1
+        strength = (mean * (1 - mean) / variance - 1) / units.spread**2
         return cls(round(mean * strength, 9), round((1 - mean) * strength, 9), low, high)
 
     @property

@@ -20,7 +20,7 @@ from metric_core.calibration.figure_intervals import correlation_interval, quant
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map, predict_out_of_sample
 from metric_core.calibration.weighted_statistics import Booleans, Statistic
-from metric_core.statistics.resampling import SEED, Floats, Interval
+from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 
 RESAMPLES = 1000
 FOLDS = 5
@@ -357,6 +357,7 @@ def _folds(labels: Floats, units: Rows, seed: int) -> list[Rows]:
 
 def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats, seed: int) -> dict[str, Figure]:
     known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
+    sizes = np.bincount(units).astype(np.float64)
     values: dict[str, list[Floats]] = {name: [] for name in known}
     for resamples in _resamples(units, row_weights, seed):
         for name, measure in known.items():
@@ -365,7 +366,7 @@ def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats,
     return {
         name: Figure(
             measure.value,
-            correlation_interval(measure.value, values[name], int(units.max()) + 1)
+            correlation_interval(measure.value, values[name], Units(sizes, sizes).effective)
             if measure.is_correlation
             else quantile_interval(values[name]),
         )

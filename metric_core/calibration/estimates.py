@@ -123,7 +123,7 @@ class NormalEstimate(Estimate):
 
     value: float
     error: float
-    freedom: int
+    freedom: float
     within: Interval
 
     def limits(self, tail: float) -> Interval:

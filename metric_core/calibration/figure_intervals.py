@@ -12,12 +12,12 @@ _CORRELATED = 2
 """Number of parameters that a correlation fits."""
 
 
-def correlation_interval(value: float, drawn: Sequence[Floats], units: int) -> Interval | None:
+def correlation_interval(value: float, drawn: Sequence[Floats], units: float) -> Interval | None:
     """Return the interval of a correlation: Fisher's scale, the deviation of resamples, Student's quantiles.
 
     Args:
         drawn: Correlations of resamples, in batches.
-        units: Number of rows, or of groups of rows.
+        units: Number of rows, or effective number of groups of rows.
 
     >>> found = correlation_interval(0.5, [np.tanh(np.arctanh(0.5) + np.array([-0.2, 0.2]))], 62)
     >>> round(found.low, 2), round(found.high, 2)

@@ -201,7 +201,7 @@ def find_not_worse(rows: LabelledRows, margin: float, seed: int = SEED) -> froze
 
     def p_worse(name: str, other: str) -> float:
         units = rows.units(agreements[name] - agreements[other])
-        if len(units) < LEAST_UNITS:
+        if units.effective < LEAST_UNITS:
             return 1.0
         return BoundedMean(units, Bounds(-1.0, 1.0), seed, f"{name} less {other}").p_at_most(-margin)
 

@@ -21,8 +21,10 @@ from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.estimates import DIFFERENCE, SHARE, DrawnEstimate, Estimate
 from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
 
+_OUTSIDE_ERRORS = 3.0
+"""Standard errors beyond the scores of labelled rows from which a mean score contradicts them."""
 LEAST_UNITS = 4
-"""Minimum number of rows, or of groups of rows, for an estimate."""
+"""Minimum number of rows, or effective number of groups of rows, for an estimate."""
 
 DRAWS = 4096
 _MOST_UNDETERMINED = 0.025
@@ -54,7 +56,7 @@ class JudgeErrorFit:
     Args:
         bad: Mean score of rows with label 0, the lowest.
         gain: Mean score of rows with label 1, the highest, minus `bad`.
-        units: Number of rows, or of groups of rows, that the line was fitted to.
+        units: Number of rows that the line was fitted to, or effective number of groups of rows, rounded down.
         classes: Distributions of the mean scores by label; None for grades, and for scores without bounds.
     """
 
@@ -94,7 +96,7 @@ def estimate_judge_error(
     (0.2, 0.6, 6)
     """
     units = _Units.from_groups(len(labels), groups, weights)
-    if units.count < LEAST_UNITS:
+    if units.effective < LEAST_UNITS:
         return None
     if bounds is not None and bool(np.isin(labels, (0.0, 1.0)).all()):
         return _classes_error(labels > 0.5, scores, units, bounds) if len(np.unique(labels)) == 2 else None
@@ -108,7 +110,7 @@ def estimate_judge_error(
         variance_bad=float(covariance[0, 0]),
         covariance=float(covariance[0, 1]),
         variance_gain=float(covariance[1, 1]),
-        units=units.count,
+        units=int(units.effective),
     )
 
 
@@ -133,14 +135,14 @@ def lack_of_fit(
     True
     """
     units = _Units.from_groups(len(labels), groups, weights)
-    if units.count <= LEAST_UNITS or len(np.unique(labels)) < 3:
+    if units.effective <= LEAST_UNITS or len(np.unique(labels)) < 3:
         return None
     fit = _fit_polynomial(labels - labels.mean(), scores, units, 2)
     if fit is None or fit[1][2, 2] <= 1e-24:
         return None
     from scipy.special import stdtr  # noqa: PLC0415 scipy loads slowly
 
-    return float(2 * stdtr(units.count - 3, -abs(fit[0][2]) / np.sqrt(fit[1][2, 2])))
+    return float(2 * stdtr(units.effective - 3, -abs(fit[0][2]) / np.sqrt(fit[1][2, 2])))
 
 
 def is_crooked(p: float | None) -> bool:
@@ -185,6 +187,34 @@ def correct_difference(error: JudgeErrorFit, differences: Units) -> Estimate:
     return _fieller(error, *_mean_and_variance(differences), 0.0, DIFFERENCE)
 
 
+def describe_outside(error: JudgeErrorFit, scores: Units) -> str:
+    """Return why a mean score contradicts the labelled rows: no mean label gives it; an empty text if one does.
+
+    The mean must be more than three standard errors beyond the mean score of good rows, or of bad ones.
+
+    Args:
+        scores: Scores of at least two rows or groups.
+
+    >>> error = JudgeErrorFit(bad=0.2, gain=0.7, variance_bad=4e-4, covariance=-4e-4, variance_gain=8e-4, units=200)
+    >>> describe_outside(error, Units.from_values(np.array([1.0, 0.96, 0.98] * 100)))
+    'the mean score 0.980 is above 0.900, that of good labelled rows: the judge scores otherwise than on these rows'
+    >>> describe_outside(error, Units.from_values(np.array([0.9, 0.91, 0.92] * 100)))
+    ''
+    """
+    mean, variance = _mean_and_variance(scores)
+    of_good = error.variance_bad + 2 * error.covariance + error.variance_gain
+    for end, kind, beyond, of_end in (
+        (error.bad + error.gain, "good", mean - error.bad - error.gain, of_good),
+        (error.bad, "bad", error.bad - mean, error.variance_bad),
+    ):
+        if error.gain > 0 and beyond > _OUTSIDE_ERRORS * np.sqrt(variance + max(of_end, 0.0)):
+            return (
+                f"the mean score {mean:.3f} is {'above' if kind == 'good' else 'below'} {end:.3f}, that of {kind} "
+                "labelled rows: the judge scores otherwise than on these rows"
+            )
+    return ""
+
+
 def describe_weakness(error: JudgeErrorFit) -> str:
     """Return why labelled rows do not determine a corrected mean: a poor judge, or few labels."""
     best = error.gain + 2 * float(np.sqrt(max(error.variance_gain, 0.0)))
@@ -215,7 +245,7 @@ def _classes_error(
         variance_bad=variances[0],
         covariance=shared - variances[0],
         variance_gain=variances[0] + variances[1] - 2 * shared,
-        units=units.count,
+        units=int(units.effective),
         classes=LabelClasses(beliefs[0], beliefs[1], round(correlation, 9)),
     )
 
@@ -331,6 +361,12 @@ class _Units:
         of_row = np.unique(names, return_inverse=True)[1].astype(np.intp)
         weight = np.ones(rows) if weights is None else weights / weights.mean()
         return cls(of_row, weight, int(of_row.max()) + 1 if rows else 0)
+
+    @property
+    def effective(self) -> float:
+        """Effective number of the units, see `Units.effective`."""
+        rows = self.sums(np.ones(len(self.of_row)))
+        return Units(rows, rows).effective
 
     def sums(self, values: Floats) -> Floats:
         """Return the weighted sum of the values of each unit."""

@@ -31,11 +31,11 @@ from metric_core.calibration.estimates import (
 from metric_core.statistics.resampling import SEED, Floats, Units
 
 LEAST_LABELS = 50
-"""Number of labelled rows or groups below which labels are used alone."""
+"""Number of labelled rows, or effective number of groups, below which labels are used alone."""
 LEAST_EFFECTIVE = 10
 """Number of rows on which judge and people differ, or of labels of the rarer kind, below which it is so, too."""
 LEAST_UNITS = 5
-"""Number of labelled rows or groups below which there is no interval."""
+"""Number of labelled rows, or effective number of groups, below which there is no interval."""
 FOLDS = 5
 
 Names: TypeAlias = NDArray[np.str_]
@@ -176,16 +176,16 @@ class _Powered:
         names: Names of the units, in ascending order.
         influence: Influence of each unit on the estimate.
         residual: The part of it that comes from the labels; it is 0 for units without.
-        units: Number of labelled units.
+        units: Number of labelled rows, or effective number of groups with labels.
     """
 
     value: float
     names: Names
     influence: Floats
     residual: Floats
-    units: int
+    units: float
 
-    def error(self) -> tuple[float, int]:
+    def error(self) -> tuple[float, float]:
         """Return the standard error and the degrees of freedom."""
         return float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1))), self.units - 1
 
@@ -211,7 +211,8 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
     errors = labels - weight_of_row * known
     residual = by_unit(shares * sample.deviations(errors), at)
     value = weight * float(scores.mean()) + float(shares @ errors)
-    return _Powered(value, names, weight * of_scores + residual, residual, len(units))
+    rows = np.bincount(np.unique(at, return_inverse=True)[1]).astype(np.float64)
+    return _Powered(value, names, weight * of_scores + residual, residual, Units(rows, rows).effective)
 
 
 def _best_weight(labels: Floats, scores: Floats) -> float:
@@ -231,7 +232,7 @@ def _weakness(sample: SampledLabels, powered: _Powered) -> str:
     if len(sample.labelled) == len(sample.rows):
         return "all scored rows are labelled"
     if powered.units < LEAST_LABELS:
-        units = "rows" if sample.groups is None else "groups"
+        units = "rows" if sample.groups is None else "effective groups"
         return f"fewer than {LEAST_LABELS} {units} are labelled"
     labelled, shares = sample.labelled, sample.shares
     unit = sample.units()[1][labelled]
@@ -256,7 +257,7 @@ def _labels_alone(sample: SampledLabels) -> ExactEstimate:
     weights = shares * len(labelled) if np.ptp(shares) > 0 else np.ones(len(labelled))
     of_row = np.unique(sample.units()[1][labelled], return_inverse=True)[1]
     units = Units(_sum_by(of_row, weights * labels), _sum_by(of_row, weights))
-    belief = BetaMean.from_units(units, (0.0, 1.0)) if len(units) >= LEAST_UNITS else None
+    belief = BetaMean.from_units(units, (0.0, 1.0)) if units.effective >= LEAST_UNITS else None
     return ExactEstimate(float(shares @ labels), belief)
 
 

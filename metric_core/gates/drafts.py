@@ -11,6 +11,7 @@ from metric_core.statistics.missing_scores import MissingScores
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
+from metric_core.statistics.summary import describe_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +86,15 @@ def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft
     """
     values, threshold = measured.values, measured.threshold
     units = Units.from_values(values, measured.groups)
-    check = replace(check, groups=None if measured.groups is None else len(units))
-    if len(values) < gate.min_rows or len(units) < LEAST_UNITS:
+    if measured.groups is not None:
+        check = replace(check, groups=len(units), effective_groups=units.effective)
+    if len(values) < gate.min_rows or units.effective < LEAST_UNITS:
         mean = float(values.mean()) if len(values) else None
         has_rows = len(values) >= gate.min_rows
         wanted = f"rows of at least {LEAST_UNITS} groups" if has_rows else f"at least {gate.min_rows} rows"
         got = "1 row" if len(values) == 1 else f"{len(values)} rows"
-        got = f"{got} of {len(units)} groups" if has_rows and measured.groups is not None else got
+        if has_rows and measured.groups is not None:
+            got = f"{got} of {describe_groups(len(units), units.effective)}"
         return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
     if measured.statistic is Statistic.MEDIAN:
         met = meets(values, threshold)

@@ -19,6 +19,7 @@ from enum import StrEnum
 
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.slices import Slice
+from metric_core.statistics.summary import describe_groups
 
 _ROUNDING = 1e-12
 """Largest difference that counts as a rounding error."""
@@ -255,6 +256,7 @@ class Check:
         reason: Explanation of the outcome.
         slice: Slice of the rows; None for all rows.
         groups: Number of groups of rows; None if rows are not grouped, and for facts.
+        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
     """
 
     kind: RuleKind
@@ -268,12 +270,13 @@ class Check:
     reason: str
     slice: Slice | None = None
     groups: int | None = None
+    effective_groups: float | None = None
 
     @property
     def size(self) -> str:
         """The number of rows, and of groups if rows are grouped, in words."""
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
-        return rows if self.groups is None else f"{rows} of {self.groups:,} groups"
+        return rows if self.groups is None else f"{rows} of {describe_groups(self.groups, self.effective_groups)}"
 
     @property
     def counts_pairs(self) -> bool:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 Labels: TypeAlias = Mapping[str, str | None]
 """Judge -> its label of one item; None if it gave no usable label. Judges that were not asked are missing."""
 
@@ -88,9 +90,11 @@ def fleiss_kappa(items: Sequence[Sequence[str]]) -> float | None:
     labels = sorted({label for item in items for label in item})
     if len(labels) < 2:
         return None
-    from statsmodels.stats.inter_rater import fleiss_kappa as kappa  # noqa: PLC0415 loads pandas
-
-    return float(kappa([[item.count(label) for label in labels] for item in map(list, items)]))
+    counts = np.array([[item.count(label) for label in labels] for item in map(list, items)], dtype=np.float64)
+    raters = float(counts[0].sum())
+    observed = float(((counts**2).sum(axis=1) - raters).mean() / (raters * (raters - 1)))
+    expected = float(((counts.sum(axis=0) / counts.sum()) ** 2).sum())
+    return (observed - expected) / (1 - expected)
 
 
 def krippendorff_alpha(items: Sequence[Sequence[str]]) -> float | None:

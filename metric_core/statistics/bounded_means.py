@@ -9,7 +9,9 @@ values between the bounds are possible. Its weights have a Dirichlet distributio
   Interval for the Mean of a Bounded Random Variable", 2020). For values of 0 and 1 this is the limit of Clopper and
   Pearson (1934).
 
-Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of average size.
+Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of average size. If groups have different sizes,
+their effective number (`Units.effective`) is lower than their number, and results are as much less certain as Student's
+distribution with as many degrees of freedom is wider.
 """
 
 import zlib
@@ -22,7 +24,7 @@ import numpy as np
 from metric_core.statistics.resampling import LEVEL, RESAMPLES, Floats, Interval, Units, bootstrap_mean
 
 LEAST_UNITS = 5
-"""Minimum number of rows, or of groups of rows, for an interval."""
+"""Minimum number of rows, or effective number of groups of rows, for an interval."""
 
 _BATCH_CELLS = 2_000_000
 _MANY_UNITS = 2_000
@@ -135,20 +137,20 @@ class BoundedMean:
             low, high = (self._exact_quantile(self._ends, 0.5, 0.5, tail) for tail in tails)
             at_low, at_high = self._ends
             return Interval(self.bounds.low if at_high == 1 else low, self.bounds.high if at_low == 1 else high)
-        low, high = np.quantile(self._with_both_ends, tails)
+        low, high = np.quantile(self._with_both_ends, [self.units.widened(tail) for tail in tails])
         return Interval(float(low), float(high))
 
     def limit_below(self, level: float = LEVEL) -> float:
         """Return the lower limit of the mean: the true mean is above it with this confidence."""
         if self._ends is not None:
             return self._exact_quantile(self._ends, 1.0, 0.0, 1 - level)
-        return float(np.quantile(self._with_low_end, 1 - level))
+        return float(np.quantile(self._with_low_end, self.units.widened(1 - level)))
 
     def limit_above(self, level: float = LEVEL) -> float:
         """Return the upper limit of the mean: the true mean is below it with this confidence."""
         if self._ends is not None:
             return self._exact_quantile(self._ends, 0.0, 1.0, level)
-        return float(np.quantile(self._with_high_end, level))
+        return float(np.quantile(self._with_high_end, self.units.widened(level)))
 
     def p_at_most(self, threshold: float) -> float:
         """Return the p-value of "the true mean is at most the threshold": small if it lies above.
@@ -159,18 +161,20 @@ class BoundedMean:
         if self._ends is not None:
             return self._exact_share_below(self._ends, 1.0, 0.0, threshold)
         at_most = int(np.searchsorted(self._with_low_end, threshold + _ROUNDING, side="right"))
-        if at_most > _FEW_DRAWS:
-            return (at_most + 1) / (self.draws + 1)
-        return min((at_most + 1) / (self.draws + 1), self._share_below(threshold, self.bounds.low))
+        share = (at_most + 1) / (self.draws + 1)
+        if at_most <= _FEW_DRAWS:
+            share = min(share, self._share_below(threshold, self.bounds.low))
+        return self.units.moderated(share)
 
     def p_at_least(self, threshold: float) -> float:
         """Return the p-value of "the true mean is at least the threshold": small if it lies below."""
         if self._ends is not None:
             return 1.0 - self._exact_share_below(self._ends, 0.0, 1.0, threshold)
         at_least = self.draws - int(np.searchsorted(self._with_high_end, threshold - _ROUNDING, side="left"))
-        if at_least > _FEW_DRAWS:
-            return (at_least + 1) / (self.draws + 1)
-        return min((at_least + 1) / (self.draws + 1), 1.0 - self._share_below(threshold, self.bounds.high))
+        share = (at_least + 1) / (self.draws + 1)
+        if at_least <= _FEW_DRAWS:
+            share = min(share, 1.0 - self._share_below(threshold, self.bounds.high))
+        return self.units.moderated(share)
 
     def _are_all_at(self, end: float) -> bool:
         return bool(np.all(np.abs(self.units.sums - end * self.units.counts) < _ROUNDING * self.units.counts))
@@ -303,11 +307,12 @@ def p_not_below(first: BoundedMean, second: BoundedMean) -> float:
     highest, lowest = first._with_high_end, second._with_low_end  # noqa: SLF001 the same module
     below = np.searchsorted(lowest, highest + _ROUNDING, side="right").sum()
     pairs = len(highest) * len(lowest)
-    return float((below + 1) / (pairs + 1))
+    fewer = min(first.units, second.units, key=lambda units: units.effective / len(units))
+    return fewer.moderated(float((below + 1) / (pairs + 1)))
 
 
 def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str = "") -> Interval | None:
-    """Return the 95 % interval of a mean; None for fewer than `LEAST_UNITS` rows or groups.
+    """Return the 95 % interval of a mean; None for fewer than `LEAST_UNITS` rows or effective groups.
 
     Without bounds, the interval comes from a bootstrap, which needs more rows to hold; see `bootstrap_mean`.
 
@@ -318,7 +323,7 @@ def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str
     >>> estimate_interval(Units.from_values(np.array([1.0, 0.5])), Bounds(0, 1), seed=1) is None
     True
     """
-    if len(units) < LEAST_UNITS:
+    if units.effective < LEAST_UNITS:
         return None
     if bounds is None:
         return bootstrap_mean(units, seed, label).interval()

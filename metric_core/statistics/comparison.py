@@ -79,13 +79,15 @@ class Difference:
         mean_a: Mean in the first run.
         mean_b: Mean in the second run.
         mean: Difference of the means.
-        interval: Interval of the difference at confidence level LEVEL; None for fewer than five rows or groups.
+        interval: Interval of the difference at confidence level LEVEL; None for fewer than five rows, or effective
+            groups.
         test: Test of "there is no difference"; None without an interval.
         p_adjusted: P-value of the test after Holm's correction over all compared metrics.
         improved: Number of rows that improved; if the metric has no direction, rows that increased.
         worsened: Number of rows that worsened; if the metric has no direction, rows that decreased.
         unchanged: Number of rows that did not change.
         groups: Number of groups of rows; None if rows are not grouped.
+        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
         detectable: True difference that 80 of 100 comparisons of as many such rows would find, before the correction
             for the number of metrics; None without an interval.
         missing: Rows that only one run has scored; None if there are none.
@@ -103,6 +105,7 @@ class Difference:
     worsened: int
     unchanged: int
     groups: int | None
+    effective_groups: float | None
     detectable: float | None = None
     missing: MissingScores | None = None
     most_changed: tuple[RowChange, ...] = ()
@@ -220,6 +223,7 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
         worsened=int((worsening > 0).sum()),
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
+        effective_groups=None if pairs.groups is None else units.effective,
         detectable=None if interval is None else (interval.high - interval.low) / 2 * _DETECTED_BY_HALF_WIDTH,
         most_changed=_largest_changes(pairs, most_changed),
     )

@@ -69,11 +69,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    if not p_values:
-        return []
-    from statsmodels.stats.multitest import multipletests  # noqa: PLC0415 loads pandas
-
-    return [float(p) for p in multipletests(p_values, method="holm")[1]]
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.maximum.accumulate(np.asarray(p_values)[order] * np.arange(len(order), 0, -1))
+    return [float(p) for p in np.minimum(adjusted, 1.0)]
 
 
 def mcnemar_mid_p(gained: int, lost: int) -> float:

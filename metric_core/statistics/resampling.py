@@ -25,6 +25,8 @@ SEED = 20240229
 _BATCH_CELLS = 2_000_000
 _MANY_UNITS = 20_000
 _MANY_VALUES = 2_000
+_LEAST_TAIL = 1e-12
+"""Lower limit of a tail that is taken for a few groups, one of them large."""
 _ROUNDING = 1e-12
 """Largest difference of sums that counts as a rounding error."""
 _LEAST_SLACK = 1e-6
@@ -68,6 +70,66 @@ class Units:
         return len(self.sums)
 
     @property
+    def effective(self) -> float:
+        """Number of equal groups whose mean would be as uncertain as that of these groups, and be known to be.
+
+        The effective number for the mean is `sum(n)² / sum(n²)` (Kish, "Survey Sampling", 1965); that for its
+        variance, `sum(n²)² / sum(n⁴)`, is lower if few groups are large. This is their geometric mean.
+
+        >>> Units(np.zeros(12), np.full(12, 5.0)).effective
+        12.0
+        >>> round(Units(np.zeros(901), np.array([100.0] + [1.0] * 900)).effective, 1)
+        10.4
+        """
+        if not len(self):
+            return 0.0
+        counts = self.counts / self.counts.mean()
+        squares = counts**2
+        return round(float(len(counts) * np.sqrt(squares.sum() / (squares @ squares))), 9)
+
+    def widened(self, share: float) -> float:
+        """Return the quantile to take of a distribution that knows the number of the units, not that sizes differ.
+
+        Of equal units it is the share itself, of others one nearer to 0 or 1.
+
+        Args:
+            share: Probability, in (0, 1).
+
+        >>> equal, uneven = (Units(np.zeros(40), np.array([size] + [1.0] * 39)) for size in (1.0, 8.0))
+        >>> equal.widened(0.025), round(uneven.widened(0.025), 4)
+        (0.025, 0.0073)
+        """
+        return self._exchanged(share, self.effective, len(self))
+
+    def moderated(self, p: float) -> float:
+        """Return the p-value that belongs to one of such a distribution; the inverse of `widened`.
+
+        >>> uneven = Units(np.zeros(40), np.array([8.0] + [1.0] * 39))
+        >>> round(uneven.moderated(uneven.widened(0.025)), 6)
+        0.025
+        """
+        return self._exchanged(p, len(self), self.effective)
+
+    @property
+    def spread(self) -> float:
+        """Factor by which the 95 % interval of a nearly normal mean is wider than of as many equal units."""
+        from scipy.special import ndtri  # noqa: PLC0415 scipy loads slowly
+
+        tail = (1 - LEVEL) / 2
+        widened = max(self.widened(tail), _LEAST_TAIL)
+        return 1.0 if widened == tail else float(ndtri(widened) / ndtri(tail))
+
+    @staticmethod
+    def _exchanged(share: float, units: float, others: float) -> float:
+        """Return the probability with so many other units that is as far from the middle as one with some units."""
+        if others == units or not 0 < share < 1:
+            return share
+        from scipy.special import stdtr, stdtrit  # noqa: PLC0415 scipy loads slowly
+
+        factor = np.sqrt(units / (units - 1) * (others - 1) / others)
+        return float(stdtr(others - 1, factor * stdtrit(units - 1, share)))
+
+    @property
     def mean(self) -> float:
         """Mean over rows."""
         return float(self.sums.sum() / self.counts.sum())
@@ -86,14 +148,14 @@ class MeanDistribution:
 
     Args:
         mean: Observed mean.
-        units: Number of rows or groups.
+        units: Number of rows, or effective number of groups.
         resampled: Means of the resamples in ascending order; empty if all units have the same influence.
         bias: Bias correction z0.
         acceleration: Acceleration a, at most 1/6 in absolute value.
     """
 
     mean: float
-    units: int
+    units: float
     resampled: Floats
     bias: float
     acceleration: float
@@ -144,13 +206,13 @@ def bootstrap_mean(units: Units, seed: int, label: str = "", resamples: int = RE
     """
     influence = units.influence
     if not influence.any():
-        return MeanDistribution(units.mean, len(units), np.empty(0), 0.0, 0.0)
+        return MeanDistribution(units.mean, units.effective, np.empty(0), 0.0, 0.0)
     from scipy.special import ndtri  # noqa: PLC0415 scipy loads slowly
 
     resampled = np.sort(_resampled_means(units, np.random.default_rng([seed, zlib.crc32(label.encode())]), resamples))
     acceleration = (influence**3).sum() / (influence**2).sum() ** 1.5 / 6
     bias = ndtri(_probability_below(resampled, units.mean))
-    return MeanDistribution(units.mean, len(units), resampled, float(bias), float(acceleration))
+    return MeanDistribution(units.mean, units.effective, resampled, float(bias), float(acceleration))
 
 
 def _resampled_means(units: Units, generator: np.random.Generator, resamples: int) -> Floats:

@@ -129,7 +129,7 @@ class SlicedCells:
             rest = np.concatenate([cells for cells, _ in others])
             rest_groups = None if groups is None else [name for _, names in others for name in names or ()]
             here, there = Units.from_values(numbers, groups), Units.from_values(rest, rest_groups)
-            if min(len(here), len(there)) >= LEAST_UNITS:
+            if min(here.effective, there.effective) >= LEAST_UNITS:
                 p = self._p(here, there, bounds, f"{self.metric} {column} {value}")
                 yield value, Rest(mean=float(rest.mean()), p=p, is_worse=False)
 

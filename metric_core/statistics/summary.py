@@ -13,17 +13,22 @@ from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 
+_LEAST_GROUPS = 10
+"""Least effective number of groups of which a design effect is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """Distribution of the values of scored cells.
 
     Args:
-        interval: 95 % interval of the mean; None for fewer than five rows, or groups of rows.
+        interval: 95 % interval of the mean; None for fewer than five rows, or effective groups of rows.
         deviation: Sample standard deviation; None for fewer than two values.
         groups: Number of groups of rows; None if rows are not grouped.
+        effective_groups: Number of equal groups that would say as much, see `Units.effective`; None if rows are not
+            grouped.
         design_effect: Variance of the mean divided by that of as many independent rows; None if rows are not grouped,
-            or if all values are the same.
+            for few groups, or if all values are the same.
         note: Sentence about the true mean if all values are the same, which an interval alone would not explain.
     """
 
@@ -35,6 +40,7 @@ class Distribution:
     least: float
     greatest: float
     groups: int | None = None
+    effective_groups: float | None = None
     design_effect: float | None = None
     note: str | None = None
 
@@ -203,6 +209,7 @@ def summarize_distribution(
         least=float(numbers.min()),
         greatest=float(numbers.max()),
         groups=None if groups is None else len(units),
+        effective_groups=None if groups is None else units.effective,
         design_effect=None if groups is None else design_effect(numbers, units),
         note=_note(numbers, interval, bounds),
     )
@@ -211,8 +218,8 @@ def summarize_distribution(
 def design_effect(values: Floats, units: Units) -> float | None:
     """Return the variance of a mean of grouped rows divided by that of as many independent rows.
 
-    The rows say as much as `rows / design_effect` independent rows would. None for fewer than two groups, or if all
-    values are the same.
+    The rows say as much as `rows / design_effect` independent rows would. None for fewer than ten effective groups,
+    which are too few to estimate it, or if all values are the same.
 
     Source: Kish, "Survey Sampling" (1965), section 5.4.
 
@@ -220,15 +227,30 @@ def design_effect(values: Floats, units: Units) -> float | None:
         values: Values of the rows.
         units: Groups of these rows.
 
-    >>> design_effect(np.array([1.0, 1.0, 0.0, 0.0]), Units.from_values(np.array([1.0, 1.0, 0.0, 0.0]), list("aabb")))
-    3.0
+    >>> values = np.repeat([1.0, 0.0], 10)
+    >>> round(design_effect(values, Units.from_values(values, list("aabbccddeeffgghhiijj"))), 2)
+    2.11
     """
     rows, groups = len(values), len(units)
     spread = float(values.var(ddof=1)) if rows > 1 else 0.0
-    if groups < 2 or not spread:
+    if units.effective < _LEAST_GROUPS or not spread:
         return None
     variance = float((units.influence**2).sum()) / rows**2 * groups / (groups - 1)
     return variance / (spread / rows)
+
+
+def describe_groups(groups: int, effective: float | None) -> str:
+    """Return a number of groups in words, with the effective number if it is lower.
+
+    Args:
+        effective: Effective number of groups; None if it is not known.
+
+    >>> describe_groups(1, 1.0), describe_groups(41, 3.81)
+    ('1 group', '41 groups (effectively 3.8)')
+    """
+    words = f"{groups:,} group{'s' * (groups != 1)}"
+    lower = effective is not None and round(effective, 1) < groups
+    return f"{words} (effectively {effective:,.1f})" if lower else words
 
 
 def _note(values: Floats, interval: Interval | None, bounds: Bounds | None) -> str | None:

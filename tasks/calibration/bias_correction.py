@@ -16,7 +16,13 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from metric_core.calibration.estimates import Estimate
-from metric_core.calibration.judge_error import JudgeErrorFit, correct_difference, correct_mean, describe_weakness
+from metric_core.calibration.judge_error import (
+    JudgeErrorFit,
+    correct_difference,
+    correct_mean,
+    describe_outside,
+    describe_weakness,
+)
 from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import CorrectedMean
@@ -245,6 +251,8 @@ def _of_judge(folder: Path, key: str, facts: Mapping[str, Any], by: str | None) 
     if explained or facts.get("error") is None:
         return Correction(scale, Method.NONE, None, explained, labelled, len(values))
     error = _ERROR.validate_python(facts["error"])
+    if outside := describe_outside(error, units):
+        return Correction(scale, Method.NONE, None, outside, labelled, len(values))
     estimate = correct_mean(error, units)
     reason = describe_weakness(error) if estimate.value is None else ""
     return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values))

@@ -29,13 +29,15 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def wait_for_shard(cluster: Any, options: RunnerOptions) -> Any:
     """Submit a task to a cluster and wait for it as for a shard."""
-    from prefect_dask import DaskTaskRunner
+    from prefect_dask.task_runners import DaskTaskRunner
 
     @task
     def compute() -> int:
         return 7
 
-    @flow(task_runner=DaskTaskRunner(address=cluster.scheduler_address))
+    runner: Any = DaskTaskRunner(address=cluster.scheduler_address)
+
+    @flow(task_runner=runner)
     def run() -> Any:
         return await_shard(compute.submit(), options)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, Difference, MetricComparison
+from metric_core.statistics.summary import describe_groups
 from tasks.reports.comparison.comparison_words import format_interval, format_p, format_signed
 from tasks.reports.figures import format_fixed, format_number
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
@@ -81,7 +82,10 @@ def _difference(difference: Difference, reach: float) -> dict[str, Any]:
         ("standardized difference", None if effect.standardized is None else f"{effect.standardized:+.2f}"),
         ("rank-biserial correlation", None if effect.rank_biserial is None else f"{effect.rank_biserial:+.2f}"),
         ("odds ratio", None if effect.odds_ratio is None else f"{effect.odds_ratio:.2f}"),
-        ("groups", None if difference.groups is None else str(difference.groups)),
+        (
+            "rows in",
+            None if difference.groups is None else describe_groups(difference.groups, difference.effective_groups),
+        ),
         (
             "found in 80 of 100 comparisons",
             None if difference.detectable is None else f"a true difference of {difference.detectable:.2g} or more",

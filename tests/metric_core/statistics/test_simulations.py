@@ -35,7 +35,6 @@ def _fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thresholds, "BoundedMean", bounded)
     monkeypatch.setattr("metric_core.statistics.bounded_means.BoundedMean", bounded)
     monkeypatch.setattr(paired_tests, "_PERMUTATIONS", 999)
-    monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels collects garbage at every correction of p-values
 
 
 def names(world: World) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from metric_core.statistics.resampling import Units
+
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 
@@ -115,3 +117,27 @@ DIFFERENCES = (
     World("normal, deviation 0.3", lambda g, n: np.clip(g.normal(-0.02, 0.3, n), -1, 1), -0.02),
 )
 """Differences of two runs, from -1 to 1."""
+
+UNEVEN = {
+    "one of 100 rows, 900 of 1": [100] + [1] * 900,
+    "one of 40 rows, 160 of 1": [40] + [1] * 160,
+    "one of 20 rows, 180 of 1": [20] + [1] * 180,
+    "three of 30 rows, 210 of 1": [30] * 3 + [1] * 210,
+    "60 of 1 to 9 rows": [1 + i % 9 for i in range(60)],
+    "40, lognormal": [max(1, round(float(np.exp(1 + z)))) for z in np.random.default_rng(1).standard_normal(40)],
+}
+"""Numbers of rows of groups of different sizes."""
+
+TOO_UNEVEN = {
+    "one of 60 rows, 40 of 1": [60] + [1] * 40,
+    "30, 20 and 10 rows, 40 of 1": [30, 20, 10] + [1] * 40,
+    "one of 1,000 rows, 8 of 1": [1000] + [1] * 8,
+}
+"""Numbers of rows of groups so different that nothing can be said of others."""
+
+
+def draw_groups(generator: np.random.Generator, sizes: Floats, mean: float, correlation: float) -> Units:
+    """Return groups whose rows score 1 with a probability that they share."""
+    strength = 1 / correlation - 1
+    shared = generator.beta(mean * strength, (1 - mean) * strength, len(sizes))
+    return Units(generator.binomial(sizes.astype(int), shared).astype(np.float64), sizes)

@@ -149,3 +149,14 @@ def test_the_difference_of_two_runs_with_labels_of_their_own(tmp_path: Path) -> 
 def test_grades_that_do_not_lie_on_a_line_are_refused_with_a_reason(folder: Path) -> None:
     entry = correct_means(folder, manifest(error=None, refused="the scores bend", compared=80))["a"]
     assert (entry["value"], entry["method"], entry["reason"]) == (None, "none", "the scores bend")
+
+
+@pytest.mark.parametrize(("value", "kind"), [(0.97, "above 0.750, that of good"), (0.02, "below 0.250, that of bad")])
+def test_a_run_that_the_judge_scores_as_no_labelled_row_is_not_corrected(
+    tmp_path: Path, value: float, kind: str
+) -> None:
+    rows = [{"row_id": str(i), "metric": "a", "value": value + 0.01 * (i % 3 - 1)} for i in range(60)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / SCORES)
+    entry = correct_means(tmp_path, manifest())["a"]
+    assert (entry["value"], entry["low"], entry["high"], entry["method"]) == (None, 0.0, 1.0, "none")
+    assert kind in entry["reason"]
