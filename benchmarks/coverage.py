@@ -239,11 +239,11 @@ def uneven(counts: Floats, correlation: float, runs: int) -> list[Share]:
     for seed in range(runs):
         units = draw_groups(generator, counts, mean, correlation)
         found = BoundedMean(units, SCORE, seed, draws=DRAWS)
-        for share, tail in zip(shares, (0.025, units.widened(0.025)), strict=False):
+        for share, tail in zip(shares, (0.025, units.widen_tail(0.025)), strict=False):
             low, high = np.quantile(found._with_both_ends, (tail, 1 - tail))  # noqa: SLF001 without the correction
             share.add(bool(low - 1e-9 <= mean <= high + 1e-9), high - low)
         p = found.p_at_most(mean)
-        for share, each in zip(shares[2:], (units.widened(p), p), strict=True):
+        for share, each in zip(shares[2:], (units.widen_tail(p), p), strict=True):
             share.add(each <= 0.05)
     return shares
 

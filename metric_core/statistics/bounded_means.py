@@ -137,20 +137,20 @@ class BoundedMean:
             low, high = (self._exact_quantile(self._ends, 0.5, 0.5, tail) for tail in tails)
             at_low, at_high = self._ends
             return Interval(self.bounds.low if at_high == 1 else low, self.bounds.high if at_low == 1 else high)
-        low, high = np.quantile(self._with_both_ends, [self.units.widened(tail) for tail in tails])
+        low, high = np.quantile(self._with_both_ends, [self.units.widen_tail(tail) for tail in tails])
         return Interval(float(low), float(high))
 
     def limit_below(self, level: float = LEVEL) -> float:
         """Return the lower limit of the mean: the true mean is above it with this confidence."""
         if self._ends is not None:
             return self._exact_quantile(self._ends, 1.0, 0.0, 1 - level)
-        return float(np.quantile(self._with_low_end, self.units.widened(1 - level)))
+        return float(np.quantile(self._with_low_end, self.units.widen_tail(1 - level)))
 
     def limit_above(self, level: float = LEVEL) -> float:
         """Return the upper limit of the mean: the true mean is below it with this confidence."""
         if self._ends is not None:
             return self._exact_quantile(self._ends, 0.0, 1.0, level)
-        return float(np.quantile(self._with_high_end, self.units.widened(level)))
+        return float(np.quantile(self._with_high_end, self.units.widen_tail(level)))
 
     def p_at_most(self, threshold: float) -> float:
         """Return the p-value of "the true mean is at most the threshold": small if it lies above.
@@ -164,7 +164,7 @@ class BoundedMean:
         share = (at_most + 1) / (self.draws + 1)
         if at_most <= _FEW_DRAWS:
             share = min(share, self._share_below(threshold, self.bounds.low))
-        return self.units.moderated(share)
+        return self.units.moderate_p(share)
 
     def p_at_least(self, threshold: float) -> float:
         """Return the p-value of "the true mean is at least the threshold": small if it lies below."""
@@ -174,7 +174,7 @@ class BoundedMean:
         share = (at_least + 1) / (self.draws + 1)
         if at_least <= _FEW_DRAWS:
             share = min(share, 1.0 - self._share_below(threshold, self.bounds.high))
-        return self.units.moderated(share)
+        return self.units.moderate_p(share)
 
     def _are_all_at(self, end: float) -> bool:
         return bool(np.all(np.abs(self.units.sums - end * self.units.counts) < _ROUNDING * self.units.counts))
@@ -308,7 +308,7 @@ def p_not_below(first: BoundedMean, second: BoundedMean) -> float:
     below = np.searchsorted(lowest, highest + _ROUNDING, side="right").sum()
     pairs = len(highest) * len(lowest)
     fewer = min(first.units, second.units, key=lambda units: units.effective / len(units))
-    return fewer.moderated(float((below + 1) / (pairs + 1)))
+    return fewer.moderate_p(float((below + 1) / (pairs + 1)))
 
 
 def estimate_interval(units: Units, bounds: Bounds | None, seed: int, label: str = "") -> Interval | None:

@@ -87,7 +87,7 @@ class Units:
         squares = counts**2
         return round(float(len(counts) * np.sqrt(squares.sum() / (squares @ squares))), 9)
 
-    def widened(self, share: float) -> float:
+    def widen_tail(self, share: float) -> float:
         """Return the quantile to take of a distribution that knows the number of the units, not that sizes differ.
 
         Of equal units it is the share itself, of others one nearer to 0 or 1.
@@ -96,16 +96,16 @@ class Units:
             share: Probability, in (0, 1).
 
         >>> equal, uneven = (Units(np.zeros(40), np.array([size] + [1.0] * 39)) for size in (1.0, 8.0))
-        >>> equal.widened(0.025), round(uneven.widened(0.025), 4)
+        >>> equal.widen_tail(0.025), round(uneven.widen_tail(0.025), 4)
         (0.025, 0.0073)
         """
         return self._exchanged(share, self.effective, len(self))
 
-    def moderated(self, p: float) -> float:
-        """Return the p-value that belongs to one of such a distribution; the inverse of `widened`.
+    def moderate_p(self, p: float) -> float:
+        """Return the p-value that belongs to one of such a distribution; the inverse of `widen_tail`.
 
         >>> uneven = Units(np.zeros(40), np.array([8.0] + [1.0] * 39))
-        >>> round(uneven.moderated(uneven.widened(0.025)), 6)
+        >>> round(uneven.moderate_p(uneven.widen_tail(0.025)), 6)
         0.025
         """
         return self._exchanged(p, len(self), self.effective)
@@ -116,7 +116,7 @@ class Units:
         from scipy.special import ndtri  # noqa: PLC0415 scipy loads slowly
 
         tail = (1 - LEVEL) / 2
-        widened = max(self.widened(tail), _LEAST_TAIL)
+        widened = max(self.widen_tail(tail), _LEAST_TAIL)
         return 1.0 if widened == tail else float(ndtri(widened) / ndtri(tail))
 
     @staticmethod

@@ -49,7 +49,7 @@ def test_few_effective_groups_have_no_interval(name: str) -> None:
 def test_groups_of_equal_size_count_as_they_are() -> None:
     units = Units.from_values(np.resize([0.0, 1.0, 1.0, 0.5], 35), names([7] * 5))
     assert units.effective == len(units) == 5
-    assert units.widened(0.025) == 0.025
+    assert units.widen_tail(0.025) == 0.025
     assert units.spread == 1.0
 
 
