@@ -34,6 +34,7 @@ from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.teller import Teller, tell_refused
 from flows.planning.planner import plan_run
 from flows.publishing.run_subject import name_index_run, subject_name
+from flows.resume_crashed import find_given_up
 from metric_core.errors import AssayError, ConfigError
 from tasks.options.narrow import narrow
 from tasks.prefect_support.deployed_run import is_deployed
@@ -47,12 +48,21 @@ class _Versions:
 
     config: RunConfig
 
+    @staticmethod
+    def own_version(
+        payload: Mapping[str, Any], announced: str, parameter: Mapping[str, Any] | str | None
+    ) -> IndexRebuilt:
+        """Return the version that the parameters of the run name."""
+        if not isinstance(parameter, Mapping):
+            return IndexRebuilt.from_payload(payload, _time(announced))
+        return ArrivedEvent.from_parameter(parameter).rebuilt()
+
     def newest(
         self, payload: dict[str, Any], announced: str, parameter: Mapping[str, Any] | str | None
     ) -> IndexRebuilt:
         """Return the version to evaluate; for a run that an event started, the newest waiting version."""
         if not isinstance(parameter, Mapping):
-            return IndexRebuilt.from_payload(payload, _time(announced))
+            return self.own_version(payload, announced, parameter)
         event, settings = ArrivedEvent.from_parameter(parameter), self.config.deploy
         payload.update(event.payload)
         quiet, longest = (timedelta(seconds=each) for each in (settings.debounce_seconds, settings.longest_wait))
@@ -133,6 +143,9 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
     teller = Teller(options=options, payload=payload)
     with teller.tells_errors():
         versions = _Versions(config)
+        if (crashed := find_given_up()) is not None:
+            teller.monitored_run = _monitored_run(options, versions.own_version(payload, announced, event))
+            raise crashed
         rebuilt = versions.newest(payload, announced, event)
         teller.monitored_run = _monitored_run(options, rebuilt)
         done = run_chain(teller, teller.monitored_run, partial(versions.evaluate, rebuilt))

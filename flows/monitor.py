@@ -25,6 +25,7 @@ from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.teller import Teller, explain_refusal, usable_options
 from flows.planning.planner import with_outputs
 from flows.publishing.run_subject import name_monitored_run
+from flows.resume_crashed import find_given_up
 from metric_core.errors import ConfigError
 from tasks.options.narrow import narrow
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
@@ -73,6 +74,8 @@ def monitor(config: RunConfig) -> State[Any]:
     options = narrow(config, MonitoringOptions)
     monitored_run = MonitoredRun.now(options, _find_trigger())
     teller = Teller(options=options, monitored_run=monitored_run)
+    if (crashed := find_given_up()) is not None:
+        return _end(teller, crashed)
     try:
         if monitored_run.trigger == "schedule" and (ended := end_overdue_runs()):
             get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
