@@ -10,7 +10,8 @@ worker: it calls a webhook and sends notifications itself. Four things are repor
   crashed too often to be resumed
 
 A sequence of triggers makes it once: a run must have started (ended, for `failed`) between two reports. Deploying
-counts as that, by the event `rag.deployment.watched`, so that a first run that never starts is reported too.
+counts as that, by the event `rag.deployment.watched`, so that a first run that never starts is reported too. The end of
+what is reported is told too: by the next run where it knows of it, and else by the server.
 
 Prefect handles the events of a run that was made less than five minutes before it is due 15 minutes late: they say that
 they follow the event of its first state, which Prefect never sends for runs of a schedule. So for 15 minutes nothing is
@@ -30,7 +31,7 @@ from prefect.events.schemas.automations import AutomationCore, CompoundTrigger, 
 from deployments.registry.report_events import WATCHED
 from deployments.registry.schedules import Gaps
 from deployments.registry.templates import Field, json_template, literal
-from flows.alerting.alert import Alert, AlertIncident
+from flows.alerting.alert import Alert, AlertIncident, Subject
 from flows.monitoring.missed_runs import KEY as MISSED
 from flows.monitoring.missed_runs import WAITS
 
@@ -95,12 +96,14 @@ class Report:
         key: Key of the incident among those of the evaluation: the run that comes next ends the incident by it.
         title: The message in one line.
         text: Advice on how to solve it.
+        end: The message in one line that it is over; empty if the next run says so.
     """
 
     kind: str
     key: str
     title: str
     text: str
+    end: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +129,20 @@ class Recipients:
 
     def actions(self, deployment: WatchedDeployment, report: Report) -> list[ActionTypes]:
         """Return the actions that send a report to all recipients."""
-        payload = _payload(deployment, report)
-        calls: list[ActionTypes] = [CallWebhook(block_document_id=each, payload=payload) for each in self.webhooks]
-        notes = [
-            SendNotification(block_document_id=each, subject=report.title, body=f"{report.title}\n{report.text}")
-            for each in self.notifications
-        ]
-        return [*calls, *notes, *(each.opening(deployment, report) for each in self.services)]
+        told = self._tell(_payload(deployment, report), report.title, f"{report.title}\n{report.text}")
+        return [*told, *(each.opening(deployment, report) for each in self.services)]
 
     def endings(self, deployment: WatchedDeployment, report: Report) -> list[ActionTypes]:
-        """Return the actions that tell services that what a report was about is over."""
-        return [each.ending(deployment, report) for each in self.services]
+        """Return the actions that tell those who do not hear it from the next run that a report is over."""
+        told = self._tell(_payload_of_end(deployment, report), report.end, report.end) if report.end else []
+        return [*told, *(each.ending(deployment, report) for each in self.services)]
+
+    def _tell(self, payload: str, subject: str, body: str) -> list[ActionTypes]:
+        """Return the actions that send a message to people."""
+        return [
+            *(CallWebhook(block_document_id=each, payload=payload) for each in self.webhooks),
+            *(SendNotification(block_document_id=each, subject=subject, body=body) for each in self.notifications),
+        ]
 
 
 class WatchingService(Protocol):
@@ -162,7 +168,7 @@ def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Re
     for report, trigger in _watches(deployment):
         told = (
             (report.kind, "Report a scheduled run of rag-assay that cannot report itself.", trigger),
-            (f"{report.kind} over", "Tell services that this is over.", _over(deployment, report, trigger)),
+            (f"{report.kind} over", "Tell that this is over.", _over(deployment, report, trigger)),
         )
         actions = (recipients.actions(deployment, report), recipients.endings(deployment, report))
         for (kind, description, when), then in zip(told, actions, strict=True):
@@ -235,6 +241,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
             title=f"evaluation {evaluation} has not finished: {_DUE} has been running for {describe_duration(period)}",
             text="The next run was due, and waits for it. Look at its log; end it with prefect flow-run cancel "
             "{{ event.resource.id | replace('prefect.flow-run.', '') }} if it does nothing.",
+            end=f"evaluation {evaluation} has finished: {_DUE} has ended",
         ),
         _absent(
             deployment,
@@ -252,6 +259,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
             text="The log of the flow run {{ event.resource.name }} says why: prefect flow-run logs "
             "{{ event.resource.id | replace('prefect.flow-run.', '') }}. There is no further message until a run has "
             "ended.",
+            end=f"evaluation {evaluation} reports again: {_DUE} has ended",
         ),
         SequenceTrigger(
             triggers=[
@@ -329,32 +337,34 @@ def _related(deployment: WatchedDeployment) -> dict[str, Any]:
 def _payload(deployment: WatchedDeployment, report: Report) -> str:
     """Return a template of the JSON that alerts of runs have too."""
     title, text = Field.TITLE.mark, Field.TEXT.mark
-    alert = Alert(
-        name=deployment.evaluation,
-        outcome="error",
-        incidents=(
-            AlertIncident(
-                key=incident_key(deployment, report),
-                kind=incident_kind(report),
-                change="opened",
-                sentence=title,
-                since=datetime.now(UTC),
-            ),
-        ),
-        flow_run=Field.FLOW_RUN.mark,
+    content = _alert(deployment, report, is_open=True).content
+    content |= {"text": f"{title}\n{text}", "outcome": "missed", "worse": [text]}
+    return _template(content, report, title=report.title, text=report.text)
+
+
+def _payload_of_end(deployment: WatchedDeployment, report: Report) -> str:
+    """Return a template of the JSON that a report is over."""
+    content = _alert(deployment, report, is_open=False).content | {"text": Field.TITLE.mark}
+    return _template(content, report, title=report.end)
+
+
+def _alert(deployment: WatchedDeployment, report: Report, *, is_open: bool) -> Alert:
+    incident = AlertIncident(
+        key=incident_key(deployment, report),
+        kind=incident_kind(report),
+        change="opened" if is_open else "resolved",
+        sentence=Field.TITLE.mark,
+        since=datetime.now(UTC),
     )
-    content = {
-        **alert.content,
-        "id": f"{Field.ID.mark} {report.kind}",
-        "title": title,
-        "text": f"{title}\n{text}",
-        "outcome": "missed",
-        "kind": report.kind,
-        "worse": [text],
-        "time": Field.TIME.mark,
-    }
-    content["incidents"][0]["since"] = Field.TIME.mark
-    return json_template(content, title=report.title, text=report.text)
+    outcome: Subject = "error" if is_open else "recovered"
+    return Alert(name=deployment.evaluation, outcome=outcome, incidents=(incident,), flow_run=Field.FLOW_RUN.mark)
+
+
+def _template(content: dict[str, Any], report: Report, **variables: str) -> str:
+    time = Field.TIME.mark
+    found = {**content, "id": f"{Field.ID.mark} {report.kind}", "title": Field.TITLE.mark, "kind": report.kind}
+    found |= {"time": time, "incidents": [{**each, "since": time} for each in content["incidents"]]}
+    return json_template(found, **variables)
 
 
 def incident_key(deployment: WatchedDeployment, report: Report) -> str:

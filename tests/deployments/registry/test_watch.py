@@ -102,6 +102,33 @@ def test_message_says_which_run_is_missing_and_what_to_do(kind: str, state: str,
     assert "customer" not in body  # the message of a state may show data
 
 
+@pytest.mark.parametrize(
+    ("kind", "key", "title"),
+    [
+        ("stuck", "stuck", "evaluation support has finished: the run of 2026-11-22 06:00 UTC has ended"),
+        (
+            "failed",
+            "error: not reported",
+            "evaluation support reports again: the run of 2026-11-22 06:00 UTC has ended",
+        ),
+    ],
+)
+def test_end_of_what_no_run_can_tell_of_is_a_message_too(kind: str, key: str, title: str) -> None:
+    found = automations(make_watched())
+    alert, subject, body = render_sent(found[f"{kind} over"], "Passed", datetime(2026, 11, 22, 6, tzinfo=UTC))
+    assert subject == body == alert["title"] == alert["text"] == title
+    assert (alert["outcome"], alert["status"], alert["severity"], alert["kind"]) == (
+        "recovered",
+        "resolved",
+        "info",
+        kind,
+    )
+    assert ([each["key"] for each in alert["incidents"]], alert["worse"]) == ([f"support/{key}"], [])
+    assert alert["recovered"] == [title]
+    assert alert_errors(alert) == []
+    assert {name for name in found if name.endswith(" over")} == {"stuck over", "failed over"}, "runs tell the others"
+
+
 def test_message_about_a_run_that_is_gone_names_it() -> None:
     alert, _, _ = render_sent(automations(make_watched())["late"], "Late", None)
     assert alert["title"] == 'evaluation support has not run: the run light-"fox" has not started'

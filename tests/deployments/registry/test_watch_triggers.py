@@ -133,7 +133,8 @@ def test_run_that_hangs_after_it_was_resumed_is_stuck(watch: Watch) -> None:
     server.send(4 * MINUTE, "Running", new)
     for minute in range(120, 300, 5):
         server.send(minute * MINUTE, "AwaitingConcurrencySlot", uuid4())
-    assert server.run_until(5 * HOUR) == [("stuck", 2 * 60 + 4 + 15)]
+    server.send(4 * HOUR, "Cancelled", new)
+    assert server.run_until(5 * HOUR) == [("stuck", 2 * 60 + 4 + 15), ("stuck over", 4 * 60)]
 
 
 @pytest.mark.parametrize("after", ["AwaitingConcurrencySlot", "Cancelled"])
@@ -151,4 +152,4 @@ def test_failures_in_a_row_are_one_message(watch: Watch) -> None:
         run(server, day * DAY + 2 * MINUTE, last="Failed")
     run(server, 3 * DAY + 2 * MINUTE, last="Error")  # tells of itself
     run(server, 4 * DAY + 2 * MINUTE, last="Failed")
-    assert [kind for kind, _ in server.run_until(5 * DAY)] == ["failed", "failed"]
+    assert [kind for kind, _ in server.run_until(5 * DAY)] == ["failed", "failed over", "failed"]
