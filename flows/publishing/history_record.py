@@ -56,11 +56,13 @@ def record_without_results(options: HistoryOptions, *runs: RecordedRun) -> tuple
     """Record monitored runs without run folders; if the options name a page of the history, write that again.
 
     Args:
-        *runs: The runs, made by `RecordedRun.without_results`.
+        *runs: The runs, made by `RecordedRun.without_results`; may be none.
 
     Returns:
         Warnings if a run cannot be recorded or the page cannot be written.
     """
+    if not runs:
+        return ()
     try:
         catalogue = Catalogue(options.history)
         for run in runs:

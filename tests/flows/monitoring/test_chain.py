@@ -11,6 +11,7 @@ from prefect import tags
 from flows.config.run_config import RunConfig
 from flows.monitor import monitor, run_monitor
 from flows.monitoring.acceptance import accept_run
+from flows.monitoring.missed_runs import MissedRun, MissedRuns
 from flows.planning import planner
 from flows.planning.planner import plan_run, use_plan
 from metric_core.errors import JudgeError
@@ -178,6 +179,27 @@ def test_missed_runs_do_not_crowd_out_the_nights_before(nights: Nights, monkeypa
         assert any(incident.kind == "source" for incident in outcome.incidents.opened)
         _, outcome = nights.run(0.8, stages=same)
     assert any(sentence.startswith("faithfulness: from") for sentence in outcome.since_last)
+
+
+def test_run_that_started_late_says_so_and_is_judged_as_any_other(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(missed: MissedRuns | None) -> None:
+        monkeypatch.setattr("flows.monitoring.monitored_run_checks.find_missed_runs", lambda *_: missed)
+
+    find(None)
+    with tags("auto-scheduled"):
+        nights.run()
+        find(MissedRuns(START, (), late=START + timedelta(days=1)))
+        assert nights.run()[0] == "passed"
+        (alert,) = nights.alerts()
+        assert (alert["outcome"], alert["recovered"]) == ("recovered", ["the run of 2026-11-17 06:00 UTC started late"])
+        assert [each["key"] for each in alert["incidents"]] == ["support/missed runs"]
+        find(MissedRuns(START, (MissedRun(START + timedelta(days=2)),)))
+        nights.run()
+    (alert,) = nights.alerts()
+    assert alert["recovered"] == ["1 run was missed since 2026-11-16 06:00 UTC: that of 2026-11-18 06:00 UTC"]
+    assert [run.status for run in nights.history.runs("support")].count("missed") == 1
 
 
 def test_metrics_file_of_a_monitored_run_counts_it_and_its_incidents(
