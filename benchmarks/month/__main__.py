@@ -5,7 +5,8 @@
 Eleven evaluations run on one real Prefect server with two workers, at an interval of `--minutes`. Each has a story of
 faults: the system gets worse, sources are cut, judges change, runs and workers are killed, recipients are away, events
 are malformed. Alerts are received by a real HTTP server and a real SMTP server on the loopback interface. At the end
-every message is matched with what the stories expected: silent, lost, doubled, false.
+every message is matched with what the stories expected: silent, lost, doubled, false. The figures on the pages of the
+histories, the heartbeats and the escalations are compared with what the script saw itself.
 
 An interval of two minutes or more is long beside a run, as a day is; `--minutes 1` shows what is left when it is not.
 The folder gets `table.md`, `messages.json`, and the pages of the histories with pictures where a Chromium is found.
@@ -29,7 +30,8 @@ from typing import Any
 from benchmarks.month import data_stories, machine_stories
 from benchmarks.month.ledger import Account, settle
 from benchmarks.month.month import POOL, Month, Nights, Worker
-from benchmarks.month.receivers import Hooks, read_mails
+from benchmarks.month.receivers import Hooks, Message, read_mails
+from benchmarks.month.record import check_beats, check_escalations, compare_page, incidents_of, read_page
 from benchmarks.month.table import write_table
 from benchmarks.month.world import World
 from deployments.local_server import ServerAddress, use_server
@@ -95,6 +97,7 @@ def _play(month: Month, names: list[str], stack: ExitStack) -> None:
         server = stack.enter_context(FakeServer(say=world.judge, models=["judge-8b"]))
         pool = OWN_POOL if name == "process" else POOL
         nights = Nights(month, name, world, server, pool, place % month.interval)
+        month.evaluations.append(nights)
         story = STORIES.get(name)
         if name == "process":
             threads.append(_thread(nights, lambda nights: machine_stories.process(nights, workers[OWN_POOL])))
@@ -132,12 +135,29 @@ def _write(month: Month) -> None:
     for name in dict.fromkeys(entry.evaluation for entry in month.entries):
         own = [entry for entry in month.entries if entry.evaluation == name]
         total.add(settle(own, [each for each in messages if each.evaluation == name], ("HTTP", "SMTP")))
-    table = write_table(month.entries, total, month.interval)
+    table = write_table(month.entries, total, month.interval, [*_deviations(month, messages)])
     (month.folder / "table.md").write_text(table, encoding="utf-8")
     print(table)
     for page in sorted(month.folder.glob("page-*.html")):
         if page.is_file():
             _take_picture(page)
+
+
+def _deviations(month: Month, messages: list[Message]) -> Iterator[str]:
+    """Yield in what the pages, the heartbeats and the escalations differ from what the script saw."""
+    for nights in month.evaluations:
+        name, runs = nights.name, nights.seen()
+        own = [entry for entry in month.entries if entry.evaluation == name]
+        told = [each for each in messages if each.evaluation == name]
+        page = Path(nights.config()["history_page"])
+        found = compare_page(
+            read_page(page.read_text(encoding="utf-8")),
+            runs,
+            incidents_of([each for each in told if each.by == "HTTP"], own),
+        )
+        found += check_beats(runs, month.hooks.beats[name])
+        found += check_escalations(own, told) if "escalation" in nights.config()["deploy"]["alerts"] else ()
+        yield from (f"{name}: {each}" for each in found)
 
 
 def _take_picture(page: Path) -> None:

@@ -123,7 +123,7 @@ def gate(nights: Nights) -> None:
     world.wrong = 0.05
     nights.night("the rule holds", ends(r"gate:failed:.*"))
     nights.night("it still holds", ends(ALARM), state="Passed")
-    baseline = _baseline(nights)
+    baseline = _folders(nights)[0]
     moved = baseline.with_name("moved")
     baseline.rename(moved)
     nights.night("the run folder of the baseline is gone", begins("comparison"), fault=True)
@@ -136,6 +136,7 @@ def gate(nights: Nights) -> None:
     history.write_bytes(b"not a database" * 1000)
     nights.night("the history is damaged", begins(r"history"), fault=True)
     shutil.copy(history.with_suffix(".kept"), history)
+    nights.assay("history", "--rebuild", str(_folders(nights)[-1]), "--history", nights.history)
     nights.night("the history is restored", state="Passed")
     page = Path(nights.config()["history_page"])
     page.unlink(missing_ok=True)
@@ -167,9 +168,9 @@ def start(nights: Nights, quiet: int = 1) -> None:
         nights.night(state="Passed")
 
 
-def _baseline(nights: Nights) -> Path:
-    """Return the run folder of the first night."""
+def _folders(nights: Nights) -> list[Path]:
+    """Return the run folders of the nights, in order."""
     files = [
         each for each in nights.month.folder.glob("runs/*/run.json") if f'"{nights.name}"' in each.read_text("utf-8")
     ]
-    return min(files, key=lambda path: path.stat().st_mtime).parent
+    return [each.parent for each in sorted(files, key=lambda path: path.stat().st_mtime)]

@@ -46,7 +46,12 @@ class Entry:
         begun: Time from which they can be told.
         state: Name of the final state of the run; empty without a run.
         ended: Time at which the run ended.
-        told: Messages in which they were told, by recipient.
+        told: Messages in which they were told, to each recipient.
+        run: Id of the flow run; empty of one that is not on a schedule.
+        kind: What the history must show of a run that is not on a schedule: `finished`, `failed`, or nothing.
+        mean: Mean that the scores must have; None if they are not known.
+        is_reachable: True if all recipients accept messages.
+        is_silenced: True if an incident that begins or ends is told to nobody.
     """
 
     evaluation: str
@@ -57,6 +62,11 @@ class Entry:
     state: str = ""
     ended: datetime | None = None
     told: list[Message] = field(default_factory=list)
+    run: str = ""
+    kind: str = ""
+    mean: float | None = None
+    is_reachable: bool = True
+    is_silenced: bool = False
 
 
 @dataclass
@@ -108,6 +118,10 @@ def settle(entries: Sequence[Entry], messages: Iterable[Message], recipients: Se
         words = f"{message.time:%H:%M:%S} {change} {key}: {message.title}"
         (account.doubled if (key, change) in told else account.false).append(words)
     _compare(by_recipient, account)
+    places = {by: _places(found) for by, found in by_recipient.items()}
+    for entry in entries:
+        own = {place for message in entry.told for place, found in places[recipients[0]].items() if found is message}
+        entry.told = [found[place] for found in places.values() for place in sorted(own) if place in found]
     return account
 
 
@@ -128,6 +142,17 @@ def _compare(by_recipient: dict[str, list[Message]], account: Account) -> None:
                 account.doubled.append(f"{by} got {more} more: {title}")
             if more < 0:
                 account.lost.append(f"{by} did not get {-more} of: {title}")
+
+
+def _places(messages: Iterable[Message]) -> dict[tuple[tuple[str, str], int], Message]:
+    """Return messages by their content and their number among those with the same."""
+    counts: Counter[tuple[str, str]] = Counter()
+    found = {}
+    for message in messages:
+        content = _content(message)
+        found[content, counts[content]] = message
+        counts[content] += 1
+    return found
 
 
 def _content(message: Message) -> tuple[str, str]:

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -29,7 +30,8 @@ def process(nights: Nights, worker: Worker) -> None:
     nights.pass_time(1.2)  # a run that is due meanwhile waits for long: the run that hung tells of it at its end
     nights.server.delay = 0.0
     _kill_run(nights)
-    nights.night("the run is killed, resumed, and tells of one that waited", ends(MISSED), write=False, state="Passed")
+    what = "the run is killed, resumed, and tells of one that waited"
+    nights.night(what, ends(MISSED, "stuck"), write=False, state="Passed")
     nights.skip_ended()
     nights.night(state="Passed")
     nights.server.delay = 1.0
@@ -42,8 +44,8 @@ def process(nights: Nights, worker: Worker) -> None:
     for _ in range(3):
         _kill_run(nights)
     nights.server.delay = 0.0
-    nights.night("a run is killed three times", begins(ERROR), fault=True, write=False, state="Failed")
-    nights.night("a run ends", state="Passed")
+    nights.night("a run is killed three times", begins(ERROR), fault=True, write=False, state="Error")
+    nights.night("a run ends", ends(ERROR), state="Passed")
     worker.stop()
     nights.note("the worker is away for two nights", begins(MISSED))
     nights.wait_for_message(MISSED, "the report about the worker")
@@ -77,6 +79,7 @@ def by_hand(nights: Nights) -> None:
     def call(what: str, *expected: Any, fault: bool = True, code: int = 0, **changes: Any) -> None:
         nights.number += 1
         entry = nights.note(what, *expected, fault=fault)
+        entry.mean, entry.kind = world.mean(), "failed" if code else "finished"
         done = nights.assay("monitor", config={**nights.config(), **changes})
         entry.state, entry.ended = f"exit code {done.returncode}", datetime.now(UTC)
         if done.returncode != code:
@@ -147,8 +150,8 @@ def recipients(nights: Nights) -> None:
     until = datetime.now(UTC) + timedelta(minutes=2.5 * nights.month.interval)
     nights.assay("alert", "silence", name, "--until", f"{until:%Y-%m-%dT%H:%M:%SZ}", "--history", nights.history)
     break_source(nights)
-    nights.night("silenced: the source is missing", fault=True, write=False, state="Error")
-    nights.night("silenced: the source is back", state="Passed")
+    nights.night("silenced: the source is missing", fault=True, write=False, state="Error", silenced=True)
+    nights.night("silenced: the source is back", state="Passed", silenced=True)
     break_source(nights)
     nights.night("the silence is over", begins(ERROR), fault=True, write=False, state="Error")
     nights.assay("alert", "acknowledge", name, "--history", nights.history)
@@ -167,8 +170,9 @@ def index(nights: Nights) -> None:
         world.source.rename(folder / f"{number}.jsonl")
         world.write(1)
 
-    def announce(what: str, *expected: Any, fault: bool = True, **payload: Any) -> None:
+    def announce(what: str, *expected: Any, fault: bool = True, kind: str = "finished", **payload: Any) -> None:
         entry = nights.note(what, *expected, fault=fault)
+        entry.mean, entry.kind = world.mean(Path(str(payload["dataset"]))), kind
         done = _ended_runs(nights)
         _send(nights, payload)
         ended = nights.wait(lambda: _ended_runs(nights)[len(done) :], f"a run about {what}")
@@ -192,12 +196,14 @@ def index(nights: Nights) -> None:
     announce("a version without half of the rows", begins(r".*(rows|coverage).*"), **at("5"))
     version("6")
     announce("a whole version", ends(r".*(rows|coverage).*"), fault=False, **at("6"))
-    announce("a version without data", begins(ERROR), **at("7"))
+    announce("a version without data", begins(ERROR), kind="failed", **at("7"))
     version("8")
     announce("a version with data", ends(ERROR), fault=False, **at("8"))
-    announce("data that lie elsewhere", begins(ERROR), **{**at("9"), "dataset": "s3://elsewhere/9.jsonl"})
-    announce("an event without a version", begins("error"), index=nights.name, dataset=str(folder / "8.jsonl"))
-    announce("an older version", **at("2"))
+    elsewhere = {**at("9"), "dataset": "s3://elsewhere/9.jsonl"}
+    announce("data that lie elsewhere", begins(ERROR), kind="failed", **elsewhere)
+    unnamed = {"index": nights.name, "dataset": str(folder / "8.jsonl")}
+    announce("an event without a version", begins("error"), kind="", **unnamed)
+    announce("an older version", kind="", **at("2"))
     announce("the same version again", ends(ERROR), **at("8"))
     version("10")
     announce("a version after all these", fault=False, **at("10"))

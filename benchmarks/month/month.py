@@ -21,6 +21,7 @@ from prefect.exceptions import ObjectNotFound
 
 from benchmarks.month.ledger import Entry, Expected
 from benchmarks.month.receivers import Hooks, Message
+from benchmarks.month.record import SeenRun, due_dates
 from benchmarks.month.world import World
 from deployments.registry.apply import DeploymentTarget, apply
 from deployments.registry.specs import plan_deployments
@@ -33,6 +34,8 @@ Found = TypeVar("Found")
 
 POOL = "nights"
 _TIMEOUT_SECONDS = 2400.0
+_BAD_RESULTS = ("Gate failed", "Worse")
+"""Names of final states of failed runs that have a result."""
 
 
 @dataclass
@@ -53,6 +56,7 @@ class Month:
     hooks: Hooks
     mailbox: SmtpReceiver
     entries: list[Entry] = field(default_factory=list)
+    evaluations: list["Nights"] = field(default_factory=list)
     is_over: Event = field(default_factory=Event)
 
     def environment(self, name: str) -> dict[str, str]:
@@ -172,6 +176,20 @@ class Nights:
         )
         return sorted(ended, key=lambda run: run.end_time or run.created or datetime.now(UTC))
 
+    def seen(self) -> list[SeenRun]:
+        """Return what this script saw of the runs: those of the schedule by the clock and the states in Prefect."""
+        own = [entry for entry in self.month.entries if entry.evaluation == self.name]
+        runs = {run.expected_start_time: run for run in self.runs() if run.start_time and run.end_time}
+        if not runs:
+            return [
+                SeenRun("failed" if each.kind == "failed" else "finished", each.begun, each.ended, each.mean)
+                for each in own
+                if each.kind and each.ended is not None
+            ]
+        entries = {entry.run: entry for entry in own}
+        minutes = range(self.at, 60, self.month.interval)
+        return [_seen(due, runs.get(due), entries) for due in due_dates(min(runs), max(runs), minutes)]
+
     def running(self) -> FlowRun | None:
         """Return the run that is going on."""
         wanted = DeploymentFilter.model_validate({"name": {"any_": [f"monitor-{self.name}"]}})
@@ -180,7 +198,13 @@ class Nights:
         return next((each for each in found if each.state is not None and each.state.is_running()), None)
 
     def night(
-        self, what: str = "", *expected: tuple[Expected, ...], fault: bool = False, write: bool = True, state: str = ""
+        self,
+        what: str = "",
+        *expected: tuple[Expected, ...],
+        fault: bool = False,
+        write: bool = True,
+        state: str = "",
+        silenced: bool = False,
     ) -> FlowRun:
         """Wait for the end of the next run, and note what people must be told of it.
 
@@ -190,14 +214,16 @@ class Nights:
             fault: True for a fault, false for its end.
             write: False if the system writes no new responses.
             state: Name of the final state that is expected; any without it.
+            silenced: True if an incident begins or ends of which nobody is told.
         """
         self.number += 1
         if write:
             self.world.write(self.number)
         entry = self.note(what or "a quiet night", *expected, fault=fault)
+        entry.mean, entry.is_silenced = self.world.mean(), silenced
         run: FlowRun = self.wait(self._next, f"the end of night {self.number} ({entry.what})")
         assert run.state is not None
-        entry.state, entry.ended, self.last = run.state.name or "", datetime.now(UTC), run
+        entry.state, entry.ended, entry.run, self.last = run.state.name or "", datetime.now(UTC), str(run.id), run
         short = (run.state.message or "").partition("\n")[0][:150]
         self.month.say(f"{self.name} {self.number}, {entry.what}: {entry.state}: {short}")
         if state and entry.state != state:
@@ -212,6 +238,8 @@ class Nights:
     def note(self, what: str, *expected: tuple[Expected, ...], fault: bool = True) -> Entry:
         """Note what people must be told of, from now on."""
         entry = Entry(self.name, what, fault, tuple(each for group in expected for each in group), datetime.now(UTC))
+        refused = self.month.mailbox.refused
+        entry.is_reachable = self.name not in self.month.hooks.faults and not refused.startswith(f"{self.name}@")
         self.month.entries.append(entry)
         return entry
 
@@ -263,3 +291,15 @@ class Nights:
             return None
         self._seen += 1
         return runs[self._seen - 1]
+
+
+def _seen(due: datetime, run: FlowRun | None, entries: Mapping[str, Entry]) -> SeenRun:
+    """Return a run that was due as the script saw it; None if none was, or none has started."""
+    state = None if run is None else run.state
+    if run is None or state is None or run.start_time is None or run.end_time is None:
+        return SeenRun("missed", due, due)
+    if not (state.is_completed() or state.name in _BAD_RESULTS):
+        return SeenRun("failed", run.start_time, run.end_time)
+    entry = entries.get(str(run.id))
+    beats = None if entry is None else int(entry.is_reachable)
+    return SeenRun("finished", run.start_time, run.end_time, None if entry is None else entry.mean, beats)

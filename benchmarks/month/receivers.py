@@ -21,6 +21,7 @@ class Message:
         evaluation: Name of the evaluation.
         by: Recipient: HTTP, SMTP or escalation.
         time: Time of arrival.
+        found: Time at which the run found what it is about.
         title: The message in one line.
         text: The whole message.
         changes: Keys of incidents, each with what became of it; empty for a mail, which is matched by its text.
@@ -29,6 +30,7 @@ class Message:
     evaluation: str
     by: str
     time: datetime
+    found: datetime
     title: str
     text: str
     changes: tuple[tuple[str, str], ...] = ()
@@ -93,7 +95,7 @@ def read_mails(mailbox: SmtpReceiver) -> list[Message]:
         Message(
             mail.recipients[0].partition("@")[0],
             "SMTP",
-            _time_of(mail.message["Date"]),
+            *2 * [_time_of(mail.message["Date"])],
             mail.subject,
             mail.text,
         )
@@ -109,4 +111,5 @@ def _time_of(header: Any) -> datetime:
 def _read_alert(evaluation: str, by: str, content: dict[str, Any]) -> Message:
     changes = tuple((str(each["key"]), str(each["change"])) for each in content.get("incidents") or ())
     changes = changes or ((f"{evaluation}/{content['outcome']}", "opened"),)
-    return Message(evaluation, by, datetime.now(UTC), content["title"], content["text"], changes)
+    found = datetime.fromisoformat(content["time"])
+    return Message(evaluation, by, datetime.now(UTC), found, content["title"], content["text"], changes)

@@ -61,6 +61,20 @@ class World:
         self._write(path, [self._row(10_000 + number, number % 10 == 0, 0) for number in range(self.rows)])
         return path
 
+    def mean(self, source: Path | None = None) -> float | None:
+        """Return the mean of the scores of a file of responses; None if no run can have one.
+
+        Args:
+            source: The file; None means that of the next night.
+        """
+        try:
+            rows = [json.loads(line) for line in (source or self.source).read_text("utf-8").splitlines()]
+            found = [_STATEMENT.findall(f"{row['retrieved_contexts'][0]} {row['response']}") for row in rows]
+        except (OSError, ValueError, KeyError):
+            return None
+        right = [len({hour for _, hour, *_ in both}) == 1 and not self._refuses(both[0][0]) for both in found]
+        return sum(right) / len(right) if right else None
+
     def judge(self, body: dict[str, Any]) -> dict[str, Any] | Fault:
         """Answer a question to the judge."""
         if (instead := self.fault()) is not None:
@@ -68,8 +82,7 @@ class World:
         found = _STATEMENT.findall(str(body["messages"][-1]["content"]))
         if labels := body.get("structured_outputs", {}).get("choice"):
             hours = {hour for _, hour, *_ in found}
-            refuses = found and _share(found[0][0], "strict") < self.strict
-            label = labels[0] if len(hours) == 1 and not refuses else labels[1]
+            label = labels[0] if len(hours) == 1 and not self._refuses(found[0][0]) else labels[1]
             return {
                 "content": label,
                 "steps": [step(label, {each: 0.97 if each == label else 0.03 for each in labels})],
@@ -81,6 +94,10 @@ class World:
         ]
         schema = body["response_format"]["json_schema"]["schema"]
         return {"content": json.dumps(dict.fromkeys(schema["properties"], statements))}
+
+    def _refuses(self, shop: str) -> bool:
+        """Return whether the judge refuses a response about a shop that is right."""
+        return _share(shop, "strict") < self.strict
 
     def _row(self, number: int, is_wrong: bool, night: int) -> dict[str, Any]:
         hour = number % 12

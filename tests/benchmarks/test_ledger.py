@@ -15,7 +15,7 @@ OPENED, RESOLVED = ("support/error:1", "opened"), ("support/error:1", "resolved"
 def message(night: int, *changes: tuple[str, str], by: str = "HTTP", text: str = "") -> Message:
     """Return a message that arrives after a night."""
     time = START + timedelta(days=night, minutes=1)
-    return Message("support", by, time, f"night {night}", f"night {night}\n{text}", changes)
+    return Message("support", by, time, time, f"night {night}", f"night {night}\n{text}", changes)
 
 
 def account(*messages: Message) -> Account:
@@ -31,6 +31,16 @@ def test_messages_as_expected_leave_nothing_wrong() -> None:
     late = message(1, by="SMTP", text="This message could not be delivered since 06:00.\n")
     told = (message(0, OPENED), message(0, by="SMTP"), message(1, RESOLVED), late)
     assert account(*told) == Account()
+
+
+def test_entries_have_the_messages_to_each_recipient() -> None:
+    entries = [
+        Entry("support", "no source", True, begins("error:.*"), START + timedelta(days=night)) for night in (0, 5)
+    ]
+    told = [message(night, OPENED, by=by) for night in (0, 5) for by in ("HTTP", "SMTP")]
+    settle(entries, told, ("HTTP", "SMTP"))
+    assert [[each.by for each in entry.told] for entry in entries] == [["HTTP", "SMTP"]] * 2
+    assert [{each.time for each in entry.told} for entry in entries] == [{told[0].time}, {told[2].time}]
 
 
 @pytest.mark.parametrize(
