@@ -23,6 +23,9 @@ COMPLETED, FAILED, STOPPED, MISSED = "completed", "failed", "stopped", "missed"
 STARTED = (COMPLETED, FAILED, STOPPED)
 """Statuses of runs that took place, whether or not they have results."""
 
+UNDELIVERED = "undelivered"
+"""Key of the details of a run without an outcome: the recipients that had not accepted all messages."""
+
 _LONGEST_ID = 64
 
 _MEASURES = (DATA, JUDGE, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, FORMULAS)
@@ -153,6 +156,11 @@ class RecordedRun:
     def has_result(self) -> bool:
         """Whether the run did what it was for: it finished, enough of its cells have scores, and it was judged."""
         return self.status == COMPLETED and not self.failures and not self.reason
+
+    @property
+    def undelivered(self) -> tuple[str, ...]:
+        """Sentences on recipients that had not accepted all messages when a monitored run ended."""
+        return tuple(self.details.get(UNDELIVERED, ())) if self.outcome is None else self.outcome.undelivered
 
     @property
     def money(self) -> float | None:

@@ -162,7 +162,7 @@ def format_time(time: datetime) -> str:
 
 
 def change_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
-    """Yield a line for every run before which a version changed, and for every run that failed or was missed.
+    """Yield a line for every run before which a version changed, that failed or was missed, or was not delivered.
 
     Args:
         runs: Runs, oldest first.
@@ -173,6 +173,8 @@ def change_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
             yield f"{format_time(run.created)}  {'; '.join(map(describe_version_change, changes))}"
         if run.reason:
             yield f"{format_time(run.created)}  {describe_outcome(run)}: {run.reason}"
+        for sentence in run.undelivered:
+            yield f"{format_time(run.created)}  not delivered: {sentence}"
 
 
 def _versioned(runs: Sequence[RecordedRun]) -> list[RecordedRun]:

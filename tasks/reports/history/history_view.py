@@ -136,7 +136,8 @@ def _baseline(run: RecordedRun, places: Mapping[str, int]) -> int:
 
 def _message(run: RecordedRun) -> str:
     texts = [run.reason, *run.failures, run.outcome.message if run.outcome is not None else ""]
-    return _shorten(" ".join(filter(None, texts)))
+    text = _shorten(" ".join(filter(None, texts)))
+    return f"{text} (not delivered: {_shorten('; '.join(run.undelivered))})" if run.undelivered else text
 
 
 def _shorten(text: str) -> str:

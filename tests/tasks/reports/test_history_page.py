@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 
 from metric_core.errors import ConfigError
 from tasks.history.availability import measure_availability
-from tasks.history.recorded_run import RecordedRun
+from tasks.history.recorded_run import UNDELIVERED, RecordedRun
 from tasks.reports.history.history_page import history_page
+from tasks.reports.history.history_text import change_lines
 from tasks.reports.history.history_view import MOST_SLICE_VALUES, link_pages
 from tests.tasks.history.recorded import METRICS, month, nights, open_incident
 from tests.tasks.reports.folders import ATTACK
@@ -66,6 +68,24 @@ def test_runs_without_results_are_gaps_with_their_reasons() -> None:
     assert data["absent"] == {str(place): kind for place in gaps if (kind := kinds[outcomes[place]])}
     for place in gaps:
         assert data["message"][str(place)] == runs[place].reason
+
+
+def test_messages_that_were_not_delivered_are_named() -> None:
+    """A run with a result has them in its outcome, one without in its details."""
+    sentence = "the webhook has not accepted a message since 2026-03-01 06:00: it replied with status 500"
+    good = next(run for run in nights(2) if run.outcome is not None)
+    assert good.outcome is not None
+    outcome = good.outcome.model_copy(update={"undelivered": (sentence,), "message": "all is well"})
+    failed = RecordedRun.without_results(
+        "2", "nightly", good.created + timedelta(days=1), "failed", "no file", "schedule"
+    )
+    runs = [replace(good, outcome=outcome), replace(failed, details={UNDELIVERED: [sentence]})]
+    messages = data_of(history_page("nightly", runs, [], no_report))["message"]
+    assert messages == {"0": f"all is well (not delivered: {sentence})", "1": f"no file (not delivered: {sentence})"}
+    assert [line.partition("  ")[2] for line in change_lines(runs) if "not delivered" in line] == [
+        f"not delivered: {sentence}"
+    ] * 2
+    assert not any("not delivered" in line for line in change_lines(nights(12)))
 
 
 def test_incidents_begin_and_end_at_the_runs_that_found_it() -> None:
