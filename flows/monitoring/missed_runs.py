@@ -2,18 +2,21 @@
 
 A worker that was away takes up all the runs that were due meanwhile, one after the other. They would all evaluate the
 same data, so the first of them to start stands for all, and says how many there were. A run that started and failed,
-or that is resumed after a crash, has not been missed: it is told by other means. A run that is not missed but starts so
-late that the Prefect server has reported it says so, because people wait to hear of it.
+or that is resumed after a crash, has not been missed: it is told by other means. A run that is not missed but starts,
+or is resumed, so late that the Prefect server has reported it says so, because people wait to hear of it. A run that
+failed before it could report anything gets its entry in the history from the next one.
 """
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas import State
 from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.client.schemas.sorting import FlowRunSort
@@ -38,6 +41,7 @@ WAITS = "AwaitingConcurrencySlot"
 """Name of the state of a run that waits for another one to end."""
 
 _NOT_STARTED = "it was due, and nothing started it"
+_NOT_REPORTED = "it ended as {}, and recorded nothing; its log in Prefect says why"
 _MOST_DATES = 500
 _SHOWN = 5
 
@@ -55,18 +59,39 @@ class MissedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreportedRun:
+    """A scheduled run that failed before it could report anything.
+
+    Args:
+        started: Time at which it started.
+        state: Name of its final state.
+        is_crashed: True if its process died, and nothing has resumed it.
+    """
+
+    flow_run: UUID
+    due: datetime
+    started: datetime
+    state: str
+    is_crashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MissedRuns:
-    """Scheduled runs that did not start, or not in time.
+    """Scheduled runs that did not start, or not in time, or could not report.
 
     Args:
         since: Start of the last run before them.
         runs: The runs that did not start, oldest first; at most 500.
         late: Time at which the run was due that started late; None if it started in time.
+        is_resumed: True if that run was resumed late after a crash.
+        unreported: The runs that failed before they could report.
     """
 
     since: datetime
-    runs: tuple[MissedRun, ...]
+    runs: tuple[MissedRun, ...] = ()
     late: datetime | None = None
+    is_resumed: bool = False
+    unreported: tuple[UnreportedRun, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -82,8 +107,10 @@ class MissedRuns:
         'the run of 2026-11-18 06:00 UTC started late'
         """
         count = len(self.runs)
+        if self._crashed and self.late is None and not count:
+            return f"the run of {_show(self._crashed[0].due)} UTC crashed and was not resumed"
         if self.late is not None and not count:
-            return f"the run of {_show(self.late)} UTC started late"
+            return f"the run of {_show(self.late)} UTC {'was resumed' if self.is_resumed else 'started'} late"
         words = ("run was", "that") if count == 1 else ("runs were", "those")
         shown = [_show(each.due) for each in self.runs[: _SHOWN if count > _SHOWN + 1 else count]]
         last = f"{count - len(shown)} more" if len(shown) < count else shown.pop()
@@ -91,19 +118,35 @@ class MissedRuns:
         more = "at least " if count >= _MOST_DATES else ""
         return f"{more}{count} {words[0]} missed since {_show(self.since)} UTC: {words[1]} of {dates} UTC"
 
-    def incident(self, run_id: str) -> OutcomeIncident:
-        """Return the missed runs as an incident, which is over when people are told of it."""
-        since = min([*(each.due for each in self.runs), *([] if self.late is None else [self.late])])
+    @property
+    def _crashed(self) -> list[UnreportedRun]:
+        """The runs of which the server has reported that they were not resumed."""
+        return [each for each in self.unreported if each.is_crashed]
+
+    def incident(self, run_id: str) -> OutcomeIncident | None:
+        """Return the missed runs as an incident, which is over when people are told of it; None if there are none."""
+        times = [*(each.due for each in self.runs), *(each.due for each in self._crashed)]
+        times += [] if self.late is None else [self.late]
+        if not times:
+            return None
+        since = min(times)
         return OutcomeIncident(key=KEY, kind="missed", sentence=self.sentence, since=since, run_id=run_id)
 
     def entries(self, name: str) -> list[RecordedRun]:
-        """Return the missed runs as entries of the history."""
-        return [
+        """Return the runs that were missed, or could not report, as entries of the history."""
+        missed = (
             RecordedRun.without_results(
                 str(run.flow_run or missed_run_id(name, run.due)), name, run.due, "missed", _NOT_STARTED, "schedule"
             )
             for run in self.runs
-        ]
+        )
+        failed = (
+            RecordedRun.without_results(
+                str(run.flow_run), name, run.started, "failed", _NOT_REPORTED.format(run.state), "schedule", run.due
+            )
+            for run in self.unreported
+        )
+        return [*missed, *failed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +168,7 @@ class ActiveSchedule:
 
 
 def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> MissedRuns | None:
-    """Return the runs of this flow run's schedule that were due since the last finished run and did not start in time.
+    """Return the runs of this flow run's schedule that were due since the last finished run and are not in the history.
 
     The server says which runs were due and which started, the history too: each knows runs that the other has pruned.
 
@@ -134,8 +177,8 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         patience: Time after which the server reports a run that has not started.
 
     Returns:
-        The missed runs; None if there are none and this run started in time, if it was not scheduled, or if no
-        scheduled run came before it.
+        The runs that were missed or could not report; None if there are none and this run started in time, if it was
+        not scheduled, or if no scheduled run came before it.
     """
     with get_client(sync_client=True) as client:
         run = wait_for_server(lambda: client.read_flow_run(UUID(str(flow_run.id))))
@@ -150,12 +193,17 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         if since is None:
             return None
         due = wait_for_server(lambda: _read_due(client, run, since, until))
-        is_late = until - _due_date(run) > patience and wait_for_server(lambda: _was_reported_late(client, run))
+        states = wait_for_server(lambda: client.read_flow_run_states(run.id))
     schedules = [ActiveSchedule(each.schedule, each.created) for each in deployment.schedules if each.active]
     starts = [each.created for each in known]
     missed = missed_between(schedules, since, until, due, starts, own=_due_date(run))
-    if is_late:
-        return replace(missed or MissedRuns(since, ()), late=_due_date(run))
+    is_resumed = run.run_count > 1
+    if _was_resumed_late(states, since, patience) if is_resumed else _started_late(run, states, until, patience):
+        missed = replace(missed or MissedRuns(since), late=_due_date(run), is_resumed=is_resumed)
+    recorded = {each.due for each in runs} | {each.run_id for each in runs}
+    failed = (each for each in due if not recorded & {_due_date(each), str(each.id)})
+    if unreported := tuple(found for each in sorted(failed, key=_due_date) if (found := _unreported(each)) is not None):
+        missed = replace(missed or MissedRuns(since), unreported=unreported)
     return missed
 
 
@@ -231,9 +279,28 @@ def _was_cancelled(run: FlowRun) -> bool:
     return run.state_type is StateType.CANCELLED and run.state_name != STATE
 
 
-def _was_reported_late(client: SyncPrefectClient, run: FlowRun) -> bool:
-    """Return whether the server has reported a run that started late: not if it is resumed, or waited for another."""
-    return run.run_count <= 1 and all(state.name != WAITS for state in client.read_flow_run_states(run.id))
+def _started_late(run: FlowRun, states: Sequence[State[Any]], started: datetime, patience: timedelta) -> bool:
+    """Return whether the server has reported that a run had not started: not if it waited for another."""
+    return started - _due_date(run) > patience and all(state.name != WAITS for state in states)
+
+
+def _was_resumed_late(states: Sequence[State[Any]], since: datetime, patience: timedelta) -> bool:
+    """Return whether the server has reported that a crashed run was not resumed, and no run has started since."""
+    signs = (each for each in states if each.type in (StateType.RUNNING, StateType.CRASHED) or each.name == WAITS)
+    return any(
+        crashed.type is StateType.CRASHED
+        and crashed.timestamp > since
+        and after.timestamp - crashed.timestamp > patience
+        for crashed, after in pairwise(sorted(signs, key=lambda each: each.timestamp))
+    )
+
+
+def _unreported(run: FlowRun) -> UnreportedRun | None:
+    """Return a run of the schedule if it failed; whether it is in the history is not known."""
+    if run.state_type not in (StateType.FAILED, StateType.CRASHED) or run.start_time is None or not _has_started(run):
+        return None
+    is_crashed = run.state_type is StateType.CRASHED
+    return UnreportedRun(run.id, _due_date(run), run.start_time, str(run.state_name), is_crashed)
 
 
 def _due_date(run: FlowRun) -> datetime:

@@ -49,7 +49,8 @@ def find_run_incidents(
         return found
     for warning in record_without_results(options, *missed.entries(monitored_run.name)):
         run_logger().warning(warning)
-    return [*found, missed.incident(run.run_id)]
+    told = missed.incident(run.run_id)
+    return found if told is None else [*found, told]
 
 
 def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:

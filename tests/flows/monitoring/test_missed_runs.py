@@ -76,6 +76,7 @@ def test_many_missed_runs_are_counted_and_the_first_are_named() -> None:
     assert missed.sentence.startswith("8 runs were missed since 2026-11-16 06:00 UTC: those of 2026-11-17 06:00, ")
     assert missed.sentence.endswith("2026-11-21 06:00 and 3 more UTC")
     incident = missed.incident("7")
+    assert incident is not None
     assert (incident.kind, incident.since, incident.run_id) == ("missed", MONDAY + DAY, "7")
 
 
@@ -212,8 +213,52 @@ def test_a_run_that_was_reported_as_not_started_says_that_it_has_started(
     missed = find_missed_runs([finished], timedelta(seconds=30))
     assert missed is not None
     assert (missed.runs, missed.late) == ((), schedule.due(schedule.runs[6]).astimezone(UTC))
-    assert missed.incident("7").sentence.endswith("started late")
+    assert missed.sentence.endswith("started late")
     assert missed.entries("support") == []
     assert find_missed_runs([finished], timedelta(minutes=15)) is None
     schedule.set_states(6, AwaitingConcurrencySlot(), Running())
     assert find_missed_runs([finished], timedelta(seconds=30)) is None  # another run was reported as stuck
+
+
+@pytest.mark.prefect
+def test_a_run_that_was_reported_as_not_resumed_says_that_it_is(
+    schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        schedule.set_states(number, Running(), Completed())
+    schedule.set_states(6, Running(), Crashed(), Scheduled(), Running())
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
+    finished = schedule.make_entry(5, outcome=RunOutcome(name="support", trigger="schedule"))
+    assert find_missed_runs([finished], timedelta(minutes=1)) is None
+    missed = find_missed_runs([finished], timedelta(0))
+    assert missed is not None
+    assert missed.sentence.endswith("was resumed late")
+    told = schedule.make_entry(6, outcome=finished.outcome, created=datetime.now(UTC) + timedelta(seconds=1))
+    assert find_missed_runs([finished, told], timedelta(0)) is None  # another run has started, and said so
+
+
+@pytest.mark.prefect
+def test_runs_that_could_not_report_are_entries_and_crashes_that_nothing_resumed_are_over(
+    schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states: list[State[Any]] = [Completed(), Failed(), Failed(name="Error"), Completed(), Completed(), Crashed()]
+    for number, state in enumerate(states):
+        schedule.set_states(number, Running(), state)
+    schedule.set_states(6, Running())
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
+    outcome = RunOutcome(name="support", trigger="schedule")
+    first = schedule.make_entry(0, outcome=outcome)
+    told = schedule.make_entry(2, status="failed", deployment=schedule.name, run_id=str(schedule.runs[2].id))
+    missed = find_missed_runs([first, told], DAY)
+    assert missed is not None
+    assert [(each.run_id, each.status, each.due) for each in missed.entries("support")] == [
+        (str(run.id), "failed", schedule.due(run).astimezone(UTC)) for run in (schedule.runs[1], schedule.runs[5])
+    ]
+    assert "it ended as Failed, and recorded nothing" in missed.entries("support")[0].reason
+    incident = missed.incident("7")
+    assert incident is not None
+    assert incident.sentence.endswith("UTC crashed and was not resumed")
+    schedule.set_states(5, Completed())
+    missed = find_missed_runs([first, told], DAY)
+    assert missed is not None
+    assert (len(missed.unreported), missed.incident("7")) == (1, None)  # the server tells of its end
