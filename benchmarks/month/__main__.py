@@ -146,7 +146,7 @@ def _write(month: Month) -> None:
 def _deviations(month: Month, messages: list[Message]) -> Iterator[str]:
     """Yield in what the pages, the heartbeats and the escalations differ from what the script saw."""
     for nights in month.evaluations:
-        name, runs = nights.name, nights.seen()
+        name, runs = nights.name, nights.record()
         own = [entry for entry in month.entries if entry.evaluation == name]
         told = [each for each in messages if each.evaluation == name]
         page = Path(nights.config()["history_page"])

@@ -48,7 +48,7 @@ class Entry:
         ended: Time at which the run ended.
         told: Messages in which they were told, to each recipient.
         run: Id of the flow run; empty of one that is not on a schedule.
-        kind: What the history must show of a run that is not on a schedule: `finished`, `failed`, or nothing.
+        kind: Kind that the history must show of a run that is not on a schedule; empty if it must show none.
         mean: Mean that the scores must have; None if they are not known.
         is_reachable: True if all recipients accept messages.
         is_silenced: True if an incident that begins or ends is told to nobody.

@@ -176,7 +176,7 @@ class Nights:
         )
         return sorted(ended, key=lambda run: run.end_time or run.created or datetime.now(UTC))
 
-    def seen(self) -> list[SeenRun]:
+    def record(self) -> list[SeenRun]:
         """Return what this script saw of the runs: those of the schedule by the clock and the states in Prefect."""
         own = [entry for entry in self.month.entries if entry.evaluation == self.name]
         runs = {run.expected_start_time: run for run in self.runs() if run.start_time and run.end_time}

@@ -50,7 +50,7 @@ class Page:
 
     Args:
         times: Times of the runs, oldest first.
-        kinds: Whether each run has a result.
+        kinds: Kinds of the runs.
         means: Means of the metric; None where there is none.
         incidents: Runs that opened and that ended each incident; None for one that is open.
         due: Runs of the schedule in the last seven days: due, finished, failed, missed; empty without a schedule.
