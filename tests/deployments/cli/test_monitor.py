@@ -19,6 +19,7 @@ name = "support"
 source = "answers.jsonl"
 history = "history.db"
 history_page = "page.html"
+metrics_file = "assay.prom"
 {top}
 [deploy]
 {deploy}
@@ -115,6 +116,10 @@ def test_what_could_not_begin_is_told_once_and_is_in_the_history(job: Job, fault
     (run,) = job.history.runs("support")
     assert (run.status, run.trigger, named in run.reason, run.folder) == ("failed", "hand", True, "")
     assert "support" in (job.folder / "page.html").read_text(encoding="utf-8")
+    figures = (job.folder / "assay.prom").read_text(encoding="utf-8")
+    assert 'assay_run_failed{deployment="",index=""} 1.0' in figures
+    assert 'assay_open_incidents{deployment="",index=""} 1.0' in figures
+    assert "assay_mean" not in figures
 
     done = job.run()
     assert (done.code, job.alerts()) == (code_of(error), [])
@@ -153,6 +158,26 @@ def test_recipient_that_cannot_be_reached_is_named(job: Job, monkeypatch: pytest
     (run,) = job.history.runs("support")
     assert "webhook" in run.details["undelivered"][0]
     assert len(job.alerts()) == 1
+
+
+def test_recipient_that_cannot_be_reached_by_a_finished_run_is_named_by_command_and_history(
+    job: Job, assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOOK", "http://127.0.0.1:9/nobody")
+    monkeypatch.setattr("flows.alerting.delivery.TRIES", 1)
+    monkeypatch.chdir(job.folder)
+    job.source("\n".join(json.dumps({**ROW, "reference": "In Cork, by the sea."}) for _ in range(40)))
+    gate = 'gate = {absolute = ["string_similarity.mean >= 0.99"]}'
+    job.write(top='metrics = ["string_similarity"]', deploy=gate, alerts='webhook = "env:HOOK"')
+    done = job.run()
+    assert done.code == 10
+    refused = "not delivered: the webhook has not accepted a message since"
+    assert refused in done.err
+    (run,) = job.history.runs("support")
+    assert run.outcome is not None
+    assert run.undelivered == run.outcome.undelivered != ()
+    assert refused in assay("history", "support", "--history", str(job.folder / "history.db")).out
+    assert [alert["outcome"] for alert in job.alerts()] == ["failed"]
 
 
 def test_server_that_does_not_start_is_told(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
