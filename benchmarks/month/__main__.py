@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -129,8 +130,8 @@ def _thread(nights: Nights, play: Callable[[Nights], None]) -> Thread:
 def _write(month: Month) -> None:
     """Write the messages, the table of faults, and the pages of the histories."""
     messages = [*month.hooks.messages, *read_mails(month.mailbox)]
-    content = [{**asdict(each), "time": each.time.isoformat()} for each in messages]
-    (month.folder / "messages.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    content = json.dumps([asdict(each) for each in messages], indent=1, default=datetime.isoformat)
+    (month.folder / "messages.json").write_text(content, encoding="utf-8")
     total = Account()
     for name in dict.fromkeys(entry.evaluation for entry in month.entries):
         own = [entry for entry in month.entries if entry.evaluation == name]
