@@ -20,6 +20,8 @@ TOLD = "people have been told of this error, as deploy.alerts says"
 TOLD_BEFORE = "people were told of this error before; it has not been over since"
 NOBODY = "no recipient is set in deploy.alerts, so nobody has been told of this error but ASSAY_HOME/alerts.jsonl"
 
+SILENCED = "messages are silenced: people are told of this error at the end of the silence, unless it is over by then"
+
 NOT_DELIVERED = "not delivered: "
 """Notes of errors of which people have been told, and beginning of the note for a recipient that was not reached."""
 
@@ -211,4 +213,4 @@ def show_value(value: Any) -> str:
 def has_told(error: BaseException) -> bool:
     """Return whether people have been told of an error, as its notes say."""
     notes = getattr(error, "__notes__", ())
-    return any(note in (TOLD, TOLD_BEFORE, NOBODY) or note.startswith(NOT_DELIVERED) for note in notes)
+    return any(note in (TOLD, TOLD_BEFORE, NOBODY, SILENCED) or note.startswith(NOT_DELIVERED) for note in notes)

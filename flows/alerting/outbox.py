@@ -38,10 +38,12 @@ class Sent:
         is_received: True if a recipient accepted the alert, if the history keeps it until one does, or if there is no
             recipient and it was written to the default file.
         undelivered: A sentence for each recipient that has not accepted all messages.
+        is_silenced: True if messages are held back by a silence.
     """
 
     is_received: bool
     undelivered: tuple[str, ...] = ()
+    is_silenced: bool = False
 
 
 class Outbox:
@@ -86,7 +88,7 @@ class Outbox:
         if silence is not None:
             why = f" ({silence.reason})" if silence.reason else ""
             run_logger().warning(f"no messages are sent until {silence.ends:%Y-%m-%d %H:%M}{why}")
-            return Sent(True)
+            return Sent(True, is_silenced=True)
         try:
             for each in messages.end_silence():
                 _emit(each)
@@ -110,7 +112,7 @@ class Outbox:
         """Send an alert that nothing keeps, and write it to the file of alerts if no recipient accepts it."""
         if self._silence([], now) is not None:  # the incidents are not recorded either, so the next run tells them
             delivery.write_to_file(alert)
-            return Sent(False)
+            return Sent(False, is_silenced=True)
         recipients = {name: to for name, to in own_recipients(self._settings).items() if to.keeps or not alert.is_quiet}
         done = {name: Delivery(name, False, delivery.NO_REPLY) for name in recipients}
 

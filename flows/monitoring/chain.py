@@ -156,7 +156,7 @@ class _Chain:
         if verdict == "passed" and (accepts or obstacle is not None):
             verdict = "accepted" if accepts else "inconclusive"
         seen = Findings(self.options, self.monitored_run, self.folder, before, gated, alarms, incidents, verdict)
-        undelivered = self.teller.tell(incidents, seen.alert(self.teller.flow_run))
+        undelivered = self.teller.tell(incidents, seen.alert(self.teller.flow_run)).undelivered
         if accepts and not self.store.accept(
             self.monitored_run.baseline(self.folder, "first" if before is None else "passed")
         ):
@@ -312,7 +312,7 @@ def _end_superseded(
     teller: Teller, monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None = None
 ) -> ChainResult:
     """Send what could not be sent earlier, and end a run whose version is older than its baseline."""
-    return _report_superseded(monitored_run, newer, folder, teller.tell(OutcomeIncidents()))
+    return _report_superseded(monitored_run, newer, folder, teller.tell(OutcomeIncidents()).undelivered)
 
 
 def _report_superseded(

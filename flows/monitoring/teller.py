@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 from prefect.runtime import flow_run
 
-from flows.alerting.alert import NOBODY, NOT_DELIVERED, TOLD, TOLD_BEFORE, Alert, show_value
-from flows.alerting.outbox import Outbox
+from flows.alerting.alert import NOBODY, NOT_DELIVERED, SILENCED, TOLD, TOLD_BEFORE, Alert, show_value
+from flows.alerting.outbox import Outbox, Sent
 from flows.alerting.recipients import recipients_of
 from flows.config.loading import check_options, options_to_tell
 from flows.config.result_options import MonitoringOptions
@@ -60,20 +60,17 @@ class Teller:
         """The incidents of the evaluation."""
         return IncidentBook(self.options.history, self.name, self.flow_run)
 
-    def tell(self, incidents: OutcomeIncidents, alert: Alert | None = None) -> tuple[str, ...]:
+    def tell(self, incidents: OutcomeIncidents, alert: Alert | None = None) -> Sent:
         """Send an alert, or else what could not be sent earlier, and write the incidents.
 
         Args:
             alert: The alert; None if there is no news.
-
-        Returns:
-            A sentence for each recipient that has not accepted a message.
         """
         outbox = Outbox(self.options.deploy.alerts, self.options.history, self.name)
         sent = outbox.resend() if alert is None else outbox.send(alert)
         if self.monitored_run is not None:
             self.book.write(incidents)
-        return sent.undelivered
+        return sent
 
     @contextmanager
     def tells_errors(self) -> Iterator[None]:
@@ -104,13 +101,15 @@ class Teller:
             incidents = change_incidents(known, [incident], lambda _open: False, replaced)
         is_news = bool(incidents.opened) or self.monitored_run is None or bool(self.monitored_run.index)
         alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
-        undelivered = self.tell(incidents, alert if is_news else None)
-        self._record_failure(reason, undelivered)
-        if is_news and not recipients_of(self.options.deploy.alerts):
+        sent = self.tell(incidents, alert if is_news else None)
+        self._record_failure(reason, sent.undelivered)
+        if sent.is_silenced:
+            error.add_note(SILENCED)
+        elif is_news and not recipients_of(self.options.deploy.alerts):
             error.add_note(NOBODY)
-        elif not undelivered:
+        elif not sent.undelivered:
             error.add_note(TOLD if is_news else TOLD_BEFORE)
-        for sentence in undelivered:
+        for sentence in sent.undelivered:
             error.add_note(f"{NOT_DELIVERED}{sentence}")
 
     def beat(self, undelivered: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 import deployments.cli.monitor
 from deployments.cli.main import EXIT_CODES
 from metric_core.errors import AssayError, ConfigError, SourceError
+from tasks.history.alert_log import AlertLog
 from tasks.history.catalogue import Catalogue
+from tasks.history.operator_log import Silence
 from tests.deployments.cli.conftest import Outcome
 
 ROW = {"user_input": "Where are bikes repaired?", "response": "In Dublin.", "retrieved_contexts": ["In Dublin."]}
@@ -125,6 +128,17 @@ def test_what_could_not_begin_is_told_once_and_is_in_the_history(job: Job, fault
     assert (done.code, job.alerts()) == (code_of(error), [])
     assert {run.status for run in job.history.runs("support")} == {"failed"}
     assert "were told of this error before" in done.err
+
+
+def test_error_in_a_silence_is_not_said_to_be_told(job: Job) -> None:
+    now = datetime.now(UTC)
+    AlertLog(str(job.folder / "history.db")).silence("support", Silence(now, now + timedelta(hours=1)))
+    job.source(None)
+    said = "messages are silenced: people are told of this error at the end of the silence, unless it is over by then"
+    assert [job.run().err.splitlines()[-1] for _ in range(2)] == [said] * 2
+    assert job.alerts() == []
+    (incident,) = job.history.open_incidents("support")
+    assert incident.kind == "error"
 
 
 def test_another_cause_takes_the_place_of_the_first_and_is_told(job: Job) -> None:
