@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -133,9 +133,11 @@ def _write(month: Month) -> None:
     content = json.dumps([asdict(each) for each in messages], indent=1, default=datetime.isoformat)
     (month.folder / "messages.json").write_text(content, encoding="utf-8")
     total = Account()
-    for name in dict.fromkeys(entry.evaluation for entry in month.entries):
-        own = [entry for entry in month.entries if entry.evaluation == name]
-        total.add(settle(own, [each for each in messages if each.evaluation == name], ("HTTP", "SMTP")))
+    for nights in month.evaluations:
+        own = [entry for entry in month.entries if entry.evaluation == nights.name]
+        told = [each for each in messages if each.evaluation == nights.name]
+        told = [each for each in told if nights.over is None or each.time <= nights.over + timedelta(seconds=5)]
+        total.add(settle(own, told, ("HTTP", "SMTP")))
     table = write_table(month.entries, total, month.interval, [*_deviations(month, messages)])
     (month.folder / "table.md").write_text(table, encoding="utf-8")
     print(table)

@@ -118,8 +118,9 @@ def gate(nights: Nights) -> None:
     start(nights)
     world.wrong = 0.9
     nights.night("a rule is violated", begins(r"gate:failed:.*", ALARM), fault=True, state="Gate failed")
-    nights.deploy(gate={"absolute": ["faithfulness.mean >= 0.6"]})
-    nights.night("the rule is edited, and violated", begins(r"gate:failed:.*0\.6"), fault=True, state="Gate failed")
+    edited = {"gate": {"absolute": ["faithfulness.mean >= 0.6"]}}
+    what = "the rule is edited, and violated"
+    nights.night(what, begins(r"gate:failed:.*0\.6"), fault=True, state="Gate failed", deploy=edited)
     world.wrong = 0.05
     nights.night("the rule holds", ends(r"gate:failed:.*"))
     nights.night("it still holds", ends(ALARM), state="Passed")

@@ -34,12 +34,12 @@ def process(nights: Nights, worker: Worker) -> None:
     nights.night(what, ends(MISSED, "stuck"), write=False, state="Passed")
     nights.skip_ended()
     nights.night(state="Passed")
-    nights.server.delay = 1.0
+    nights.server.delay = 1000.0  # or a run that is resumed, whose answers are kept, might end before it is killed
     nights.world.write(nights.number + 1)
     _kill_run(nights)
     nights.server.delay = 0.0
     nights.night("a run is killed, and resumed", fault=True, write=False, state="Passed")
-    nights.server.delay = 1.0
+    nights.server.delay = 1000.0
     nights.world.write(nights.number + 1)
     for _ in range(3):
         _kill_run(nights)
@@ -150,8 +150,10 @@ def recipients(nights: Nights) -> None:
     until = datetime.now(UTC) + timedelta(minutes=2.5 * nights.month.interval)
     nights.assay("alert", "silence", name, "--until", f"{until:%Y-%m-%dT%H:%M:%SZ}", "--history", nights.history)
     break_source(nights)
-    nights.night("silenced: the source is missing", fault=True, write=False, state="Error", silenced=True)
-    nights.night("silenced: the source is back", state="Passed", silenced=True)
+    nights.is_silenced = True
+    nights.night("silenced: the source is missing", fault=True, write=False, state="Error")
+    nights.night("silenced: the source is back", state="Passed")
+    nights.is_silenced = False
     break_source(nights)
     nights.night("the silence is over", begins(ERROR), fault=True, write=False, state="Error")
     nights.assay("alert", "acknowledge", name, "--history", nights.history)
@@ -209,7 +211,9 @@ def index(nights: Nights) -> None:
     announce("a version after all these", fault=False, **at("10"))
     _deploy_second(nights)
     version("11")
+    second = nights.note("the second of two deployments", fault=False)
     announce("a version for two deployments", fault=False, **at("11"))
+    second.kind, second.ended = "finished", datetime.now(UTC)
     nights.pass_time(0.3)
     nights.month.say(f"{nights.name}: {len(_ended_runs(nights))} runs of events in all")
 

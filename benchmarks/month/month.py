@@ -107,6 +107,8 @@ class Nights:
         server: Server of the judge.
         pool: Name of the work pool.
         at: Minute of the interval at which its runs are due.
+        is_silenced: True while incidents begin and end of which nobody is told.
+        over: End of the story.
     """
 
     month: Month
@@ -120,6 +122,8 @@ class Nights:
     options: dict[str, Any] = field(default_factory=dict)
     deploy_options: dict[str, Any] = field(default_factory=dict)
     last: FlowRun | None = None
+    is_silenced: bool = False
+    over: datetime | None = None
     _seen: int = 0
 
     @property
@@ -204,7 +208,7 @@ class Nights:
         fault: bool = False,
         write: bool = True,
         state: str = "",
-        silenced: bool = False,
+        deploy: Mapping[str, Any] | None = None,
     ) -> FlowRun:
         """Wait for the end of the next run, and note what people must be told of it.
 
@@ -214,13 +218,15 @@ class Nights:
             fault: True for a fault, false for its end.
             write: False if the system writes no new responses.
             state: Name of the final state that is expected; any without it.
-            silenced: True if an incident begins or ends of which nobody is told.
+            deploy: Options with which the evaluation is deployed again before.
         """
         self.number += 1
         if write:
             self.world.write(self.number)
         entry = self.note(what or "a quiet night", *expected, fault=fault)
-        entry.mean, entry.is_silenced = self.world.mean(), silenced
+        entry.mean = self.world.mean()
+        if deploy is not None:
+            self.deploy(**deploy)
         run: FlowRun = self.wait(self._next, f"the end of night {self.number} ({entry.what})")
         assert run.state is not None
         entry.state, entry.ended, entry.run, self.last = run.state.name or "", datetime.now(UTC), str(run.id), run
@@ -231,7 +237,8 @@ class Nights:
         return run
 
     def stop(self) -> None:
-        """Pause the deployment, if there is one: the story is over."""
+        """Pause the deployment, if there is one: what people are told from now on is no part of the story."""
+        self.over = datetime.now(UTC)
         with get_client(sync_client=True) as client, suppress(ObjectNotFound):
             client.pause_deployment(client.read_deployment_by_name(f"monitor/monitor-{self.name}").id)
 
@@ -239,6 +246,7 @@ class Nights:
         """Note what people must be told of, from now on."""
         entry = Entry(self.name, what, fault, tuple(each for group in expected for each in group), datetime.now(UTC))
         refused = self.month.mailbox.refused
+        entry.is_silenced = self.is_silenced
         entry.is_reachable = self.name not in self.month.hooks.faults and not refused.startswith(f"{self.name}@")
         self.month.entries.append(entry)
         return entry

@@ -60,7 +60,7 @@ def test_page_that_shows_what_was_seen_and_told() -> None:
             "2 finished, 2 failed, 0 missed on the page",
         ),
         (replace(PAGE, due=(4, 3, 0, 1)), "availability of (4, 3, 0, 1) on the page"),
-        (replace(PAGE, times=(START - NIGHT, *PAGE.times[1:])), "is 0 times on the page"),
+        (replace(PAGE, times=(START - NIGHT, *PAGE.times[1:])), "is not on the page"),
         (replace(PAGE, incidents=((1, None),)), "incidents from run 1 to None are on the page, and were not told so"),
         (replace(PAGE, incidents=()), "incidents from run 1 to 3 were told, and are not so on the page"),
     ],
