@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from flows.alerting.alert import Alert, Subject
 from flows.config.result_options import MonitoringOptions
 from flows.monitoring.gating import GatedRun
-from flows.monitoring.incidents import alert_incidents, subject_of_alert
+from flows.monitoring.incidents import MISSED, alert_incidents, subject_of_alert
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms
 from tasks.runs.baselines import Baseline
@@ -51,10 +51,11 @@ class Findings:
         """The state after the run, in words."""
         if (subject := _SUBJECTS.get(self.verdict)) is not None:
             return replace(self._about(), outcome=subject).text
-        open_kinds = {each.kind for each in (*self.incidents.opened, *self.incidents.continuing)}
+        open_kinds = {each.kind for each in (*self.incidents.opened, *self.incidents.continuing)} - {MISSED}
         if self.verdict != "accepted" and open_kinds - ({"alarm"} if self.verdict == "recovering" else set()):
             return replace(self._about(), outcome="attention").text
-        return self._praise()
+        missed = (each.sentence for each in self.incidents.opened if each.kind == MISSED)
+        return "; ".join([self._praise(), *missed])
 
     def _about(self, flow_run: str = "") -> Alert:
         gated, incidents = self.gated, self.incidents

@@ -191,7 +191,10 @@ def test_run_that_started_late_says_so_and_is_judged_as_any_other(
     with tags("auto-scheduled"):
         nights.run()
         find(MissedRuns(START, (), late=START + timedelta(days=1)))
-        assert nights.run()[0] == "passed"
+        verdict, outcome = nights.run()
+        assert verdict == "passed"
+        assert outcome.message.startswith("nothing is wrong with the run of")
+        assert outcome.message.endswith("which stays the baseline; the run of 2026-11-17 06:00 UTC started late")
         (alert,) = nights.alerts()
         assert (alert["outcome"], alert["recovered"]) == ("recovered", ["the run of 2026-11-17 06:00 UTC started late"])
         assert [each["key"] for each in alert["incidents"]] == ["support/missed runs"]
