@@ -41,11 +41,14 @@ def process(nights: Nights, worker: Worker) -> None:
     nights.night("a run is killed, and resumed", fault=True, write=False, state="Passed")
     nights.server.delay = 1000.0
     nights.world.write(nights.number + 1)
+    nights.wait(nights.running, "the run to kill")
+    _set_schedule(nights, active=False)  # or another run might be killed
     for _ in range(3):
         _kill_run(nights)
     nights.server.delay = 0.0
     nights.night("a run is killed three times", begins(ERROR), fault=True, write=False, state="Error")
-    nights.night("a run ends", ends(ERROR), state="Passed")
+    _set_schedule(nights, active=True)
+    nights.night("a run ends", ends(ERROR, MISSED), state="Passed")
     worker.stop()
     nights.note("the worker is away for two nights", begins(MISSED))
     nights.wait_for_message(MISSED, "the report about the worker")
@@ -60,13 +63,10 @@ def process(nights: Nights, worker: Worker) -> None:
 def pause(nights: Nights) -> None:
     """Play a story: a person pauses the schedule, and forgets to resume it."""
     start(nights)
-    with get_client(sync_client=True) as client:
-        deployment = client.read_deployment_by_name(f"monitor/monitor-{nights.name}")
-        schedule = deployment.schedules[0]
-        client.update_deployment_schedule(deployment.id, schedule.id, active=False)
-        nights.note("the schedule is paused", begins(MISSED))
-        nights.wait_for_message(MISSED, "the report about the schedule")
-        client.update_deployment_schedule(deployment.id, schedule.id, active=True)
+    _set_schedule(nights, active=False)
+    nights.note("the schedule is paused", begins(MISSED))
+    nights.wait_for_message(MISSED, "the report about the schedule")
+    _set_schedule(nights, active=True)
     nights.skip_ended()
     nights.night("the schedule goes on", ends(MISSED), state="Passed")
 
@@ -236,6 +236,13 @@ def _deploy_second(nights: Nights) -> None:
 def break_source(nights: Nights) -> None:
     """Take the source away."""
     nights.world.source.unlink(missing_ok=True)
+
+
+def _set_schedule(nights: Nights, *, active: bool) -> None:
+    """Pause or resume the schedule."""
+    with get_client(sync_client=True) as client:
+        deployment = client.read_deployment_by_name(f"monitor/monitor-{nights.name}")
+        client.update_deployment_schedule(deployment.id, deployment.schedules[0].id, active=active)
 
 
 def _kill_run(nights: Nights) -> None:
