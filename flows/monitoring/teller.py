@@ -95,7 +95,8 @@ class Teller:
         if self.monitored_run is not None:
             key = error_key(error, reason)
             run_id = self.flow_run if folder is None else ""
-            incident = OutcomeIncident(key=key, kind="error", sentence=reason, since=self.started, run_id=run_id)
+            now = datetime.now(UTC)  # after the evaluation has begun, whose entry the history may have by another id
+            incident = OutcomeIncident(key=key, kind="error", sentence=reason, since=now, run_id=run_id)
             known = self.book.read()
             replaced = {each.key for each in known if each.kind == "error"} - {key}
             incidents = change_incidents(known, [incident], lambda _open: False, replaced)

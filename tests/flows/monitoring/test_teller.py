@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms
 from flows.monitoring.teller import Teller
 from metric_core.errors import JudgeError
+from tasks.reports.history.history_view import history_view
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.outcome import OutcomeIncident, read_outcome
 from tasks.runtime.retry import Backoff
@@ -136,6 +138,21 @@ def test_failed_night_is_in_the_history_and_its_recovery_says_so(nights: Nights)
     nights.run()
     (alert,) = nights.alerts()
     assert alert["title"] == "evaluation support has recovered"
+
+
+def test_error_after_the_evaluation_is_shown_from_its_run_on(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    def evaluate(config: RunConfig, monitored_run: MonitoredRun, baseline: Path | None) -> Path:
+        nights.prepare(0.8, created=datetime.now(UTC).isoformat())
+        return nights.evaluate(config, monitored_run, baseline)
+
+    monkeypatch.setattr("flows.monitor._evaluate", evaluate)
+    run_monitor(nights.configuration())
+    nights.deploy["gate"] = {"absolute": ["faithfulnes.mean >= 0.5"]}
+    with pytest.raises(Exception, match="faithfulnes"):
+        run_monitor(nights.configuration())
+    runs, incidents = nights.history.runs("support"), nights.history.incidents("support")
+    shown = history_view("support", runs, incidents, lambda *_: None)
+    assert [(each["opened"], each["closed"]) for each in shown["incidents"]] == [(1, None)]
 
 
 def test_run_whose_parameters_are_not_valid_is_told(nights: Nights) -> None:
