@@ -183,7 +183,7 @@ class Nights:
     def record(self) -> list[SeenRun]:
         """Return what this script saw of the runs: those of the schedule by the clock and the states in Prefect."""
         own = [entry for entry in self.month.entries if entry.evaluation == self.name]
-        runs = {run.expected_start_time: run for run in self.runs() if run.start_time and run.end_time}
+        runs = {_plain(run.expected_start_time): run for run in self.runs() if run.start_time and run.end_time}
         if not runs:
             return [
                 SeenRun("failed" if each.kind == "failed" else "finished", each.begun, each.ended, each.mean)
@@ -301,13 +301,19 @@ class Nights:
         return runs[self._seen - 1]
 
 
+def _plain(time: Any) -> datetime:
+    """Return a time of Prefect, which has a class of its own."""
+    return datetime.fromtimestamp(time.timestamp(), UTC)
+
+
 def _seen(due: datetime, run: FlowRun | None, entries: Mapping[str, Entry]) -> SeenRun:
     """Return a run that was due as the script saw it; None if none was, or none has started."""
     state = None if run is None else run.state
     if run is None or state is None or run.start_time is None or run.end_time is None:
         return SeenRun("missed", due, due)
     if not (state.is_completed() or state.name in _BAD_RESULTS):
-        return SeenRun("failed", run.start_time, run.end_time)
+        return SeenRun("failed", _plain(run.start_time), _plain(run.end_time))
     entry = entries.get(str(run.id))
     beats = None if entry is None else int(entry.is_reachable)
-    return SeenRun("finished", run.start_time, run.end_time, None if entry is None else entry.mean, beats)
+    mean = None if entry is None else entry.mean
+    return SeenRun("finished", _plain(run.start_time), _plain(run.end_time), mean, beats)
