@@ -186,7 +186,8 @@ def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Re
 def _over(deployment: WatchedDeployment, report: Report, trigger: EventTrigger | SequenceTrigger) -> SequenceTrigger:
     """Return a trigger that fires once the problem that another finds is over."""
     problem = trigger.triggers[-1] if isinstance(trigger, SequenceTrigger) else trigger
-    ends = {"stuck": _ENDS, "failed": _REPORTED_ENDS}.get(report.kind)
+    # A run that has crashed is resumed, and so has not ended.
+    ends = {"stuck": tuple(end for end in _ENDS if end != "Crashed"), "failed": _REPORTED_ENDS}.get(report.kind)
     expected = (_STARTED,) if ends is None else tuple(f"{_RUN}{end}" for end in ends)
     return SequenceTrigger(triggers=[problem, _seen(deployment, expected)], within=None)
 

@@ -133,6 +133,8 @@ def test_run_that_hangs_after_it_was_resumed_is_stuck(watch: Watch) -> None:
     server.send(4 * MINUTE, "Running", new)
     for minute in range(120, 300, 5):
         server.send(minute * MINUTE, "AwaitingConcurrencySlot", uuid4())
+    server.send(3 * HOUR, "Crashed", new)
+    server.send(3 * HOUR + MINUTE, "Running", new)
     server.send(4 * HOUR, "Cancelled", new)
     assert server.run_until(5 * HOUR) == [("stuck", 2 * 60 + 4 + 15), ("stuck over", 4 * 60)]
 
