@@ -18,6 +18,9 @@ KINDS: tuple[Kind, ...] = ("finished", "failed", "missed")
 _NOT_IN_HISTORY = ("missed runs", "stuck", "error: not reported", "history", "error")
 """Keys of what the Prefect server tells, of a damaged history, and of events that belong to no evaluation."""
 
+_WITHOUT_RESULT = ("not judged", "too few scores")
+"""Outcomes of runs that ended, and have no result."""
+
 _SLACK = timedelta(seconds=2)
 """Times on a page are in whole seconds."""
 
@@ -140,8 +143,8 @@ def due_dates(first: datetime, last: datetime, minutes: Iterable[int]) -> list[d
 def _kind(data: dict[str, Any], number: int) -> Kind:
     if data["absent"].get(str(number)) == 2:
         return "missed"
-    is_judged = "not judged" not in data["outcome"].get(str(number), "")
-    return "finished" if data["ended"][number] and is_judged else "failed"
+    has_result = not any(words in data["outcome"].get(str(number), "") for words in _WITHOUT_RESULT)
+    return "finished" if data["ended"][number] and has_result else "failed"
 
 
 def _compare_runs(page: Page, runs: Sequence[SeenRun]) -> Iterator[str]:

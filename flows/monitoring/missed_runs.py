@@ -198,7 +198,7 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
     starts = [each.created for each in known]
     missed = missed_between(schedules, since, until, due, starts, own=_due_date(run))
     is_resumed = run.run_count > 1
-    if _was_resumed_late(states, since, patience) if is_resumed else _started_late(run, states, until, patience):
+    if _was_resumed_late(states, since, patience) if is_resumed else _started_late(states, until, patience):
         missed = replace(missed or MissedRuns(since), late=_due_date(run), is_resumed=is_resumed)
     recorded = {each.due for each in runs} | {each.run_id for each in runs}
     failed = (each for each in due if not recorded & {_due_date(each), str(each.id)})
@@ -279,9 +279,10 @@ def _was_cancelled(run: FlowRun) -> bool:
     return run.state_type is StateType.CANCELLED and run.state_name != STATE
 
 
-def _started_late(run: FlowRun, states: Sequence[State[Any]], started: datetime, patience: timedelta) -> bool:
+def _started_late(states: Sequence[State[Any]], started: datetime, patience: timedelta) -> bool:
     """Return whether the server has reported that a run had not started: not if it waited for another."""
-    return started - _due_date(run) > patience and all(state.name != WAITS for state in states)
+    late = [state.timestamp for state in states if state.name == "Late"]
+    return bool(late) and started - min(late) > patience and all(state.name != WAITS for state in states)
 
 
 def _was_resumed_late(states: Sequence[State[Any]], since: datetime, patience: timedelta) -> bool:

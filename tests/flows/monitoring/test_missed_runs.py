@@ -210,14 +210,15 @@ def test_a_run_that_was_reported_as_not_started_says_that_it_has_started(
     schedule.set_states(6, Late(), Running())
     monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
     finished = schedule.make_entry(5, outcome=RunOutcome(name="support", trigger="schedule"))
-    missed = find_missed_runs([finished], timedelta(seconds=30))
+    missed = find_missed_runs([finished], timedelta(0))
     assert missed is not None
     assert (missed.runs, missed.late) == ((), schedule.due(schedule.runs[6]).astimezone(UTC))
     assert missed.sentence.endswith("started late")
     assert missed.entries("support") == []
     assert find_missed_runs([finished], timedelta(minutes=15)) is None
+    assert find_missed_runs([finished], timedelta(seconds=30)) is None  # due a minute ago, and late for less
     schedule.set_states(6, AwaitingConcurrencySlot(), Running())
-    assert find_missed_runs([finished], timedelta(seconds=30)) is None  # another run was reported as stuck
+    assert find_missed_runs([finished], timedelta(0)) is None  # another run was reported as stuck
 
 
 @pytest.mark.prefect
