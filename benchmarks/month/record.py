@@ -25,7 +25,9 @@ _SLACK = timedelta(seconds=2)
 """Times on a page are in whole seconds."""
 
 _DATA = re.compile(r'<script type="application/json" id="history-data">(.*?)</script>', re.DOTALL)
-_WEEK = re.compile(r"7 days</th>" + 5 * r"\s*<td[^>]*>([^<]*)</td>")
+_WEEK = re.compile(
+    r"last 7 days: (?P<finished>\d+) of (?P<due>\d+) [^,]*, (?P<failed>\d+) failed, (?P<missed>\d+) missed"
+)
 _METRIC = "faithfulness"
 
 
@@ -79,7 +81,7 @@ def read_page(text: str) -> Page:
         kinds=tuple(_kind(data, number) for number in numbers),
         means=tuple(None if mean is None else mean / data["scale"] for mean in means),
         incidents=tuple((each["opened"], each["closed"]) for each in data["incidents"]),
-        due=() if week is None else tuple(map(int, week.groups()[1:])),
+        due=() if week is None else tuple(int(week[name]) for name in ("due", *KINDS)),
     )
 
 
