@@ -61,8 +61,8 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
     again = None
     if is_asked_again(anchor):
         options = plan.monitoring
-        nights = EarlierRepeats(options.history, frozenset({subject_name(options.name, options.source)}))
-        again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, nights))
+        earlier = EarlierRepeats(options.history, frozenset({subject_name(options.name, options.source)}))
+        again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, earlier))
     parts = [dry_run, of_anchor, *([] if again is None else [again])]
     accounts = {account: Tally() for part in parts for account in part.accounts}
     for part in parts:

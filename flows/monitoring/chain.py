@@ -4,7 +4,7 @@ It is the same for a schedule, an event and a person, and so are its options. Th
 run folder and in the history.
 
 A version of an index that passes the gate becomes the baseline. Of runs about no index, the first becomes the baseline
-and stays it until a person accepts another: a baseline that moves each night hides a slow decline. With
+and stays it until a person accepts another: a baseline that moves with every run hides a slow decline. With
 `deploy.accept = "passed"` each run that passes becomes the baseline.
 """
 
@@ -60,8 +60,8 @@ class ChainResult:
 
     Args:
         verdict: Accepted: the run is the baseline. Passed: nothing is wrong, and the baseline stays. Inconclusive or
-            failed: the outcome of the gate. Worse: an alarm stands. Recovering: an alarm stands that another run like
-            this one ends. Superseded: a newer version is the baseline.
+            failed: the outcome of the gate. Worse: there is an alarm. Recovering: another run like this one ends the
+            alarm. Superseded: a newer version is the baseline.
         folder: Run folder; None if nothing was evaluated.
         baseline: Version of the baseline before the run; None without one.
         undelivered: A sentence for each recipient that has not accepted a message.
@@ -75,10 +75,10 @@ class ChainResult:
 
 
 def run_chain(teller: Teller, monitored_run: MonitoredRun, evaluate: Callable[[Path | None], Path]) -> ChainResult:
-    """Evaluate a run, do what follows from its scores, and tell of it, of an error too.
+    """Evaluate a run, compare it with its baseline, accept it or not, and report the outcome, or an error.
 
     Args:
-        teller: Who is told of the run; it has the options.
+        teller: Reports the run; it has the options.
         evaluate: Function that evaluates the data, given the run folder of the baseline, and returns the run folder.
 
     Raises:
@@ -111,7 +111,7 @@ class _Chain:
         return self.teller.options
 
     def finish(self, before: Baseline | None) -> ChainResult:
-        """Compare the run with its baseline, tell of what has changed, accept the run, and write the outcome.
+        """Compare the run with its baseline, report what has changed, accept the run, and write the outcome.
 
         Args:
             before: Baseline of the run; None if it has none.
@@ -125,9 +125,9 @@ class _Chain:
         moves = bool(self.monitored_run.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves
         of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
-        of_night = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
+        of_run = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
         of_judges = find_judge_incidents(self.folder, run_id)
-        found = (*of_night, *of_gate.found, *of_judges, *alarms.incidents(run_id))
+        found = (*of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
         outcome = RunOutcome(
             name=self.monitored_run.name,
             trigger=self.monitored_run.trigger,
@@ -196,7 +196,7 @@ class _Chain:
                 self.monitored_run.name, last=_RUNS_READ, statuses=(COMPLETED,)
             )
         except AssayError as error:
-            run_logger().warning("alarms need the nights before, which are not known: %s", error)
+            run_logger().warning("alarms need the earlier runs, which are not known: %s", error)
             return [], str(error)
         return [run for run in recorded if run.run_id != own and run.outcome is not None], None
 
@@ -243,7 +243,10 @@ class _Chain:
         return gated
 
     def _gate(self) -> GateSettings | None:
-        """Return the rules: without any, only acceptance needs some, because alarms watch a baseline that stays."""
+        """Return the rules of the gate; without any, the default ones if runs that pass are accepted.
+
+        A baseline that stays needs none: alarms compare runs with it.
+        """
         if self.options.deploy.gate is not None:
             return self.options.deploy.gate
         accepts = self.monitored_run.index or self.options.deploy.accept == "passed"
@@ -338,7 +341,7 @@ def _decide(gated: GatedRun, alarms: RunAlarms) -> Verdict:
     """Return the verdict about a run before it is accepted."""
     if gated.gate == "failed":
         return "failed"
-    if alarms.is_worse_tonight:
+    if alarms.is_worse:
         return "worse"
     if gated.gate == "inconclusive" or gated.obstacle is not None or gated.losses:
         return "inconclusive"

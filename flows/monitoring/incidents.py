@@ -77,7 +77,7 @@ def change_incidents(
 
 
 def _continue(earlier: OutcomeIncident, found: OutcomeIncident) -> OutcomeIncident:
-    """Return an incident that was found again: a cause stays known, on nights that do not show it too."""
+    """Return an incident that was found again; its cause stays known even if this run does not show it."""
     is_known = found.cause not in ("", "unknown")
     changes = {"since": earlier.since, "run_id": earlier.run_id, "cause": found.cause if is_known else earlier.cause}
     return found.model_copy(update={name: value for name, value in changes.items() if value})

@@ -16,11 +16,11 @@ from tasks.history.recorded_run import STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import read_findings, standing_changes
+from tasks.runs.judge_drift import find_changed_judges, read_findings
 from tasks.runs.outcome import OutcomeIncident
 
 _RUNS = 400
-"""Runs of the history that are looked at: a year of nights."""
+"""Number of runs of the history to read: a year of daily runs."""
 
 
 def find_run_incidents(
@@ -53,7 +53,7 @@ def find_run_incidents(
 
 
 def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
-    """Return the judges that answer otherwise by the anchor rows that were asked about again, as incidents.
+    """Return the judges that have changed, by the anchor rows that were asked about again, as incidents.
 
     Raises:
         RunFolderError: The run folder is damaged.
@@ -66,5 +66,5 @@ def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
             since=datetime.fromisoformat(each["told"]["since"]),
             run_id=run_id,
         )
-        for each in standing_changes(read_findings(FinishedRun(folder).manifest))
+        for each in find_changed_judges(read_findings(FinishedRun(folder).manifest))
     ]

@@ -19,7 +19,7 @@ HELD = timedelta(days=8)
 """Time without a loss after which one that has come back is over, such as rows that are missing every Sunday."""
 
 _LEAST_RUNS = 3
-"""Runs with the same answers, tonight's included, that can be called unchanged: a weekly run is not, after one week."""
+"""Number of runs with the same answers, including this one, from which on the data count as unchanged."""
 
 
 def find_source_incidents(

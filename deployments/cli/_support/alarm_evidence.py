@@ -21,17 +21,17 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
     """
     if as_json:
         streams = [
-            {"metric": stream.metric, "slice": _slice(stream), "runs": list(map(_entry, nights))}
-            for stream, nights in found.streams.items()
+            {"metric": stream.metric, "slice": _slice(stream), "runs": list(map(_entry, runs))}
+            for stream, runs in found.streams.items()
         ]
-        content = {"threshold": found.threshold, "number": found.number, "runs_per_year": found.nights_per_year}
-        more = {"left_out": list(found.left_out), "unwatched": dict(found.unwatched), "streams": streams}
+        content = {"threshold": found.threshold, "number": found.number, "runs_per_year": found.runs_per_year}
+        more = {"left_out": list(found.left_out), "unwatched": dict(found.untested), "streams": streams}
         stdout.print_json(json.dumps(content | more))
         return
     for alarm in alarms:
         stdout.print(alarm.sentence, style="bold")
     if not alarms:
-        stdout.print("no alarm stands after this run", style="bold")
+        stdout.print("no alarm is open after this run", style="bold")
     named = [(alarm.metric, alarm.slice) for alarm in alarms]
     shown = [stream for stream in found.streams if (stream.metric, _slice(stream)) in named]
     for stream in shown or list(found.streams)[:1]:
@@ -60,9 +60,9 @@ def _table(stream: Stream, nights: Sequence[RunEvidence], threshold: float) -> T
     return make_table((title, "rows", "mean change", "evidence"), rows)
 
 
-def _entry(night: RunEvidence) -> dict[str, object]:
-    started = night.started.isoformat(timespec="seconds")
-    return {"started": started, "rows": night.rows, "change": night.change, "evidence": night.evidence}
+def _entry(run: RunEvidence) -> dict[str, object]:
+    started = run.started.isoformat(timespec="seconds")
+    return {"started": started, "rows": run.rows, "change": run.change, "evidence": run.evidence}
 
 
 def _slice(stream: Stream) -> dict[str, str] | None:
