@@ -161,12 +161,12 @@ class RecipientOptions(OptionGroup, affects_scores=False):
 
 
 class EscalationSettings(RecipientOptions, affects_scores=False):
-    """Recipients of incidents that the other recipients were not told of, or that nobody takes care of."""
+    """Recipients of incidents that could not be delivered to the others, or that nobody has acknowledged."""
 
     after: Annotated[
         Interval,
         Option(
-            "Time after which an incident is escalated that is still open and that nobody has acknowledged.",
+            "Time after which an open incident is escalated if nobody has acknowledged it.",
             holds="text",
             examples=["24h"],
         ),
@@ -174,7 +174,7 @@ class EscalationSettings(RecipientOptions, affects_scores=False):
 
 
 class MaintenanceWindow(OptionGroup, affects_scores=False):
-    """A period that comes back, in which no messages are sent."""
+    """A recurring period in which no messages are sent."""
 
     cron: Annotated[
         str, Option("Cron expression for the times at which the period begins.", holds="text", examples=["0 2 * * 0"])
@@ -199,7 +199,7 @@ class AlertSettings(RecipientOptions, affects_scores=False):
     maintenance: Annotated[
         tuple[MaintenanceWindow, ...],
         Option(
-            "Periods in which no messages are sent; what is still open at the end is told after it.",
+            "Periods in which no messages are sent; what is open at their end is reported then.",
             examples=[[{"cron": "0 2 * * 0", "hours": 4}]],
         ),
     ] = ()

@@ -155,7 +155,7 @@ class DeploySettings(EventSettings, affects_scores=False):
     gate: Annotated[
         GateChoice,
         Option(
-            "Rules that a run must pass, or people are told: a gate file, or its content.",
+            "Rules that a run must pass, or an alert is sent: a gate file, or its content.",
             holds="path",
             examples=[{"absolute": ["faithfulness.mean >= 0.8"], "coverage": {"paired_at_least": 0.9}}],
         ),

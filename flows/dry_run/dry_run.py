@@ -71,7 +71,7 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
 
 
 def _preview_again(anchor: AnchorPlan, rows: int) -> DryRun:
-    """Return the dry run of anchor rows that are asked about again: the first ones stand for those whose turn it is."""
+    """Return the dry run of anchor rows that are asked about again; the first ones represent those whose turn it is."""
     stages = [stage for stage in anchor.run.metrics.stages if stage in LABELLED]
     plan = anchor.run.with_options(limit=rows).with_metrics(anchor.run.metrics, stages)
     runner = DryRunner(plan, counted=stages)

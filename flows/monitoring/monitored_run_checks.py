@@ -28,8 +28,8 @@ def find_run_incidents(
 ) -> list[OutcomeIncident]:
     """Return what is wrong with the data of a run, and which scheduled runs before it were missed.
 
-    Data that are the same are no incident of a run that an event or a person started, because they may be what is
-    wanted; one that is open is not over, either.
+    Unchanged data are not an incident of a run that an event or a person started, because they may be intended; but an
+    open incident continues.
     """
     is_scheduled = monitored_run.trigger == "schedule"
     runs: list[RecordedRun] = []

@@ -46,7 +46,7 @@ class RunResult:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Sentences on metrics of which too many cells failed; see the option `fail_on_failed`."""
+        """Sentences on metrics with too many failed cells; see the option `fail_on_failed`."""
         return tuple(self.manifest.get("failures", ()))
 
     @property

@@ -48,7 +48,7 @@ def test_open_incidents_are_listed_with_their_recipients(assay: Assay, log: Aler
         [
             "nightly",
             f"  {GATE}, since 2026-03-01 06:00: faithfulness is 0.6",
-            "    told: email",
+            "    sent to: email",
             "    not delivered to the webhook: it replied with status 500",
         ],
     )

@@ -106,7 +106,7 @@ def test_what_could_not_begin_is_told_once_and_is_in_the_history(job: Job, fault
     break_it(job)
     done = job.run()
     assert (done.code, named in done.err) == (code_of(error), True)
-    assert done.err.splitlines()[-1] == "people have been told of this error, as deploy.alerts says"
+    assert done.err.splitlines()[-1] == "an alert about this error was sent to the recipients in deploy.alerts"
     (alert,) = job.alerts()
     assert (alert["name"], alert["outcome"], alert["status"]) == ("support", "error", "open")
     assert named in alert["worse"][0]

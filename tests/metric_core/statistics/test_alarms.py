@@ -175,13 +175,13 @@ def test_the_step_is_where_the_means_fall(means: Sequence[float], step: int) -> 
     assert find_step(np.array(means)) == step
 
 
-def test_what_cannot_be_watched_is_said() -> None:
-    with pytest.raises(ConfigError, match="no night"):
+def test_what_cannot_be_tested_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no run to test"):
         update_alarms(_panel(np.zeros((0, 4, 1))), 1)
     with pytest.raises(ConfigError, match="numbered from 1, got 0"):
         update_alarms(_panel(np.zeros((1, 4, 1))), 0)
     with pytest.raises(ConfigError, match=r"got 1\.5"):
         AlarmSettings(error=1.5)
-    with pytest.raises(ConfigError, match="at least 1 night"):
+    with pytest.raises(ConfigError, match="at least 1 run"):
         AlarmSettings(runs=0)
     assert update_alarms(_panel(np.zeros((2, 4, 0))), 1) == []

@@ -132,7 +132,7 @@ def test_the_baseline_may_lack_the_columns_of_groups_and_slices(tmp_path: Path) 
     ]
     with pytest.raises(ConfigError, match="cannot be grouped by topic"):
         read_monitored_runs(baseline, [night], Matching(by="topic"))
-    with pytest.raises(ConfigError, match="no run to watch"):
+    with pytest.raises(ConfigError, match="no run to test"):
         read_monitored_runs(baseline, [], Matching())
 
 
