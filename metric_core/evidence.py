@@ -235,7 +235,7 @@ class Evidence:
         return value
 
     def own_column(self, name: str, kind: ColumnType) -> Any:
-        """Return a column of the data that is no column of a sample, for plugins that declare it.
+        """Return a column of the data beyond those of a sample, for plugins that declare it.
 
         Raises:
             MissingProductError: The row has no value, or one of another type.

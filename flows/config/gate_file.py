@@ -162,7 +162,7 @@ class CoverageSettings(SliceRuleOptions, affects_scores=False):
         float | None,
         Option(
             "Lowest accepted share of the rows scored in the baseline that are scored in both runs. Monitored runs "
-            "also require this share of the baseline's rows, and of the values of each column; there the default is 0.9.",
+            "also require this share of the baseline's rows, and of the values of each column; by default 0.9.",
             ge=0,
             le=1,
         ),

@@ -30,7 +30,7 @@ class Estimate(ABC):
 
     @abstractmethod
     def limits(self, tail: float) -> Interval:
-        """Return the lower and the upper limit, each of which is wrong with about this probability.
+        """Return the lower and the upper limit, each wrong with about this probability.
 
         Args:
             tail: Probability, in (0, 1).

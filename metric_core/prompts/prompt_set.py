@@ -99,7 +99,7 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
         language_or_folder: Name of a language (`en`), or path of a folder.
 
     Raises:
-        ConfigError: If there is no such language or folder, or a file is missing, empty, unreadable or has wrong
+        ConfigError: The language or folder does not exist, or a file is missing, empty, unreadable or has wrong
             placeholders.
 
     >>> load_prompts("en").language

@@ -123,8 +123,8 @@ class AnswerCache:
         Args:
             step: Kind of the values, for statistics.
             values: Bytes of each value by its key.
-            owner: Owner of the leases on the values; None if there are no leases.
-            replace: If true, replace cached values; otherwise they stay.
+            owner: Owner of the leases on the values; None without leases.
+            replace: True to replace cached values.
         """
         now = int(time.time())
         rows = {key: _row(step, key, value, now, replace) for key, value in values.items()}

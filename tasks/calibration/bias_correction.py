@@ -148,7 +148,7 @@ def find_corrections(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Cor
 
 
 def find_label_needs(folder: Path, manifest: Mapping[str, Any], key: str, counts: Counts) -> LabelsNeeded | None:
-    """Return how many more labels would halve the interval of a bias-corrected mean; None if there is no such mean.
+    """Return how many more labels would halve the interval of a bias-corrected mean; None without such a mean.
 
     Args:
         folder: Run folder with the scores.

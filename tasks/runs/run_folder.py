@@ -182,7 +182,7 @@ class RunFolder:
         """Summarize every metric from the score table, read once, with one batch in memory at a time.
 
         Args:
-            groups: Row id -> group; rows without a group stand alone. None if rows are independent.
+            groups: Row id -> group; rows without a group are groups of one. None if rows are independent.
         """
         counted = {
             request.key: CellCounts(
