@@ -66,7 +66,6 @@ class JobOptions:
     Args:
         out: Run folder; None for the default.
         api_key: Location of the judge's API key: `env:NAME` or `block:NAME`.
-        folders: Folders of the data.
     """
 
     out: str | None = None

@@ -83,7 +83,6 @@ def interval_schedule(interval: str, timezone: str) -> IntervalTable:
 
     Args:
         interval: Days, hours and minutes, such as `4h` or `1d12h`.
-        timezone: Time zone of the schedule.
 
     Raises:
         ConfigError: The interval or the time zone is invalid.
@@ -134,7 +133,6 @@ class Gaps:
     """The times between two successive dates of a schedule.
 
     Args:
-        shortest: Shortest time.
         longest: Longest time.
     """
 
@@ -147,9 +145,6 @@ def find_gaps(schedule: Schedule) -> Gaps:
 
     Dates of a cron expression are times of day on some days. Both are looked at on their own, because several hundred
     dates of a dense schedule need not reach its next pause, such as a weekend, or the night in which clocks change.
-
-    Args:
-        schedule: Schedule to look at.
 
     >>> gaps = find_gaps({"cron": "0 6 * * 1-5", "timezone": "UTC"})
     >>> str(gaps.shortest), str(gaps.longest)

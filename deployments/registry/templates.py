@@ -57,7 +57,6 @@ def cut_template(template: str, limit: int) -> str:
     """Return a template that renders as the beginning of what another does.
 
     Args:
-        template: Template of the whole text.
         limit: Greatest number of characters.
     """
     return f"{{% set whole %}}{template}{{% endset %}}{{{{ whole | truncate({limit}, true, '…', 0) }}}}"

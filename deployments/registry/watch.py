@@ -65,10 +65,7 @@ class WatchedDeployment:
     """A deployment whose scheduled runs are watched.
 
     Args:
-        id: Id of the deployment.
-        name: Its name.
         evaluation: Name of the evaluation, as messages say it.
-        pool: Name of its work pool.
         gaps: Times between two of its runs.
         patience: Time after which a run that has not started is reported.
     """
@@ -91,7 +88,6 @@ class Report:
     """A message of the server, as templates that the event fills in.
 
     Args:
-        kind: Kind of the problem.
         key: Key of the incident among those of the evaluation: the run that comes next ends the incident by it.
         title: The message in one line.
         text: Advice on how to solve it.
@@ -156,7 +152,6 @@ def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Re
 
     Args:
         prefix: Start of the automations' names, to which the kind is added.
-        deployment: Deployment to watch.
         recipients: Recipients of the reports; without one, nothing is reported.
     """
     for report, trigger in _watches(deployment):

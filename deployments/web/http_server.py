@@ -153,7 +153,6 @@ class HttpServer:
 
     Args:
         listener: Socket that listens.
-        app: Application to serve.
         connections: Maximum number of connections, WebSockets not counted.
         seconds: Longest time in which a request must arrive, and in which a client must read more of its response.
         whole: True serves WebSockets and the start and end of the application too.

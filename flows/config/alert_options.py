@@ -213,12 +213,7 @@ class AlertSettings(RecipientOptions, affects_scores=False):
     ] = None
 
     def link_to(self, folder: Path, page: str) -> str:
-        """Return the URL of a page of a run folder; a file URL without `link`.
-
-        Args:
-            folder: The run folder.
-            page: The name of the page in it.
-        """
+        """Return the URL of a page of a run folder; a file URL without `link`."""
         if self.link is None:
             return (folder / page).as_uri()
         link = self.link.replace("{folder}", quote(str(folder))).replace("{name}", quote(folder.name))

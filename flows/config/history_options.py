@@ -49,7 +49,6 @@ def history_page_path(page: str, name: str) -> Path:
 
     Args:
         page: File as in the option.
-        name: Name of the evaluation.
 
     >>> history_page_path("/pages/{name}.html", "handbook/nightly").as_posix()
     '/pages/handbook-nightly.html'

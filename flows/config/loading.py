@@ -79,7 +79,6 @@ def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
     """Return the configuration with these options.
 
     Args:
-        content: The options.
         origin: Origin of the options, for messages.
 
     Raises:

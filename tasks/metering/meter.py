@@ -99,9 +99,9 @@ class Meter:
         with self._watching:
             if name in self._servers:
                 return
-            watch = CounterPoller(counters, lambda counted: self._count(name, counted))
+            poller = CounterPoller(counters, lambda counted: self._count(name, counted))
             with self._lock:
-                self._server(name, slots).watch = watch
+                self._server(name, slots).poller = poller
 
     def _count(self, name: str, counted: Counters) -> None:
         with self._lock:
@@ -112,8 +112,8 @@ class Meter:
     def close(self) -> None:
         """Stop reading the counters of the servers."""
         for server in list(self._servers.values()):
-            if server.watch is not None:
-                server.watch.close()
+            if server.poller is not None:
+                server.poller.close()
 
     def count_elsewhere(self, usage: Usage, account: Account | None = None) -> None:
         """Count what another process asked.
@@ -154,9 +154,9 @@ class Meter:
 
     def records(self) -> list[ServerRequests]:
         """Return a record of each server that was asked anything."""
-        for watch in [server.watch for server in list(self._servers.values())]:
-            if watch is not None:
-                watch.look()
+        for poller in [server.poller for server in list(self._servers.values())]:
+            if poller is not None:
+                poller.look()
         with self._lock:
             return [
                 ServerRequests(

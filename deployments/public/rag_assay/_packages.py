@@ -131,7 +131,6 @@ def _share(module: ModuleType, folder: Path, *, theirs: Iterable[str], unread: M
 
     Args:
         module: Module that is in `sys.modules`.
-        folder: Folder of the package.
         theirs: Folders of the user's package; empty if it is a file.
         unread: User's module, if it has not been imported yet.
     """

@@ -113,7 +113,7 @@ def test_runs_that_are_gone_or_replaced_are_left_out_and_named(tmp_path: Path) -
     assert found.runs == 2
     gone, replaced, damaged = found.left_out
     assert "2025-11-02" in gone
-    assert "holds another run" in replaced
+    assert "contains another run" in replaced
     assert "Field required" in damaged
 
 
