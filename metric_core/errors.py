@@ -1,4 +1,4 @@
-"""Errors that are shown to users.
+"""Define the errors that are shown to users.
 
     AssayError                      something the user can fix; the message says how
     ├── ConfigError                 an option, a configuration file or a combination of both

@@ -1,4 +1,4 @@
-"""Results of the stages for one sample, in the form that metrics read."""
+"""Hold the results of the stages for one sample, in the form that metrics read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Templates of the messages that the Prefect server sends: Jinja, which the server fills in for an event."""
+"""Build the Jinja templates of the messages that the Prefect server sends and fills in for an event."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Triggers of deployments: events, and the parameters taken from them, in the form of `prefect.yaml`.
+"""Build the triggers of deployments: events, and the parameters taken from them, in the form of `prefect.yaml`.
 
 A trigger must be able to pass on any event, whatever it lacks: Prefect drops an event in silence if it cannot make a
 run's parameters of it. So a missing field becomes an empty text, and long and odd values are cut; the flow reports.

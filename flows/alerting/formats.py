@@ -1,4 +1,4 @@
-"""The shapes in which services receive incidents: PagerDuty, Opsgenie, Alertmanager.
+"""Convert incidents to the formats of services: PagerDuty, Opsgenie, Alertmanager.
 
 These services keep incidents themselves, by a key: they are sent what has changed, one event per incident, so that
 they have exactly the incidents open that the history has.

@@ -1,4 +1,4 @@
-"""The recipients of alerts: webhook, chat block, mailbox, on-call services, file."""
+"""Send alerts to their recipients: webhook, chat block, mailbox, on-call services, file."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Alerts stored in messages: the incidents that they leave open, and those still to be reported."""
+"""Read and write the alerts in stored messages, and find what they leave open or unreported."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

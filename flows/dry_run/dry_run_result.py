@@ -1,4 +1,4 @@
-"""The result of a dry run: per stage what is cached and what would be asked, and how certain that is."""
+"""Hold the result of a dry run: per stage what is cached and what would be asked, and how certain that is."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

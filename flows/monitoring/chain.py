@@ -1,4 +1,4 @@
-"""The chain of a monitored run: evaluate, compare with the baseline, apply the gate, then accept the run or alert.
+"""Run the steps of a monitored run: evaluate, compare with the baseline, apply the gate, then accept the run or alert.
 
 It is the same for a schedule, an event and a person, and so are its options. The outcome is in `outcome.json` in the
 run folder and in the history.

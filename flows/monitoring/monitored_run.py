@@ -1,4 +1,4 @@
-"""The subject of a monitored run: an evaluation or a version of an index, and what started the run."""
+"""Describe the subject of a monitored run: an evaluation or a version of an index, and what started the run."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

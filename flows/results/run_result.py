@@ -1,4 +1,4 @@
-"""A finished run as an object: its numbers, its tables, its report, and its scores in other programs' formats."""
+"""Provide a finished run as an object: its numbers, tables, report, and scores in other programs' formats."""
 
 from collections.abc import Mapping
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Agreement of a judge with people: figures with bootstrap intervals, and a map of its probabilities.
+"""Measure the agreement of a judge with people, with bootstrap intervals, and fit a map of its probabilities.
 
 Everything fitted to labels (a threshold, a map) is evaluated on rows that it was not fitted to. Grouped rows are
 resampled together and never split between fitting and evaluation.

@@ -1,4 +1,4 @@
-"""Estimates of a mean label, or of a difference of two, with limits at any confidence level."""
+"""Estimate a mean label, or a difference of two, with limits at any confidence level."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Bias-corrected means: mean scores of an imperfect judge, corrected by means of labelled rows.
+"""Correct mean scores for the errors of a judge, by the mean scores of labelled rows.
 
 Labelled rows show the average score that a judge gives to rows that people call good, and to rows that they call bad: a
 straight line from label to score. Inverting the line turns a mean score into a mean label (for binary labels, this is

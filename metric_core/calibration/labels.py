@@ -1,4 +1,4 @@
-"""Labels of rows by people, as numbers: yes or no, or a grade."""
+"""Read labels of rows by people as numbers: yes or no, or a grade."""
 
 import math
 from collections.abc import Mapping

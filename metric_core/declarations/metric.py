@@ -1,4 +1,4 @@
-"""The class of all metrics, builtin and user-defined: a formula with its declarations."""
+"""Define the class of all metrics, builtin and user-defined: a formula with its declarations."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""Products that plugins compute from the evidence of a row, for several metrics to read."""
+"""Declare products that plugins compute from the evidence of a row, for several metrics to read."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

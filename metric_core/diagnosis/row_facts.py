@@ -1,4 +1,4 @@
-"""Three-valued facts about a row, from which its diagnosis follows.
+"""Derive three-valued facts about a row, from which its diagnosis follows.
 
 A fact is unknown where the run has not asked for the verdicts that it needs, or where the judge gave no usable one. A
 verdict given as a probability counts as yes from 0.5 on.

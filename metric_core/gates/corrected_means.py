@@ -1,4 +1,4 @@
-"""Gate rules about bias-corrected means, which are about the labels of people instead of the scores of a judge."""
+"""Apply gate rules about bias-corrected means, which are about labels of people instead of scores of a judge."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Prompts of a language: load them from a folder, render questions, compute digests."""
+"""Load the prompts of a language from a folder, render questions, and compute digests."""
 
 import hashlib
 import json

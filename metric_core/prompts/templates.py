@@ -1,4 +1,4 @@
-r"""Templates: wording with placeholders, either lines replaced by texts or marks within a line replaced by values.
+r"""Fill templates: lines that are replaced by texts, and marks within a line that are replaced by values.
 
 A line `{response as context}` shows a text under another label, so that prompts of different kinds can begin alike.
 

@@ -1,4 +1,4 @@
-"""Means of values with bounds: intervals and p-values that hold for few rows and for scores that are mostly alike.
+"""Compute intervals and p-values of means of bounded values that hold for few rows and mostly equal scores.
 
 A bootstrap knows only the values it has seen: if 30 of 30 rows score 1, its interval is the point 1, although one row
 in twenty might score 0. The Bayesian bootstrap (Rubin 1981) with pseudo-rows at the bounds of the metric knows that

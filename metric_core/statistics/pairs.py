@@ -1,4 +1,4 @@
-"""Pairing of the scores of two runs by row, with counts of the rows that cannot be compared."""
+"""Pair the scores of two runs by row, and count the rows that cannot be compared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

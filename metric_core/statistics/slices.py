@@ -1,4 +1,4 @@
-"""Slices: the rows of a run divided by the values of a column, such as a customer, a language or a topic.
+"""Divide the rows of a run by the values of a column, such as a customer, a language or a topic.
 
 Slices answer another question than groups. A group holds rows that are not independent, and is drawn as a whole; a
 slice holds rows that a reader wants to see separately. Rows of a slice can belong to groups.

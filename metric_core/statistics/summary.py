@@ -1,4 +1,4 @@
-"""Summaries of score columns: the mean with its interval, and counts of cells."""
+"""Summarize score columns: the mean with its interval, and counts of cells."""
 
 import math
 from array import array

@@ -1,4 +1,4 @@
-"""The answer cache: values under digests, found and added in bulk, safe to share between processes and machines.
+"""Cache values under digests: found and added in bulk, safe to share between processes and machines.
 
 A failure of the cache can cost time, never a result: it is logged once, and the run continues as if the cache were
 empty. Values that could not be written wait in memory and are written with later ones. Each value is checked when it

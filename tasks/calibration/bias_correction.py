@@ -1,4 +1,4 @@
-"""Bias-corrected means: what people would have said of the rows of a run, estimated from labels and scores.
+"""Estimate what people would have said about the rows of a run, from labels and scores.
 
 Labels of a random sample of the run's own rows come first: the estimate from them is right whatever the judge does.
 Without such labels, the judge's error that a calibration measured on other rows corrects the mean score, unless an

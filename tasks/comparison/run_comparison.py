@@ -1,4 +1,4 @@
-"""The comparison of two runs: sides, differences, changes of the scores, and the result of a gate."""
+"""Hold the comparison of two runs: sides, differences, changes of the scores, and the result of a gate."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

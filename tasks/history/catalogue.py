@@ -1,4 +1,4 @@
-"""The catalogue of runs, and of incidents: a SQLite file, or a PostgreSQL database for several machines."""
+"""Keep the catalogue of runs and incidents: in a SQLite file, or in PostgreSQL for several machines."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence

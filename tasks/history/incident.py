@@ -1,4 +1,4 @@
-"""Records of incidents: something that is wrong from one run until it is over."""
+"""Define the records of incidents: something that is wrong from one run until it is over."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Messages to people, kept in the history until their recipients have accepted them."""
+"""Keep messages to people in the history until their recipients have accepted them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Records of the history: runs with their metrics, and what changed from one run to the next."""
+"""Define the records of the history: runs with their metrics, and what changed from one run to the next."""
 
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A run folder: everything about a run in files that other programs can read.
+"""Read and write a run folder: everything about a run in files that other programs can read.
 
 `run.json` (what ran, with what, what it cost), `stages/*.parquet`, `scores.parquet`, `summary.json` and
 `report.html`. Every file appears whole or not at all.
