@@ -106,7 +106,7 @@ class AlertmanagerSettings(OptionGroup, affects_scores=False):
     keep_days: Annotated[
         float,
         Option(
-            "Days after which Alertmanager takes an incident as over if no run says that it is still open. It must be "
+            "Days after which Alertmanager considers an incident over if no run says that it is still open. It must be "
             "longer than the time between two runs.",
             gt=0,
             examples=[7],

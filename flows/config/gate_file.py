@@ -234,7 +234,7 @@ class GateSettings(OptionGroup, affects_scores=False):
     small_slices: Annotated[
         Literal["inconclusive", "skip"],
         Option(
-            "What rules say of slices with fewer rows than min_rows, or of fewer than five groups: they are "
+            "Result of rules about slices with fewer rows than min_rows, or of fewer than five groups: they are "
             "inconclusive, or leave such slices out and list them."
         ),
     ] = "inconclusive"
