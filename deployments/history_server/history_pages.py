@@ -71,7 +71,7 @@ class HistoryPages:
             path: Path of the address, with percent-encoding.
 
         Raises:
-            LookupError: There is no such page.
+            LookupError: The page does not exist.
             AssayError: The history or a run folder cannot be read.
         """
         match [unquote(part) for part in path.strip("/").split("/")]:

@@ -264,7 +264,7 @@ def _watch(
     """Have the server report the scheduled runs of a deployment that do not start or end as they should.
 
     A deployment is added to `announced` if its automations are new or changed, or if it has: its runs are then
-    scheduled again, perhaps at other times. A silence of its reports goes on.
+    scheduled again, perhaps at other times. A silence of its reports continues.
     """
     if deployed.schedule is None:
         yield from remove_recipients(client, deployed.name)

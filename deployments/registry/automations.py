@@ -120,7 +120,7 @@ def find_overlaps(client: SyncPrefectClient, names: Collection[str] = ()) -> Ite
     """Yield the pairs of deployments that evaluate the same index.
 
     Args:
-        names: Names of deployments, of which each pair has one; empty for all pairs.
+        names: Names of deployments, one of which is in each pair; empty for all pairs.
     """
     listeners = list(read_listeners(client).items())
     for number, (one, pattern) in enumerate(listeners):
@@ -128,7 +128,7 @@ def find_overlaps(client: SyncPrefectClient, names: Collection[str] = ()) -> Ite
             if (not names or {one, other} & set(names)) and patterns_overlap(pattern, second):
                 detail = (
                     f"events of one index start a run of each: {one} listens to {pattern}, {other} to {second}; set "
-                    "deploy.index unless you want both. Each has baselines of its own"
+                    "deploy.index unless you want both. Each has separate baselines"
                 )
                 yield AppliedChanges("overlap", f"{one}, {other}", Change.UNCHANGED, detail)
 

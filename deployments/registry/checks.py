@@ -70,7 +70,7 @@ def check_pool(client: SyncPrefectClient, name: str) -> str:
     """Return a description of a work pool and its workers.
 
     Raises:
-        ConfigError: There is no such pool, or it has no worker that is online.
+        ConfigError: The pool does not exist, or has no worker that is online.
     """
     try:
         pool = client.read_work_pool(name)

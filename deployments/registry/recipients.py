@@ -81,7 +81,7 @@ def apply_recipients(
         found = client.read_block_document_by_name(name, kind, include_secrets=False)
         joined.append(Recipients(notifications=(found.id,)))
     if not chosen.keys() - {FileRecipient.name}:
-        advice = "set a recipient in [deploy.alerts] that is no file: the server cannot write to a file of a worker"
+        advice = "set a recipient in [deploy.alerts] other than a file: the server cannot write to a file of a worker"
         done.append(_unreported(deployment, f"nobody gets a message about runs that are missing: {advice}"))
     return Recipients.union(joined), done
 

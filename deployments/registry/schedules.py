@@ -20,8 +20,8 @@ from flows.config.intervals import parse_interval
 from metric_core.errors import ConfigError
 
 _FIELDS = 5
-_NIGHTS = 400
-"""Days that are looked at to find how far apart the dates of a schedule are: more than a year of nights."""
+_DAYS = 400
+"""Days that are looked at to find how far apart the dates of a schedule are: more than a year."""
 
 
 _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -160,12 +160,12 @@ def find_gaps(schedule: Schedule) -> Gaps:
         return Gaps(length, length)
     fields = schedule["cron"].split()
     if len(fields) == _FIELDS:
-        nights = _differences(_dates(" ".join(["0", "0", *fields[2:]]), _NIGHTS))
+        days = _differences(_dates(" ".join(["0", "0", *fields[2:]]), _DAYS))
         times = list(_times_of_day(" ".join([*fields[:2], "*", "*", "*"])))
-        overnight = [night + times[0] - times[-1] for night in (min(nights), max(nights))]
+        overnight = [day + times[0] - times[-1] for day in (min(days), max(days))]
         found = [*_differences(times), *overnight]
     else:  # such as @daily
-        found = _differences(_dates(schedule["cron"], _NIGHTS))
+        found = _differences(_dates(schedule["cron"], _DAYS))
     return Gaps(min(found), max(found) + _clock_change(schedule["timezone"]))
 
 

@@ -5,7 +5,7 @@ silence in time. Prefect keeps that time in its database, so it survives a resta
 server is down from the end of the silence until more than a minute after; then the next scheduled run that is due
 starts the time again, with or without a worker.
 
-Prefect forgets what paused automations wait for: of runs that were due in the silence nothing is told after it.
+Prefect forgets what paused automations wait for: runs that were due in the silence are not reported after it.
 """
 
 import re

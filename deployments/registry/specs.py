@@ -110,7 +110,7 @@ class DeploymentPlan:
     Args:
         suffix: Suffix of their names, for several configurations on one server: `-handbook`.
         parameter: Configuration of their runs, as a flow's parameter.
-        options: Options of schedules, gate, baselines, and the people who are told.
+        options: Options of schedules, gate, baselines and alerts.
     """
 
     suffix: str

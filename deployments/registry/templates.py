@@ -24,7 +24,7 @@ class Field(Enum):
 
     @property
     def mark(self) -> str:
-        """The text that stands for the part in content for `json_template`."""
+        """The text that represents the part in content for `json_template`."""
         return f"\ue000{self.name}\ue001"
 
 

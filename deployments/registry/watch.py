@@ -106,7 +106,7 @@ class Recipients:
     Args:
         webhooks: Ids of webhook blocks.
         notifications: Ids of notification blocks.
-        services: Services that keep incidents, and so are told of their ends, too.
+        services: Services that keep incidents, and so get their ends, too.
     """
 
     webhooks: tuple[UUID, ...] = ()
@@ -131,7 +131,7 @@ class Recipients:
         return [*calls, *notes, *(each.opening(deployment, report) for each in self.services)]
 
     def endings(self, deployment: WatchedDeployment, report: Report) -> list[ActionTypes]:
-        """Return the actions that tell services that what a report was about is over."""
+        """Return the actions that end the incident of a report at services."""
         return [each.ending(deployment, report) for each in self.services]
 
 
@@ -155,12 +155,12 @@ def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Re
         recipients: Recipients of the reports; without one, nothing is reported.
     """
     for report, trigger in _watches(deployment):
-        told = (
+        specified = (
             (report.kind, "Report a scheduled run of rag-assay that cannot report itself.", trigger),
-            (f"{report.kind} over", "Tell services that this is over.", _over(deployment, report, trigger)),
+            (f"{report.kind} over", "End the incident at services.", _over(deployment, report, trigger)),
         )
         actions = (recipients.actions(deployment, report), recipients.endings(deployment, report))
-        for (kind, description, when), then in zip(told, actions, strict=True):
+        for (kind, description, when), then in zip(specified, actions, strict=True):
             if then:
                 yield AutomationCore(
                     name=f"{prefix}: {kind}",

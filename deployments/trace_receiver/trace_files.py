@@ -75,7 +75,7 @@ class TraceFiles:
             message: The message. JSON is written on one line.
 
         Raises:
-            RejectedError: The message cannot be decoded, or is no message with spans.
+            RejectedError: The message cannot be decoded, or has no spans.
             NoRoomError: The disk is full, the file cannot be written, or the files have their maximum size.
         """
         form = _FORMS[kind]

@@ -122,7 +122,7 @@ class CauseFinder:
         return frozenset() if self._anchors is None else _changed_rows(self._anchors)
 
     def _fixed(self, metric: str, pairs: Pairs, sign: float) -> ScoreChanges | None:
-        """Return the changes of rows whose texts are the same in both runs; None if there is no anchor either."""
+        """Return the changes of rows whose texts are the same in both runs; None without an anchor."""
         same = [row not in self._changed for row in pairs.rows]
         found = [_select(pairs, same, sign)] if any(same) else []
         of_anchor, _ = _read_pairs(self._anchor_columns.get(metric))

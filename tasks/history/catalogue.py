@@ -272,7 +272,7 @@ def _find_expired(runs: Sequence[RecordedRun], keep_last: int | None, before: da
 
 
 def _give_way(connection: Connection, run: RecordedRun, due: datetime) -> bool:
-    """Remove the entries that a run replaces because they were due at the same time, and tell whether it is added.
+    """Remove the entries that a run replaces because they were due at the same time, and return whether it is added.
 
     It is not added if another entry of the time says more.
     """

@@ -58,5 +58,5 @@ class Incident:
 
     @property
     def is_new(self) -> bool:
-        """Whether it was found once so far: then people are told of it."""
+        """Whether it has been found once, so that it must be reported."""
         return self.times == 1

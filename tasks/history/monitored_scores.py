@@ -85,7 +85,7 @@ class _Metric:
 
     Args:
         sign: 1 if a higher value is better, -1 if a lower value is.
-        bounds: Bounds per scale; None stands for the metric's only scale.
+        bounds: Bounds per scale; None is the metric's only scale.
     """
 
     key: str

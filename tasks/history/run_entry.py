@@ -38,7 +38,7 @@ def evaluation_name(name: str | None, deployment: str, source: str | None) -> st
     >>> evaluation_name(None, "evaluate-handbook", "answers.jsonl"), evaluation_name(None, "", "data/answers.jsonl")
     ('evaluate-handbook', 'answers')
 
-    Data that were given as an object lie under a digest, which is no name.
+    Data that were given as an object lie under a digest instead of a name.
 
     >>> evaluation_name(None, "", "tables/sources/9f86d081884c7d659a2feaa0c55ad015.parquet")
     'evaluation'

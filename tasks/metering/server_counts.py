@@ -69,8 +69,8 @@ class ServerCounts:
 
     def own_counts(self) -> Counters | None:
         """Return what the servers counted, if that is about what the replies to this run say."""
-        told, counted = self.usage.prompt_tokens, self.counted
-        is_own = abs(counted.prompt - told) <= _MOST_FOREIGN * told
+        reported, counted = self.usage.prompt_tokens, self.counted
+        is_own = abs(counted.prompt - reported) <= _MOST_FOREIGN * reported
         return counted if self.poller is not None and self.poller.is_reliable and is_own else None
 
     def expect(self, prompts: Iterable[tuple[str, int]]) -> None:

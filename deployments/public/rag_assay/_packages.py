@@ -111,7 +111,7 @@ def _file_of(module: ModuleType) -> str:
 def _refuse_conflicts(name: str, folder: Path, imported: str, file: str, theirs: Iterable[str]) -> None:
     """Raise an error if the user's module cannot share its name with the package."""
     advice = (
-        "Rename it; or evaluate in a process of its own, where it is not in the way: the command `assay run`, or "
+        "Rename it; or evaluate in a separate process, where it is not in the way: the command `assay run`, or "
         "`python -m rag_assay run`."
     )
     if name == _UNSHARED:
