@@ -119,7 +119,7 @@ def test_what_could_not_begin_is_told_once_and_is_in_the_history(job: Job, fault
     done = job.run()
     assert (done.code, job.alerts()) == (code_of(error), [])
     assert {run.status for run in job.history.runs("support")} == {"failed"}
-    assert "were told of this error before" in done.err
+    assert "an earlier alert was about this error" in done.err
 
 
 def test_another_cause_takes_the_place_of_the_first_and_is_told(job: Job) -> None:
