@@ -144,7 +144,7 @@ def test_metrics_have_their_range_and_direction() -> None:
 def test_the_weights_of_a_year_are_at_most_1_however_many_runs_it_has() -> None:
     for nights in [1, 52, 366, 2190]:
         for runs in [1, 100, 366, 5000]:
-            assert AlarmSettings(nights=nights).weights(range(-3, runs + 1)).sum() <= 1, (runs, nights)
+            assert AlarmSettings(runs=nights).weights(range(-3, runs + 1)).sum() <= 1, (runs, nights)
 
 
 def test_nights_of_the_year_before_do_not_count_again() -> None:
