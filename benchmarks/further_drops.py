@@ -18,14 +18,14 @@ import numpy as np
 from benchmarks.docs_tables import publish
 from benchmarks.nights import KINDS, METRICS, YEAR, Drift, MonitoredYear, Simulation, World, percent
 from metric_core.statistics.alarms import (
-    NIGHTS_ADDED,
+    RUNS_ADDED,
     SHARE_OF_FURTHER,
     AlarmSettings,
     find_raised,
     shares_of,
     update_alarms,
 )
-from metric_core.statistics.further_drops import NIGHTS_COMPARED, update_further_alarms
+from metric_core.statistics.further_drops import RUNS_COMPARED, update_further_alarms
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.run_panel import Panel, Stream
 
@@ -84,19 +84,19 @@ class Followed:
         settings = AlarmSettings()
         share = float(shares_of(self.panel.streams)[self.panel.streams.index(self.stream)])
         error = settings.error * SHARE_OF_FURTHER * share
-        part, last = self.panel.only([self.stream]), len(self.panel.nights)
+        part, last = self.panel.only([self.stream]), len(self.panel.runs)
         numbers = settings.weights(range(1, last + 1))
         found = []
         # The first nights after an alarm are compared with the few before them, and the others with three.
-        for nights in range(1, NIGHTS_COMPARED + 1):
+        for nights in range(1, RUNS_COMPARED + 1):
             start = self.told + nights
-            until = min(start + 1, last) if nights < NIGHTS_COMPARED else last
+            until = min(start + 1, last) if nights < RUNS_COMPARED else last
             later = part.select(range(start, until)).compared_with(part.select(range(self.told, start)))
             place = [later.streams.index(self.stream)]
             means, weights = later.means()[:, place], numbers[start:until]
             log_e = np.array([later.log_e_values(night) for night in range(len(later.nights))]).reshape(len(means), -1)
             for night in range(len(means)):
-                seen = slice(max(0, night + 1 - NIGHTS_ADDED), night + 1)
+                seen = slice(max(0, night + 1 - RUNS_ADDED), night + 1)
                 if find_raised(log_e[seen][:, place], means[seen], weights[seen], np.ones(1), error)[0]:
                     found.append(start + night)
         return found
@@ -106,7 +106,7 @@ class Followed:
         alarms = update_alarms(self.panel.select(range(self.told + 1)), self.told + 1)
         standing = [replace(alarm, is_new=False) for alarm in alarms if alarm.stream == self.stream]
         known = self.panel.select(range(night + 1))
-        assert bool(update_further_alarms(known, known, night + 1, standing=standing)) == (night in self.raised)
+        assert bool(update_further_alarms(known, known, night + 1, known=standing)) == (night in self.raised)
 
 
 def follow(simulation: Simulation) -> list[Followed]:

@@ -16,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from benchmarks.docs_tables import publish
-from metric_core.statistics.asked_again import NIGHTS, count_rows
+from metric_core.statistics.asked_again import RUNS_TESTED, count_rows
 from metric_core.statistics.resampling import Floats
-from tasks.runs.judge_drift import NIGHTS_READ, JudgeDriftDetector, PastRepeat, RowAnswers
+from tasks.runs.judge_drift import RUNS_READ, JudgeDriftDetector, PastRepeat, RowAnswers
 
 BEGIN, END = "<!-- begin: benchmarks/judge_drift.py -->", "<!-- end of judge drift -->"
 YEAR = 365
@@ -128,7 +128,7 @@ def night_told(world: World, seed: int, nights: int, drift: float = 0.1) -> int 
     anchor, watch, past = Anchor(world, seed), JudgeDriftDetector(drift), list[PastRepeat]()
     for night in range(nights):
         start = START + timedelta(days=night)
-        turn = watch.choose_turn(anchor.names, f"seed {seed}", start, past[-NIGHTS_READ:])
+        turn = watch.choose_turn(anchor.names, f"seed {seed}", start, past[-RUNS_READ:])
         answers = anchor.ask(night)
         found = watch.entry(turn, "judge", {row: answers[row] for row in turn.rows})
         if found["told"] is not None:
@@ -149,14 +149,14 @@ def quiet_years(years: int) -> Iterator[str]:
 
 def changed_years(years: int) -> Iterator[str]:
     """Yield a table of how soon changes are told."""
-    yield f"**Changes** after {ONSET} nights, noise of batches: share told within 1, {NIGHTS} and 30 nights.\n\n"
+    yield f"**Changes** after {ONSET} nights, noise of batches: share told within 1, {RUNS_TESTED} and 30 nights.\n\n"
     yield "| anchor | `drift` | rows a night | verdicts that change | 1 | 7 | 30 |\n|---|---|---|---|---|---|---|\n"
     for rows, verdicts, drift, of_verdicts in CHANGES:
         for labels_only in (True, False):
             world = replace(QUIET[1], rows=rows, verdicts=verdicts, drift=of_verdicts, labels_only=labels_only)
             found = [night_told(world, seed, ONSET + 30, drift) for seed in range(years)]
             late = np.array([np.inf if night is None else night - ONSET + 1 for night in found])
-            shares = " | ".join(f"{np.mean((late > 0) & (late <= limit)):.0%}" for limit in (1, NIGHTS, 30))
+            shares = " | ".join(f"{np.mean((late > 0) & (late <= limit)):.0%}" for limit in (1, RUNS_TESTED, 30))
             of = "one verdict" if verdicts == 1 else f"1 to {verdicts} verdicts"
             name = f"{rows} rows of {of}{'' if labels_only else ', probabilities'}"
             yield f"| {name} | {drift} | {count_rows(drift, rows)[0]} | {of_verdicts:.0%} | {shares} |\n"

@@ -23,8 +23,8 @@ from scipy.special import ndtri
 
 from benchmarks.docs_tables import publish
 from metric_core.statistics.alarms import (
-    NIGHTS_ADDED,
-    NIGHTS_READ,
+    RUNS_ADDED,
+    RUNS_READ,
     Alarm,
     AlarmSettings,
     find_raised,
@@ -356,7 +356,7 @@ class MonitoredYear:
     @cached_property
     def log_e_values(self) -> Floats:
         """Logarithm of the e-value of each night and stream."""
-        return np.stack([self.panel.log_e_values(night) for night in range(len(self.panel.nights))])
+        return np.stack([self.panel.log_e_values(night) for night in range(len(self.panel.runs))])
 
     @cached_property
     def means(self) -> Floats:
@@ -370,7 +370,7 @@ class MonitoredYear:
         weights = self.settings.weights(range(1, len(means) + 1))
         nights = []
         for last in range(1, len(means) + 1):
-            part = slice(max(0, last - NIGHTS_ADDED), last)
+            part = slice(max(0, last - RUNS_ADDED), last)
             nights.append(find_raised(self.log_e_values[part], means[part], weights[part], shares, self.settings.error))
         return np.array(nights)
 
@@ -378,11 +378,11 @@ class MonitoredYear:
         """Return the alarms of a night as the product does, from the last nights."""
         seen = replace(
             self.panel,
-            nights=self.panel.nights[: night + 1],
+            runs=self.panel.runs[: night + 1],
             improvements=self.panel.improvements[: night + 1],
             favorable=None if self.panel.favorable is None else self.panel.favorable[: night + 1],
         )
-        alarms = update_alarms(seen.recent(NIGHTS_READ), night + 1, self.settings)
+        alarms = update_alarms(seen.recent(RUNS_READ), night + 1, self.settings)
         assert {alarm.stream for alarm in alarms} == {
             stream for stream, is_raised in zip(self.panel.streams, self.raised[night], strict=True) if is_raised
         }

@@ -9,14 +9,18 @@ from prefect.events.schemas.events import Event
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import get_current_settings
 
+from deployments.local_server import find_address, use_server
 from flows.index_events.index_event import EVENT, RESOURCE, IndexRebuilt
 from flows.index_events.listeners import describe_listeners, listening, read_listeners
 from metric_core.errors import AssayError, ConfigError
 from tasks.runtime.credentials import mask_url
+from tasks.runtime.home import assay_home
 
 
 def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: datetime | None = None) -> UUID:
     """Announce that an index was rebuilt. Invalid values are refused before the event is sent.
+
+    The event goes to the server of Prefect's settings, or else to that of `assay serve` on this machine.
 
     Args:
         index: Id of the index: letters, digits, dots, hyphens and underscores.
@@ -30,14 +34,18 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
         The id of the event.
 
     Raises:
-        ConfigError: A value is invalid, no server is configured, or no deployment of the server evaluates the index.
+        ConfigError: A value is invalid, there is no server, or no deployment of the server evaluates the index.
         AssayError: The server did not accept the event.
     """
     when = datetime.now(UTC) if announced is None else announced.astimezone(UTC)
     rebuilt = IndexRebuilt.from_payload({"index": index, "version": version, "dataset": dataset}, when)
     url = get_current_settings().api.url
     if url is None:
-        raise ConfigError("no Prefect server is configured; set PREFECT_API_URL, or start `assay serve`")
+        server = find_address(assay_home())
+        if server is None:
+            raise ConfigError("no Prefect server is running: set PREFECT_API_URL, or start `assay serve`")
+        with use_server(server):
+            return emit_index_rebuilt(index, version, dataset, announced=announced)
     event = Event.model_validate(
         {
             "event": EVENT,

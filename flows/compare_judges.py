@@ -43,7 +43,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCost:
-    """The cost of a judge per 1,000 rows. A cost is None if all answers were cached, so that it cannot be told.
+    """The cost of a judge per 1,000 rows. A cost is None if it is unknown because all answers were cached.
 
     Args:
         asked: Number of questions that it was asked in this comparison.
@@ -64,7 +64,7 @@ class JudgesResult:
     """The result of a comparison of judges.
 
     Args:
-        recommended: Cheapest judge that is not worse than the best by more than the margin; None if it cannot be told.
+        recommended: Cheapest judge that is non-inferior to every other, within the margin; None if there is none.
         by: Unit of the costs that decided, `money` or `tokens`.
     """
 
@@ -81,8 +81,8 @@ def parse_candidates(words: str, prices: Prices) -> tuple[Candidate, ...]:
     """Return the judges that a user names.
 
     Args:
-        words: Backends, URLs and configuration files whose `judge` is meant, separated by commas.
-        prices: Prices of judges that are not named by a file with prices of its own.
+        words: Backends, URLs, and configuration files that name a judge, separated by commas.
+        prices: Prices of judges that are not named by a file with prices.
 
     Raises:
         ConfigError: There are fewer than two, one is named twice, or one cannot be used.

@@ -45,8 +45,8 @@ class Evaluation:
         rows: Number of rows that were evaluated.
         bad_rows: Number of rows that were left out.
         warnings: Sentences on the data and the run that the user should know.
-        failures: Sentences on metrics of which too many cells failed; see `fail_on_failed`.
-        lacks: Sentences on what later runs need of this one and do not have: scores of its anchor, its entry in the
+        failures: Sentences on metrics with too many failed cells; see `fail_on_failed`.
+        lacks: Sentences on what later runs need of this one but will not have: scores of its anchor, its entry in the
             history. They are warnings too.
     """
 

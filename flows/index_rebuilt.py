@@ -31,7 +31,7 @@ from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuil
 from flows.index_events.unhandled import start_unhandled
 from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.monitored_run import MonitoredRun
-from flows.monitoring.teller import Teller, tell_refused
+from flows.monitoring.reporter import Reporter, report_refused
 from flows.planning.planner import plan_run
 from flows.publishing.run_subject import name_index_run, subject_name
 from flows.resume_crashed import find_given_up
@@ -112,7 +112,7 @@ class _Versions:
 
 @flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=False)
 @crash_without_server
-@as_deployed(refused=tell_refused, index=True, version=True, dataset=True, announced=True, event=True)
+@as_deployed(refused=report_refused, index=True, version=True, dataset=True, announced=True, event=True)
 def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fill in
     config: RunConfig,
     index: str = "",
@@ -140,15 +140,15 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
     """
     payload: dict[str, Any] = {"index": index, "version": version, "dataset": dataset}
     options = narrow(config, MonitoringOptions)
-    teller = Teller(options=options, payload=payload)
-    with teller.tells_errors():
+    reporter = Reporter(options=options, payload=payload)
+    with reporter.reporting_errors():
         versions = _Versions(config)
         if (crashed := find_given_up()) is not None:
-            teller.monitored_run = _monitored_run(options, versions.own_version(payload, announced, event))
+            reporter.monitored_run = _monitored_run(options, versions.own_version(payload, announced, event))
             raise crashed
         rebuilt = versions.newest(payload, announced, event)
-        teller.monitored_run = _monitored_run(options, rebuilt)
-        done = run_chain(teller, teller.monitored_run, partial(versions.evaluate, rebuilt))
+        reporter.monitored_run = _monitored_run(options, rebuilt)
+        done = run_chain(reporter, reporter.monitored_run, partial(versions.evaluate, rebuilt))
         if isinstance(event, Mapping) and done.verdict != "superseded":
             supersede_older(rebuilt)
         return _state(rebuilt, done)

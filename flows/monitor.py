@@ -1,4 +1,4 @@
-"""The flow `monitor`: evaluate a source as on every night before, and tell people if something is wrong.
+"""Define the flow `monitor`: evaluate a source as before, and send an alert if something is wrong.
 
 It compares the run with the accepted baseline and applies the gate; see `flows.monitoring.chain`.
 """
@@ -22,7 +22,7 @@ from flows.monitoring.chain import ChainResult, run_chain
 from flows.monitoring.messages import Verdict
 from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
 from flows.monitoring.monitored_run import MonitoredRun
-from flows.monitoring.teller import Teller, explain_refusal, usable_options
+from flows.monitoring.reporter import Reporter, explain_refusal, usable_options
 from flows.planning.planner import with_outputs
 from flows.publishing.run_subject import name_monitored_run
 from flows.resume_crashed import find_given_up
@@ -41,7 +41,7 @@ _STATES: Mapping[Verdict, str] = {
     "worse": "Worse",
     "recovering": "Recovering",
 }
-"""Names of the final states. An error is "Error", so that "Failed" is only a run that could not tell of its failure."""
+"""Names of the final states. An error is "Error", so that only a run that could not report its failure is "Failed"."""
 
 
 class BadVerdict(Exception):  # noqa: N818 nothing went wrong in the run
@@ -55,8 +55,8 @@ class BadVerdict(Exception):  # noqa: N818 nothing went wrong in the run
 def _refuse(parameters: dict[str, Any], error: Exception) -> State[Any]:
     """End a run whose parameters cannot be used."""
     options = usable_options(parameters)
-    teller = Teller(options=options, monitored_run=MonitoredRun.now(options, _find_trigger()))
-    return _end(teller, explain_refusal(parameters, error))
+    reporter = Reporter(options=options, monitored_run=MonitoredRun.now(options, _find_trigger()))
+    return _end(reporter, explain_refusal(parameters, error))
 
 
 @flow(name="monitor", flow_run_name=name_monitored_run, persist_result=False, validate_parameters=False)
@@ -73,17 +73,17 @@ def monitor(config: RunConfig) -> State[Any]:
     """
     options = narrow(config, MonitoringOptions)
     monitored_run = MonitoredRun.now(options, _find_trigger())
-    teller = Teller(options=options, monitored_run=monitored_run)
+    reporter = Reporter(options=options, monitored_run=monitored_run)
     if (crashed := find_given_up()) is not None:
-        return _end(teller, crashed)
+        return _end(reporter, crashed)
     try:
         if monitored_run.trigger == "schedule" and (ended := end_overdue_runs()):
             get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
-        done = run_chain(teller, monitored_run, lambda baseline: _evaluate(config, monitored_run, baseline))
+        done = run_chain(reporter, monitored_run, lambda baseline: _evaluate(config, monitored_run, baseline))
     except Exception as error:
         if is_unavailable(error):
             raise
-        return _end(teller, error)
+        return _end(reporter, error)
     is_bad = done.verdict in ("failed", "worse")
     make, data = (Failed, BadVerdict(done)) if is_bad else (Completed, done)
     state: State[Any] = make(name=_STATES[done.verdict], message=done.message, data=data)
@@ -113,10 +113,10 @@ def _result_of(state: State[Any]) -> ChainResult:
     return result
 
 
-def _end(teller: Teller, error: Exception) -> State[Any]:
-    """Tell of an error that ended the run, and return the final state."""
+def _end(reporter: Reporter, error: Exception) -> State[Any]:
+    """Report an error that ended the run, and return the final state."""
     get_run_logger().error("the run could not be finished", exc_info=error)
-    teller.tell_error(error)
+    reporter.report_error(error)
     failed: State[Any] = Failed(name="Error", message=str(error) or type(error).__name__, data=error)
     return failed
 

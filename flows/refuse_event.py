@@ -1,6 +1,6 @@
 """The flow `refuse-event`: report an event whose index no deployment of the server evaluates.
 
-Such an event starts no run, so without this flow nobody would learn of it: a misspelt index, or a resource id without
+Such an event starts no run, so without this flow it would go unnoticed: a misspelt index, or a resource id without
 the prefix.
 """
 
@@ -17,14 +17,14 @@ from flows.config.result_options import MonitoringOptions
 from flows.execution.deployed_parameters import as_deployed
 from flows.index_events.index_event import EVENT, RESOURCE, ArrivedEvent
 from flows.index_events.listeners import describe_listeners, listening, read_listeners
-from flows.monitoring.teller import Teller, tell_refused
+from flows.monitoring.reporter import Reporter, report_refused
 from metric_core.errors import ConfigError
 from tasks.prefect_support.patience import crash_without_server, wait_for_server
 
 
 @flow(name="refuse-event", persist_result=False, validate_parameters=False)
 @crash_without_server
-@as_deployed(refused=tell_refused, event=True)
+@as_deployed(refused=report_refused, event=True)
 def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> State[dict[str, Any]]:
     """Send an alert about an event that no deployment listens to.
 
@@ -35,10 +35,10 @@ def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> 
     Returns:
         A state named Failed, or Completed if a deployment listens to the event.
     """
-    teller = Teller(options=MonitoringOptions(deploy=DeploySettings(alerts=alerts or AlertSettings())))
-    with teller.tells_errors():
+    reporter = Reporter(options=MonitoringOptions(deploy=DeploySettings(alerts=alerts or AlertSettings())))
+    with reporter.reporting_errors():
         arrived = ArrivedEvent.from_parameter(event)
-        teller.payload = arrived.payload
+        reporter.payload = arrived.payload
         with get_client(sync_client=True) as client:
             listeners = wait_for_server(lambda: read_listeners(client))
     if heard := listening(listeners, arrived.resource):
@@ -47,5 +47,5 @@ def refuse_event(event: dict[str, Any], alerts: AlertSettings | None = None) -> 
         f"no deployment listens to the event {EVENT} of the resource {arrived.resource}: the resource id must be "
         f"{RESOURCE} with the id of an index, and {describe_listeners(listeners)}"
     )
-    teller.tell_error(unheard)
+    reporter.report_error(unheard)
     return Failed(message=str(unheard))

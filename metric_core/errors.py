@@ -1,4 +1,4 @@
-"""Errors that are shown to users.
+"""Define the errors that are shown to users.
 
     AssayError                      something the user can fix; the message says how
     ├── ConfigError                 an option, a configuration file or a combination of both
@@ -104,7 +104,7 @@ class FailedCellsError(AssayError):
     """A finished run in which too many cells failed, or none has a value. Its folder is complete and can be opened.
 
     Args:
-        failures: A sentence for each metric of which too many cells failed.
+        failures: A sentence for each metric with too many failed cells.
     """
 
     def __init__(self, folder: str, failures: Iterable[str]) -> None:

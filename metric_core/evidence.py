@@ -1,4 +1,4 @@
-"""Results of the stages for one sample, in the form that metrics read."""
+"""Hold the results of the stages for one sample, in the form that metrics read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -235,7 +235,7 @@ class Evidence:
         return value
 
     def own_column(self, name: str, kind: ColumnType) -> Any:
-        """Return a column of the data that is no column of a sample, for plugins that declare it.
+        """Return a column of the data beyond those of a sample, for plugins that declare it.
 
         Raises:
             MissingProductError: The row has no value, or one of another type.

@@ -15,7 +15,8 @@ class KindGroup(StrEnum):
 class QuestionKind(StrEnum):
     """Kind of a judge question; each kind has one prompt, and belongs to one group.
 
-    A rating whose prompt alone says what is rated has a subject, which the judge is told when it explains the rating.
+    A rating whose prompt alone says what is rated has a subject, which is shown to the judge when it explains the
+    rating.
     """
 
     group: KindGroup

@@ -20,7 +20,7 @@ SLOW = (
     "tests/flows/monitoring/test_lost_data.py",
     "tests/flows/test_asked.py",
     "tests/faults/test_killed.py",
-    "tests/flows/monitoring/test_teller.py",
+    "tests/flows/monitoring/test_reporter.py",
     "tests/deployments/cli/test_hostile_text.py",
     "tests/flows/test_anchor.py",
     "tests/faults/test_tables.py",

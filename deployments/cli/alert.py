@@ -17,7 +17,7 @@ from deployments.cli.history import Address, find_history, find_names
 from deployments.cli.run import set_log_levels
 from deployments.local_server import find_address, start_server, use_server
 from flows.alerting.incident_states import IncidentState, incident_states
-from flows.alerting.silencing import standing_silence
+from flows.alerting.silencing import active_silence
 from flows.config.alert_options import AlertSettings
 from flows.config.intervals import parse_interval
 from flows.config.loading import load_config
@@ -230,7 +230,7 @@ def _open(history: str | None, config: Path | None, name: str | None) -> tuple[A
 def _maintenance(config: Path | None, now: datetime) -> list[Silence]:
     """Return the period of maintenance in a configuration that holds now, if there is one."""
     windows = () if config is None else load_config(config).deploy.alerts.maintenance
-    found = standing_silence([], windows, now)
+    found = active_silence([], windows, now)
     return [] if found is None else [found]
 
 
@@ -256,7 +256,7 @@ def _content(name: str, states: list[IncidentState], silences: list[Silence]) ->
             "kind": each.incident.kind,
             "sentence": each.incident.sentence,
             "since": _iso(each.incident.opened),
-            "told": each.told,
+            "told": each.notified,
             "undelivered": each.waiting,
             "silenced": each.silenced,
             "acknowledged": each.acknowledgement

@@ -15,7 +15,7 @@ from deployments.cli.compare import GATE_CODES
 from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
 from deployments.local_server import start_server, use_server
 from flows.alerting.alert import has_told
-from flows.config.loading import InvalidOptionsError, options_to_tell
+from flows.config.loading import InvalidOptionsError, reporting_options
 from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from flows.planning.planner import plan_run, use_plan
@@ -40,16 +40,16 @@ CODES = {
 """Exit codes of the verdicts."""
 
 
-def _tell_refused(error: ConfigError) -> None:
+def _report_refused(error: ConfigError) -> None:
     """Tell of a configuration that cannot be used, as far as it says whom to tell."""
     if isinstance(error, InvalidOptionsError) and error.content is not None:
-        _tell(options_to_tell(error.content), error)
+        _tell(reporting_options(error.content), error)
     else:
         error.add_note("nobody could be told of this error: the recipients in deploy.alerts cannot be read")
 
 
 @app.command()
-@with_config_except("out", "baseline", refused=_tell_refused)
+@with_config_except("out", "baseline", refused=_report_refused)
 def monitor(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate as a schedule does: compare, gate, accept or alert.
 
@@ -92,9 +92,9 @@ def _tell(options: MonitoringOptions, error: Exception) -> None:
             with suppress(AssayError):
                 stack.enter_context(use_server(start_server(assay_home()).wait()))
         from flows.monitoring.monitored_run import MonitoredRun
-        from flows.monitoring.teller import Teller
+        from flows.monitoring.reporter import Reporter
 
-        Teller(options=options, monitored_run=MonitoredRun.now(options, "hand")).tell_error(error)
+        Reporter(options=options, monitored_run=MonitoredRun.now(options, "hand")).report_error(error)
 
 
 def _print(done: "ChainResult", as_json: bool, verbose: bool) -> None:

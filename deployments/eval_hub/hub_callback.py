@@ -27,7 +27,6 @@ class HubCallback:
     """A client that posts events about one job.
 
     Args:
-        job: Job to report on.
         account: Folder of the pod's service account.
     """
 

@@ -41,7 +41,7 @@ class DataFolders:
                 taken, from the folder of test data or else from the data folder.
 
         Raises:
-            SourceError: There is no data.
+            SourceError: The data do not exist.
         """
         if data_path is not None:
             path = self.data / data_path  # an absolute path replaces the folder
@@ -66,7 +66,6 @@ class JobOptions:
     Args:
         out: Run folder; None for the default.
         api_key: Location of the judge's API key: `env:NAME` or `block:NAME`.
-        folders: Folders of the data.
     """
 
     out: str | None = None
@@ -79,7 +78,7 @@ def build_config(job: JobSpec, options: JobOptions) -> RunConfig:
 
     Raises:
         ConfigError: A metric, a column, a URL or a secret cannot be used.
-        SourceError: There is no data.
+        SourceError: The data do not exist.
     """
     parameters = job.parameters
     choices = [MetricChoice(metric=name, key=name.strip()) for name in dict.fromkeys(job.metrics)]

@@ -33,7 +33,6 @@ def locate_keys(job: JobSpec, urls: Collection[str], api_key: str | None) -> dic
     """Return a mapping from the URLs of servers to the locations of their keys; servers without a key are absent.
 
     Args:
-        job: Job to run.
         urls: URLs of the servers that the job uses.
         api_key: Location of the judge's key on the command line; None means that of the job or the environment.
 

@@ -19,7 +19,6 @@ class MetricResult(BaseModel):
     """The result of a metric over all rows.
 
     Args:
-        metric_name: Name of the metric in the job or its benchmark.
         metric_value: Mean over the rows that have a score.
         metric_type: Always `float`.
         confidence_interval: 95 % interval of the mean; None for fewer than five rows.
@@ -56,8 +55,6 @@ def build_results(job: JobSpec, folder: Path, seconds: float) -> JobResults:
     """Return the results of a job from the folder of its run.
 
     Args:
-        job: Job that was run.
-        folder: Run folder of the job.
         seconds: Duration of the job in seconds.
     """
     manifest = RunFolder(folder).read_json(MANIFEST)

@@ -82,7 +82,6 @@ class PrimaryScore(_Part):
     """The metric by which eval-hub judges the benchmark.
 
     Args:
-        metric: Name of the metric.
         lower_is_better: True if lower values are better.
     """
 

@@ -31,7 +31,6 @@ def make_body(name: str, outcome: str, files: Path, address: str) -> str:
 
     Args:
         name: Name of the evaluation; its comment is found by it.
-        outcome: Outcome of the check.
         files: Folder with the comparison or, if there is none, the error.
         address: URL of the run of the workflow.
     """
@@ -69,8 +68,6 @@ def write_comment(client: httpx.Client, repository: str, number: int, name: str,
     Args:
         client: Client with the address and the token of GitHub's API.
         repository: Owner and name of the repository.
-        number: Number of the pull request.
-        name: Name of the evaluation.
         body: Text of the comment.
 
     Raises:

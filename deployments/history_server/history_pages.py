@@ -56,7 +56,6 @@ class HistoryPages:
     """The pages of a history by their paths.
 
     Args:
-        catalogue: The history.
         last: Number of the latest runs on a page; None for all.
     """
 
@@ -72,7 +71,7 @@ class HistoryPages:
             path: Path of the address, with percent-encoding.
 
         Raises:
-            LookupError: There is no such page.
+            LookupError: The page does not exist.
             AssayError: The history or a run folder cannot be read.
         """
         match [unquote(part) for part in path.strip("/").split("/")]:
@@ -140,7 +139,6 @@ def make_app(pages: HistoryPages, port: int) -> Guard:
     """Return the application that serves the pages. Only GET is answered, and nothing is written.
 
     Args:
-        pages: The pages.
         port: Port to listen at.
     """
     room = asyncio.Semaphore(_AT_ONCE)
@@ -171,7 +169,6 @@ def open_history(catalogue: Catalogue, port: int = 0, last: int | None = None) -
     """Return a server that listens on the loopback interface in its context; its caller calls `serve`.
 
     Args:
-        catalogue: The history.
         port: Port to listen at; 0 for a free one.
         last: Number of the latest runs on a page; None for all.
 

@@ -86,10 +86,6 @@ def apply(plan: DeploymentPlan, place: DeploymentTarget) -> list[AppliedChanges]
     Automations that are no longer wanted, or whose deployment is gone, are removed. Applying the same configuration
     again changes nothing.
 
-    Args:
-        plan: Plan of the deployments.
-        place: Place where the deployments run.
-
     Returns:
         The objects on the server and their changes, and the deployments that evaluate the same index.
 
@@ -126,7 +122,6 @@ def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
     The work pool and the limits of judges stay, because other deployments may use them.
 
     Args:
-        suffix: Suffix of the names of the deployments.
         dry_run: If true, remove nothing.
 
     Returns:
@@ -269,7 +264,7 @@ def _watch(
     """Have the server report the scheduled runs of a deployment that do not start or end as they should.
 
     A deployment is added to `announced` if its automations are new or changed, or if it has: its runs are then
-    scheduled again, perhaps at other times. A silence of its reports goes on.
+    scheduled again, perhaps at other times. A silence of its reports continues.
     """
     if deployed.schedule is None:
         yield from remove_recipients(client, deployed.name)

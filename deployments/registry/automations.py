@@ -40,7 +40,6 @@ def automations_of(client: SyncPrefectClient, deployments: Collection[str]) -> l
     """Return the automations of deployments, by their names.
 
     Args:
-        client: Client of the server.
         deployments: Names of the deployments, without those of their flows.
     """
     return [each for each in _read_automations(client) if _deployment_of(each.name) in deployments]
@@ -77,7 +76,7 @@ def remove_automations(client: SyncPrefectClient, automations: Iterable[Automati
 
 
 def find_unwatched(client: SyncPrefectClient) -> list[str]:
-    """Return the scheduled deployments of evaluations of which nobody is told that a run is missing."""
+    """Return the scheduled deployments of evaluations whose missing runs are not reported to anybody."""
     automations = _read_automations(client)
     watched = {_deployment_of(each.name) for each in automations if each.enabled and each.name.endswith(WATCH)}
     return [
@@ -91,12 +90,7 @@ def find_unwatched(client: SyncPrefectClient) -> list[str]:
 
 
 def pause_reports(client: SyncPrefectClient, deployment: str) -> None:
-    """Pause the automations that report missing runs of a deployment; applying its configuration resumes them.
-
-    Args:
-        client: Client of the server.
-        deployment: Name of the deployment.
-    """
+    """Pause the automations that report missing runs of a deployment; applying its configuration resumes them."""
     for each in automations_of(client, [deployment]):
         client.pause_automation(each.id)
 
@@ -126,8 +120,7 @@ def find_overlaps(client: SyncPrefectClient, names: Collection[str] = ()) -> Ite
     """Yield the pairs of deployments that evaluate the same index.
 
     Args:
-        client: Client of the server.
-        names: Names of deployments, of which each pair has one; empty for all pairs.
+        names: Names of deployments, one of which is in each pair; empty for all pairs.
     """
     listeners = list(read_listeners(client).items())
     for number, (one, pattern) in enumerate(listeners):
@@ -135,7 +128,7 @@ def find_overlaps(client: SyncPrefectClient, names: Collection[str] = ()) -> Ite
             if (not names or {one, other} & set(names)) and patterns_overlap(pattern, second):
                 detail = (
                     f"events of one index start a run of each: {one} listens to {pattern}, {other} to {second}; set "
-                    "deploy.index unless you want both. Each has baselines of its own"
+                    "deploy.index unless you want both. Each has separate baselines"
                 )
                 yield AppliedChanges("overlap", f"{one}, {other}", Change.UNCHANGED, detail)
 

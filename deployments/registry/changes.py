@@ -20,8 +20,6 @@ class AppliedChanges:
     Args:
         kind: Kind of the object: work pool, deployment, automation, block or limit; "overlap" for two deployments that
             evaluate the same index, "unreported" for a recipient that the server cannot send messages to.
-        name: Name of the object.
-        change: Change of the object.
         detail: Schedule or events of a deployment, type of a pool, or slots of a limit.
     """
 

@@ -27,7 +27,6 @@ def check_deployment(plan: DeploymentPlan, *, is_here: bool) -> None:
     """Check everything about deployments that needs no server.
 
     Args:
-        plan: Plan of the deployments.
         is_here: True if their runs are executed on this machine, with this environment.
 
     Raises:
@@ -41,7 +40,6 @@ def deployment_checks(plan: DeploymentPlan, *, is_here: bool) -> Iterator[RunChe
     """Yield the checks of deployments that need no server.
 
     Args:
-        plan: Plan of the deployments.
         is_here: True if their runs are executed on this machine, with this environment.
     """
     settings = plan.options.deploy
@@ -60,12 +58,7 @@ def deployment_checks(plan: DeploymentPlan, *, is_here: bool) -> Iterator[RunChe
 
 
 def server_checks(client: SyncPrefectClient, plan: DeploymentPlan) -> Iterator[RunCheck]:
-    """Yield the checks of blocks on a Prefect server.
-
-    Args:
-        client: Client of the server.
-        plan: Plan of the deployments.
-    """
+    """Yield the checks of blocks on a Prefect server."""
     if (block := plan.options.deploy.alerts.block) is not None:
         yield RunCheck("alert block", lambda: _check_block(client, block), "create the block, or correct deploy.alerts")
     for reference in plan.secrets:
@@ -76,12 +69,8 @@ def server_checks(client: SyncPrefectClient, plan: DeploymentPlan) -> Iterator[R
 def check_pool(client: SyncPrefectClient, name: str) -> str:
     """Return a description of a work pool and its workers.
 
-    Args:
-        client: Client of the server.
-        name: Name of the pool.
-
     Raises:
-        ConfigError: There is no such pool, or it has no worker that is online.
+        ConfigError: The pool does not exist, or has no worker that is online.
     """
     try:
         pool = client.read_work_pool(name)

@@ -52,12 +52,6 @@ def apply_recipients(
 ) -> tuple[Recipients, list[AppliedChanges]]:
     """Create, update or delete the blocks by which the server sends alerts about a deployment.
 
-    Args:
-        client: Client of the server.
-        deployment: Name of the deployment.
-        evaluation: Name of the evaluation.
-        alerts: Recipients of alerts.
-
     Returns:
         The recipients that the server can send to, and the changes; a change of the kind "unreported" says which
         recipient it cannot send to, and why.
@@ -87,7 +81,7 @@ def apply_recipients(
         found = client.read_block_document_by_name(name, kind, include_secrets=False)
         joined.append(Recipients(notifications=(found.id,)))
     if not chosen.keys() - {FileRecipient.name}:
-        advice = "set a recipient in [deploy.alerts] that is no file: the server cannot write to a file of a worker"
+        advice = "set a recipient in [deploy.alerts] other than a file: the server cannot write to a file of a worker"
         done.append(_unreported(deployment, f"nobody gets a message about runs that are missing: {advice}"))
     return Recipients.union(joined), done
 
@@ -98,8 +92,6 @@ def remove_recipients(
     """Delete the blocks of a deployment.
 
     Args:
-        client: Client of the server.
-        deployment: Name of the deployment.
         without: Recipients whose blocks stay.
         dry_run: If true, delete nothing.
     """

@@ -15,13 +15,7 @@ AUTOMATIONS_LOADED_SECONDS = 2.0
 
 
 def deployment_event(event: str, deployment: UUID, name: str) -> Event:
-    """Return an event about the reports of a deployment.
-
-    Args:
-        event: Name of the event.
-        deployment: Id of the deployment.
-        name: Its name.
-    """
+    """Return an event about the reports of a deployment."""
     related = {"prefect.resource.role": "deployment", "prefect.resource.id": f"prefect.deployment.{deployment}"}
     resource = {"prefect.resource.id": f"{WATCHED}.{name}"}
     return Event.model_validate({"event": event, "resource": resource, "related": [related]})
@@ -34,7 +28,6 @@ def send_events(client: SyncPrefectClient, make_events: Callable[[], list[Event]
     events are sent at once and again after that moment. The second changes nothing where the first was seen.
 
     Args:
-        client: Client of the server.
         make_events: Function that returns the events, with new ids each time.
     """
     for pause in (0.0, AUTOMATIONS_LOADED_SECONDS):

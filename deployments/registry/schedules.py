@@ -20,8 +20,8 @@ from flows.config.intervals import parse_interval
 from metric_core.errors import ConfigError
 
 _FIELDS = 5
-_NIGHTS = 400
-"""Days that are looked at to find how far apart the dates of a schedule are: more than a year of nights."""
+_DAYS = 400
+"""Days that are looked at to find how far apart the dates of a schedule are: more than a year."""
 
 
 _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -83,7 +83,6 @@ def interval_schedule(interval: str, timezone: str) -> IntervalTable:
 
     Args:
         interval: Days, hours and minutes, such as `4h` or `1d12h`.
-        timezone: Time zone of the schedule.
 
     Raises:
         ConfigError: The interval or the time zone is invalid.
@@ -134,7 +133,6 @@ class Gaps:
     """The times between two successive dates of a schedule.
 
     Args:
-        shortest: Shortest time.
         longest: Longest time.
     """
 
@@ -147,9 +145,6 @@ def find_gaps(schedule: Schedule) -> Gaps:
 
     Dates of a cron expression are times of day on some days. Both are looked at on their own, because several hundred
     dates of a dense schedule need not reach its next pause, such as a weekend, or the night in which clocks change.
-
-    Args:
-        schedule: Schedule to look at.
 
     >>> gaps = find_gaps({"cron": "0 6 * * 1-5", "timezone": "UTC"})
     >>> str(gaps.shortest), str(gaps.longest)
@@ -165,12 +160,12 @@ def find_gaps(schedule: Schedule) -> Gaps:
         return Gaps(length, length)
     fields = schedule["cron"].split()
     if len(fields) == _FIELDS:
-        nights = _differences(_dates(" ".join(["0", "0", *fields[2:]]), _NIGHTS))
+        days = _differences(_dates(" ".join(["0", "0", *fields[2:]]), _DAYS))
         times = list(_times_of_day(" ".join([*fields[:2], "*", "*", "*"])))
-        overnight = [night + times[0] - times[-1] for night in (min(nights), max(nights))]
+        overnight = [day + times[0] - times[-1] for day in (min(days), max(days))]
         found = [*_differences(times), *overnight]
     else:  # such as @daily
-        found = _differences(_dates(schedule["cron"], _NIGHTS))
+        found = _differences(_dates(schedule["cron"], _DAYS))
     return Gaps(min(found), max(found) + _clock_change(schedule["timezone"]))
 
 

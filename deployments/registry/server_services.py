@@ -1,4 +1,4 @@
-"""Services that keep incidents, and how the Prefect server opens and ends incidents of theirs without a worker.
+"""Let the Prefect server open and end incidents at services that keep them, without a worker.
 
 A webhook block posts any JSON, but always to the same URL, and the JSON is in the automation, where no secret may be. A
 custom webhook block puts its secrets, and the subject and the body of a message, into URL and JSON. A service that

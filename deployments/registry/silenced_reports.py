@@ -5,7 +5,7 @@ silence in time. Prefect keeps that time in its database, so it survives a resta
 server is down from the end of the silence until more than a minute after; then the next scheduled run that is due
 starts the time again, with or without a worker.
 
-Prefect forgets what paused automations wait for: of runs that were due in the silence nothing is told after it.
+Prefect forgets what paused automations wait for: runs that were due in the silence are not reported after it.
 """
 
 import re
@@ -36,11 +36,6 @@ _UNTIL = re.compile(r"silenced until (\S+)")
 def silence_reports(client: SyncPrefectClient, evaluation: str, until: datetime) -> list[str]:
     """Silence the reports about the scheduled runs of an evaluation, in place of an earlier silence.
 
-    Args:
-        client: Client of the Prefect server.
-        evaluation: Name of the evaluation.
-        until: End of the silence.
-
     Returns:
         The names of the deployments whose reports are silenced; none if the server reports nothing about the
         evaluation.
@@ -54,12 +49,7 @@ def silence_reports(client: SyncPrefectClient, evaluation: str, until: datetime)
 
 
 def resume_reports(client: SyncPrefectClient, evaluation: str) -> list[str]:
-    """Resume the reports about an evaluation at once, and return the names of the deployments that were silenced.
-
-    Args:
-        client: Client of the Prefect server.
-        evaluation: Name of the evaluation.
-    """
+    """Resume the reports about an evaluation at once, and return the names of the deployments that were silenced."""
     resumed: list[str] = []
     for each in _deployments_of(client, evaluation):
         timers, reports = _split(automations_of(client, [each.name]))
@@ -75,12 +65,7 @@ def resume_reports(client: SyncPrefectClient, evaluation: str) -> list[str]:
 
 
 def silenced_until(client: SyncPrefectClient, deployment: str) -> datetime | None:
-    """Return the end of the silence of a deployment's reports; None if they are not silenced, or not any longer.
-
-    Args:
-        client: Client of the Prefect server.
-        deployment: Name of the deployment.
-    """
+    """Return the end of the silence of a deployment's reports; None if they are not silenced, or not any longer."""
     timers, _ = _split(automations_of(client, [deployment]))
     ends = [datetime.fromisoformat(found[1]) for each in timers if (found := _UNTIL.search(each.description))]
     return next((end for end in ends if end >= datetime.now(UTC) + _LEAST), None)

@@ -48,13 +48,9 @@ class DeploymentSpec:
     """A deployment.
 
     Args:
-        name: Name of the deployment.
-        flow: Name of its flow.
         entrypoint: Flow as `package.module.function`.
-        description: Description of the deployment.
         parameters: Default parameters of its runs.
         schedule: Schedule of its runs; None for no schedule.
-        triggers: Events that start its runs.
         at_once: Maximum number of concurrent runs; further runs wait. None for no limit.
         runs_again: Tag of deployments whose runs are resumed automatically after a crash; None for other deployments.
         is_watched: True if the server reports scheduled runs that do not start or end as they should.
@@ -114,10 +110,7 @@ class DeploymentPlan:
     Args:
         suffix: Suffix of their names, for several configurations on one server: `-handbook`.
         parameter: Configuration of their runs, as a flow's parameter.
-        options: Options of schedules, gate, baselines, and the people who are told.
-        judges: Judges that their runs ask.
-        metrics: Options that name the metrics.
-        secrets: References to the secrets that their runs read.
+        options: Options of schedules, gate, baselines and alerts.
     """
 
     suffix: str
@@ -132,10 +125,6 @@ def plan_deployments(config: RunConfig, suffix: str = "") -> DeploymentPlan:
     """Plan the deployments of a configuration.
 
     Schedules, events and people share the name of the evaluation, which the suffix gives to one that has none.
-
-    Args:
-        config: Configuration of the evaluations.
-        suffix: Suffix of the names of the deployments.
     """
     if config.name is None and suffix:
         config = config.model_copy(update={"name": suffix.removeprefix("-")})
@@ -151,9 +140,6 @@ def plan_deployments(config: RunConfig, suffix: str = "") -> DeploymentPlan:
 
 def build_specs(plan: DeploymentPlan) -> tuple[DeploymentSpec, ...]:
     """Return the deployments of a plan.
-
-    Args:
-        plan: Plan of the deployments.
 
     Raises:
         ConfigError: A schedule is invalid, or a launched judge has environment variables, whose secret values no

@@ -1,4 +1,4 @@
-"""Templates of the messages that the Prefect server sends: Jinja, which the server fills in for an event."""
+"""Build the Jinja templates of the messages that the Prefect server sends and fills in for an event."""
 
 import json
 import re
@@ -24,7 +24,7 @@ class Field(Enum):
 
     @property
     def mark(self) -> str:
-        """The text that stands for the part in content for `json_template`."""
+        """The text that represents the part in content for `json_template`."""
         return f"\ue000{self.name}\ue001"
 
 
@@ -57,7 +57,6 @@ def cut_template(template: str, limit: int) -> str:
     """Return a template that renders as the beginning of what another does.
 
     Args:
-        template: Template of the whole text.
         limit: Greatest number of characters.
     """
     return f"{{% set whole %}}{template}{{% endset %}}{{{{ whole | truncate({limit}, true, '…', 0) }}}}"

@@ -1,4 +1,4 @@
-"""Triggers of deployments: events, and the parameters taken from them, in the form of `prefect.yaml`.
+"""Build the triggers of deployments: events, and the parameters taken from them, in the form of `prefect.yaml`.
 
 A trigger must be able to pass on any event, whatever it lacks: Prefect drops an event in silence if it cannot make a
 run's parameters of it. So a missing field becomes an empty text, and long and odd values are cut; the flow reports.
@@ -57,7 +57,6 @@ def on_index_rebuilt(name: str, index: str, debounce_seconds: float) -> Trigger:
     The run takes the events of its burst together (see `flows/index_events/debounce.py`).
 
     Args:
-        name: Name of the automation.
         index: Indexes whose events are accepted, with `*` as a wildcard.
         debounce_seconds: Seconds without a further event that end a burst.
     """
@@ -76,7 +75,6 @@ def on_other_index(name: str, index: str) -> Trigger:
     """Return a trigger that creates a run for each event whose resource is not one of these indexes.
 
     Args:
-        name: Name of the automation.
         index: Indexes whose events another trigger accepts, with `*` as a wildcard.
     """
     return {**_on_each_event(name, f"!{RESOURCE}{index}"), "parameters": {"event": _EVENT_PARAMETER}}
@@ -99,12 +97,7 @@ def _on_each_event(name: str, resource: str) -> Trigger:
 
 
 def on_crash(name: str, tag: str) -> Trigger:
-    """Return a trigger that starts a run for each crashed run of the deployments with a tag, with its id.
-
-    Args:
-        name: Name of the automation.
-        tag: Tag of the deployments.
-    """
+    """Return a trigger that starts a run for each crashed run of the deployments with a tag, with its id."""
     return {
         "type": "event",
         "name": name,
@@ -125,7 +118,6 @@ def on_silence(name: str, tag: str, owner: str) -> AutomationCore:
     """Return the automation that marks runs without a heartbeat as crashed; `prefect.yaml` cannot express it.
 
     Args:
-        name: Name of the automation.
         tag: Tag of the deployments whose runs are watched.
         owner: Resource that owns the automation; both are deleted together.
     """

@@ -66,10 +66,7 @@ class WatchedDeployment:
     """A deployment whose scheduled runs are watched.
 
     Args:
-        id: Id of the deployment.
-        name: Its name.
         evaluation: Name of the evaluation, as messages say it.
-        pool: Name of its work pool.
         gaps: Times between two of its runs.
         patience: Time after which a run that has not started is reported.
     """
@@ -92,7 +89,6 @@ class Report:
     """A message of the server, as templates that the event fills in.
 
     Args:
-        kind: Kind of the problem.
         key: Key of the incident among those of the evaluation: the run that comes next ends the incident by it.
         title: The message in one line.
         text: Advice on how to solve it.
@@ -113,7 +109,7 @@ class Recipients:
     Args:
         webhooks: Ids of webhook blocks.
         notifications: Ids of notification blocks.
-        services: Services that keep incidents, and so are told of their ends, too.
+        services: Services that keep incidents, and so get their ends, too.
     """
 
     webhooks: tuple[UUID, ...] = ()
@@ -129,15 +125,15 @@ class Recipients:
 
     def actions(self, deployment: WatchedDeployment, report: Report) -> list[ActionTypes]:
         """Return the actions that send a report to all recipients."""
-        told = self._tell(_payload(deployment, report), report.title, f"{report.title}\n{report.text}")
-        return [*told, *(each.opening(deployment, report) for each in self.services)]
+        sent = self._send(_payload(deployment, report), report.title, f"{report.title}\n{report.text}")
+        return [*sent, *(each.opening(deployment, report) for each in self.services)]
 
     def endings(self, deployment: WatchedDeployment, report: Report) -> list[ActionTypes]:
-        """Return the actions that tell those who do not hear it from the next run that a report is over."""
-        told = self._tell(_payload_of_end(deployment, report), report.end, report.end) if report.end else []
-        return [*told, *(each.ending(deployment, report) for each in self.services)]
+        """Return the actions that say that a report is over to those who do not hear it from the next run."""
+        sent = self._send(_payload_of_end(deployment, report), report.end, report.end) if report.end else []
+        return [*sent, *(each.ending(deployment, report) for each in self.services)]
 
-    def _tell(self, payload: str, subject: str, body: str) -> list[ActionTypes]:
+    def _send(self, payload: str, subject: str, body: str) -> list[ActionTypes]:
         """Return the actions that send a message to people."""
         return [
             *(CallWebhook(block_document_id=each, payload=payload) for each in self.webhooks),
@@ -162,16 +158,15 @@ def watch_automations(prefix: str, deployment: WatchedDeployment, recipients: Re
 
     Args:
         prefix: Start of the automations' names, to which the kind is added.
-        deployment: Deployment to watch.
         recipients: Recipients of the reports; without one, nothing is reported.
     """
     for report, trigger in _watches(deployment):
-        told = (
+        specified = (
             (report.kind, "Report a scheduled run of rag-assay that cannot report itself.", trigger),
-            (f"{report.kind} over", "Tell that this is over.", _over(deployment, report, trigger)),
+            (f"{report.kind} over", "Report that this is over.", _over(deployment, report, trigger)),
         )
         actions = (recipients.actions(deployment, report), recipients.endings(deployment, report))
-        for (kind, description, when), then in zip(told, actions, strict=True):
+        for (kind, description, when), then in zip(specified, actions, strict=True):
             if then:
                 yield AutomationCore(
                     name=f"{prefix}: {kind}",

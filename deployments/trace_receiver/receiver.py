@@ -42,9 +42,6 @@ class Receiver:
     """The handler of requests.
 
     Messages are decompressed, checked and written one at a time, so that small requests cannot take much memory.
-
-    Args:
-        files: The files to write to.
     """
 
     def __init__(self, files: TraceFiles) -> None:
@@ -136,7 +133,6 @@ def open_receiver(
     """Return a receiver of traces at `/v1/traces`, which listens in its context; its caller calls `serve`.
 
     Args:
-        files: The files to write to.
         host: Address to listen at.
         port: Port to listen at; 0 for a free one.
         names: Further names by which clients reach it.

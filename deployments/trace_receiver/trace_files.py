@@ -14,19 +14,11 @@ JSON, PROTOBUF = "application/json", "application/x-protobuf"
 
 
 class RejectedError(Exception):
-    """A message cannot be kept.
-
-    Args:
-        reason: Description of what is wrong with it.
-    """
+    """A message cannot be kept."""
 
 
 class NoRoomError(Exception):
-    """A message cannot be kept now; the same message may be later.
-
-    Args:
-        reason: Description of what is in the way.
-    """
+    """A message cannot be kept now; the same message may be later."""
 
 
 def _line(message: bytes) -> bytes:
@@ -41,7 +33,6 @@ class _Form(NamedTuple):
     """Treatment of messages of a media type.
 
     Args:
-        extension: Extension of the file.
         check: Function that checks a message and returns whether it has anything to read.
         pack: Function that returns the bytes to append.
     """
@@ -81,11 +72,10 @@ class TraceFiles:
         """Append a message whole, or leave the files as they are. Not to be called by two threads at the same time.
 
         Args:
-            kind: Media type.
             message: The message. JSON is written on one line.
 
         Raises:
-            RejectedError: The message cannot be decoded, or is no message with spans.
+            RejectedError: The message cannot be decoded, or has no spans.
             NoRoomError: The disk is full, the file cannot be written, or the files have their maximum size.
         """
         form = _FORMS[kind]

@@ -46,12 +46,7 @@ _SINGLE = ("host", "origin", "sec-fetch-site", "content-type", "content-length",
 
 
 class _RefusedError(Exception):
-    """A request is not let through.
-
-    Args:
-        status: Status of the response.
-        reason: Body of the response.
-    """
+    """A request is not let through."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)
@@ -67,7 +62,6 @@ class Guard:
     is too long (413). A WebSocket is refused with 403. Headers that an application sets itself are kept.
 
     Args:
-        app: Application to call.
         host: Address or name at which the server listens.
         port: Port at which the server listens.
         names: Further names by which the server is reached, such as that of its container; each with its port if that

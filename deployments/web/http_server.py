@@ -1,7 +1,7 @@
-"""Serve an application over HTTP with a bounded number of connections, each of which must make progress.
+"""Serve an application over HTTP with a bounded number of connections, which must all make progress.
 
 A connection whose request is not complete holds no thread. When all connections are taken, a new one takes the place
-of the one that has waited longest for its request, so that clients that send nothing keep out nobody.
+of the one that has waited longest for its request, so that idle clients keep nobody out.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ SECONDS = 30.0
 """Longest time in which a request must arrive, and in which a client must read more of its response."""
 
 _END_SECONDS = 5
-"""Seconds that responses may take after the server was told to end."""
+"""Seconds that responses may take after the server was asked to end."""
 
 
 class _Connections:
@@ -153,7 +153,6 @@ class HttpServer:
 
     Args:
         listener: Socket that listens.
-        app: Application to serve.
         connections: Maximum number of connections, WebSockets not counted.
         seconds: Longest time in which a request must arrive, and in which a client must read more of its response.
         whole: True serves WebSockets and the start and end of the application too.

@@ -1,4 +1,4 @@
-"""An alert about evaluations that nobody watches: what opened, what is over, and where to look."""
+"""Describe an alert about a monitored evaluation: what has opened, what is over, and where to look."""
 
 import hashlib
 import json
@@ -16,14 +16,14 @@ Subject: TypeAlias = Literal[
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 """Severities, the least first."""
 
-TOLD = "people have been told of this error, as deploy.alerts says"
-TOLD_BEFORE = "people were told of this error before; it has not been over since"
-NOBODY = "no recipient is set in deploy.alerts, so nobody has been told of this error but ASSAY_HOME/alerts.jsonl"
+REPORTED = "an alert about this error was sent to the recipients in deploy.alerts"
+REPORTED_BEFORE = "an earlier alert was about this error, which has not been over since"
+NO_RECIPIENT = "no recipient is set in deploy.alerts; the alert about this error is in ASSAY_HOME/alerts.jsonl"
 
-SILENCED = "messages are silenced: people are told of this error at the end of the silence, unless it is over by then"
+SILENCED = "messages are silenced: this error is reported at the end of the silence, unless it is over by then"
 
 NOT_DELIVERED = "not delivered: "
-"""Notes of errors of which people have been told, and beginning of the note for a recipient that was not reached."""
+"""Notes on errors that were reported, and beginning of the note for a recipient that was not reached."""
 
 _OF_INDEX = {
     "failed": "was not accepted: the gate failed",
@@ -45,14 +45,14 @@ _SHOWN = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertIncident:
-    """An incident as an alert tells it.
+    """An incident in an alert.
 
     Args:
         key: Key of the incident among those of all evaluations: the name of the evaluation, a slash, and the key of
             the incident in it. It is the same in the message that opens the incident and in the one that ends it, and
             for the same problem on a later day.
         kind: Kind of the problem, as `OutcomeIncident.kind`.
-        change: Change of the incident by the run. One that is replaced ends without a word.
+        change: Change of the incident by the run. One that is replaced ends without a message.
         since: Time at which it was found first.
         cause: The part that has changed, such as the system or the judge; empty if that is not known.
     """
@@ -88,7 +88,7 @@ class Alert:
             "inconclusive"; "worse" for an alarm of the sequential tests; "error" for a run that could not be finished;
             "attention" for anything else that is wrong; "recovered" if all that was wrong is over, "partly recovered"
             if something of it is; "test" for a message that tests the recipients.
-        incidents: Incidents that the run opened, found again and found over.
+        incidents: Incidents that the run opened, found again or found over.
         notes: Further sentences on what got worse and what has changed.
         baseline: The version that stays the baseline.
         folder: The run folder; None if there is none.
@@ -116,8 +116,8 @@ class Alert:
         """The identity of the alert, which is the same if a run that is resumed finds the same changes again."""
         changes = sorted((each.key, each.change) for each in self.incidents if each.change != "continuing")
         about = [self.index, self.version] if self.index else []  # a run is resumed at another time
-        told = [self.flow_run, self.name, *about, self.outcome, changes]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
+        content = [self.flow_run, self.name, *about, self.outcome, changes]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
     @property
     def status(self) -> Status:
@@ -127,7 +127,7 @@ class Alert:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether people need not be told: incidents are replaced, and no other has changed."""
+        """Whether no message is needed: incidents are replaced, and no other has changed."""
         changes = {incident.change for incident in self.incidents} - {"continuing"}
         return changes == {"replaced"} and self.outcome in ("recovered", "partly recovered")
 
@@ -211,6 +211,7 @@ def show_value(value: Any) -> str:
 
 
 def has_told(error: BaseException) -> bool:
-    """Return whether people have been told of an error, as its notes say."""
+    """Return whether an error was reported, according to its notes."""
     notes = getattr(error, "__notes__", ())
-    return any(note in (TOLD, TOLD_BEFORE, NOBODY, SILENCED) or note.startswith(NOT_DELIVERED) for note in notes)
+    known = (REPORTED, REPORTED_BEFORE, NO_RECIPIENT, SILENCED)
+    return any(note in known or note.startswith(NOT_DELIVERED) for note in notes)

@@ -1,4 +1,4 @@
-"""Deliver the messages of an evaluation that the history keeps: the part of one run."""
+"""Deliver the messages of an evaluation that wait in the history, as one run does."""
 
 import time
 import uuid
@@ -21,14 +21,14 @@ from tasks.history.message_log import AlertMessage, State
 from tasks.prefect_support.run_log import run_logger
 
 LEASE_SECONDS = 60.0
-"""Time after which another run may send a message, because the one that was to send it is dead."""
+"""Seconds after which another run may send a message, because the run that claimed it has died."""
 WAITING_DAYS = 14
 WAITING_MESSAGES = 200
-"""Messages that may wait for a recipient."""
+"""Maximum number of messages that wait for a recipient."""
 
 _POLL_SECONDS = 0.5
 _REFUSALS = 3
-"""Refused messages after which a run sends a recipient no more."""
+"""Number of refused messages after which a run stops sending to a recipient."""
 _FURTHER = " for escalation"
 
 
@@ -38,13 +38,13 @@ def own_recipients(settings: AlertSettings) -> dict[str, Recipient]:
 
 
 def further_recipients(settings: AlertSettings) -> dict[str, Recipient]:
-    """Return the recipients of what is escalated, by their names."""
+    """Return the recipients of escalations, by their names."""
     found = () if settings.escalation is None else recipients_of(settings.escalation)
     return {f"{name}{_FURTHER}": each for name, each in _named(found)}
 
 
 def _named(recipients: Iterable[Recipient]) -> Iterator[tuple[str, Recipient]]:
-    """Yield recipients with their names: each address is one, since a server may refuse some of them."""
+    """Yield recipients with their names; each e-mail address is one, since a server may refuse some of them."""
     for recipient in recipients:
         if isinstance(recipient, EmailRecipient):
             yield from recipient.addresses()
@@ -149,7 +149,7 @@ class DeliveryRound:
             )
 
     def _missed(self) -> Iterator[tuple[str, Alert]]:
-        """Yield what is open that a recipient was not told of, because it was not in the configuration then."""
+        """Yield alerts about open incidents for recipients that were not in the configuration when they opened."""
         last = self.log.last_recipients(self.name, _FURTHER)
         if not last or not (added := self._own.keys() - last):
             return
@@ -159,10 +159,10 @@ class DeliveryRound:
             yield from ((name, alert) for alert in _choose(opened, self._incidents.keys() - known.keys()))
 
     def _ends(self, alert: Alert) -> Iterator[tuple[str, Alert]]:
-        """Yield the ends of incidents to recipients of escalations that were told of the beginning."""
+        """Yield the ends of incidents for recipients of escalations that got their beginnings."""
         for name in self._further if (over := keys_of(alert, "resolved")) else ():
-            if told := over & open_alerts(self.log.messages(self.name, [name])).keys():
-                yield name, choose_incidents(alert, told)
+            if known := over & open_alerts(self.log.messages(self.name, [name])).keys():
+                yield name, choose_incidents(alert, known)
 
     def _send_all(self, to: Mapping[str, Recipient], deadline: float) -> None:
         works = {name: partial(self._send, name, recipient, deadline) for name, recipient in to.items()}
@@ -215,7 +215,7 @@ class DeliveryRound:
         return replace(alert, remark=f"This message could not be delivered since {message.created:%Y-%m-%d %H:%M}.")
 
     def _escalate_overdue(self) -> None:
-        """Write messages about incidents that have been open for too long, and that nobody has acknowledged."""
+        """Write messages about incidents that have been open for too long without an acknowledgement."""
         if self.settings.escalation is None:
             return
         after = self.settings.escalation.after
@@ -223,7 +223,7 @@ class DeliveryRound:
         old = {key for key, each in self._incidents.items() if each.opened <= limit} - self._acknowledged
         if old:
             opened = open_alerts(self.log.messages(self.name, self._own))
-            self._escalate(opened, old, f"it is open for more than {after}, and nobody has acknowledged it")
+            self._escalate(opened, old, f"it has been open for more than {after}, and nobody has acknowledged it")
 
     def _escalate_undelivered(self) -> bool:
         """Write messages about what recipients have not accepted, and return whether there are any."""
@@ -238,18 +238,18 @@ class DeliveryRound:
         remark = f"This is escalated: {reason}."
         for name in self._further:
             known = open_alerts(self.log.messages(self.name, [name])).keys()
-            untold = set(keys) - (known & self._incidents.keys())  # what is not in the history ends by itself
-            rows += [(name, replace(alert, remark=remark)) for alert in _choose(alerts, untold)]
+            missing = set(keys) - (known & self._incidents.keys())  # what is not in the history ends by itself
+            rows += [(name, replace(alert, remark=remark)) for alert in _choose(alerts, missing)]
         return bool(self._write(rows))
 
     def _renew(self) -> None:
-        """Tell recipients that forget open incidents of those that are still open."""
-        told = set() if self.alert is None else {each.key for each in self.alert.incidents}
+        """Send the open incidents again to recipients that forget them."""
+        sent = set() if self.alert is None else {each.key for each in self.alert.incidents}
         works = {}
         for name, recipient in {**self._own, **self._further}.items():
             if recipient.renews:
                 known = open_alerts(self.log.messages(self.name, [name], state="sent"))
-                for alert in _choose(known, self._incidents.keys() - told):
+                for alert in _choose(known, self._incidents.keys() - sent):
                     again = tuple(replace(each, change="continuing") for each in alert.incidents)
                     renewal = replace(alert, incidents=again)
                     works[f"{name} {alert.id}"] = partial(delivery.try_once, recipient, renewal)

@@ -1,4 +1,4 @@
-"""The shapes in which services receive incidents: PagerDuty, Opsgenie, Alertmanager.
+"""Convert incidents to the formats of services: PagerDuty, Opsgenie, Alertmanager.
 
 These services keep incidents themselves, by a key: they are sent what has changed, one event per incident, so that
 they have exactly the incidents open that the history has.
@@ -26,7 +26,7 @@ _PRIORITIES: Mapping[Severity, str] = {"critical": "P1", "error": "P2", "warning
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceEvent:
-    """An incident that a service is told of.
+    """An incident as a service gets it.
 
     Args:
         key: Key of the incident among those of all evaluations.
@@ -126,13 +126,13 @@ def pagerduty_event(event: ServiceEvent, routing_key: str) -> dict[str, Any]:
     Args:
         routing_key: Integration key of the service.
     """
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "routing_key": routing_key,
         "event_action": "trigger" if event.is_open else "resolve",
         "dedup_key": shorten_key(event.key, DEDUP_KEY_LIMIT),
     }
     if not event.is_open:
-        return told
+        return content
     payload = {
         "summary": shorten(event.summary, SUMMARY_LIMIT),
         "source": event.subject,
@@ -142,12 +142,12 @@ def pagerduty_event(event: ServiceEvent, routing_key: str) -> dict[str, Any]:
         "group": event.subject,
         "class": event.kind,
     }
-    told["payload"] = {name: value for name, value in payload.items() if value}
-    told["payload"]["custom_details"] = {**event.details, "text": shorten(event.text, _DESCRIPTION_LIMIT)}
-    told["client"] = CLIENT
+    content["payload"] = {name: value for name, value in payload.items() if value}
+    content["payload"]["custom_details"] = {**event.details, "text": shorten(event.text, _DESCRIPTION_LIMIT)}
+    content["client"] = CLIENT
     if event.link:
-        told["links"] = [{"href": event.link, "text": "Report"}]
-    return told
+        content["links"] = [{"href": event.link, "text": "Report"}]
+    return content
 
 
 def opsgenie_alias(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Say of each open incident who was told of it, and who takes care of it."""
+"""Describe the state of open incidents: who got a message about each, and who takes care of it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +16,15 @@ class IncidentState:
     """An open incident, and what is known about its messages.
 
     Args:
-        acknowledgement: Who takes care of it; None if nobody has said so.
-        told: Recipients of the message that opened it.
+        acknowledgement: Who takes care of it; None if nobody has acknowledged it.
+        notified: Recipients of the message that opened it.
         waiting: Recipient -> last reply of those that have not accepted it.
-        silenced: Recipients that are told of it when a silence is over.
+        silenced: Recipients that get the message when a silence is over.
     """
 
     incident: Incident
     acknowledgement: Acknowledgement | None = None
-    told: list[str] = field(default_factory=list)
+    notified: list[str] = field(default_factory=list)
     waiting: dict[str, str] = field(default_factory=dict)
     silenced: list[str] = field(default_factory=list)
 
@@ -37,8 +37,8 @@ class IncidentState:
         if self.acknowledgement is not None:
             person = f" by {self.acknowledgement.person}" if self.acknowledgement.person else ""
             yield f"acknowledged{person} on {_show(self.acknowledgement.time)}"
-        if self.told:
-            yield f"told: {', '.join(self.told)}"
+        if self.notified:
+            yield f"sent to: {', '.join(self.notified)}"
         for recipient, reply in self.waiting.items():
             yield f"not delivered to the {recipient}: {reply or 'not tried yet'}"
         if self.silenced:
@@ -68,7 +68,7 @@ def _state(
     }
     for recipient, message in latest.items():
         if message.state == "sent":
-            found.told.append(recipient)
+            found.notified.append(recipient)
         elif message.state == "silenced":
             found.silenced.append(recipient)
         elif message.state in ("waiting", "given up"):

@@ -19,7 +19,7 @@ from flows.alerting.alert import Alert
 from flows.alerting.delivery import Delivery
 from flows.alerting.delivery_round import DeliveryRound, further_recipients, own_recipients
 from flows.alerting.recipients import Recipient
-from flows.alerting.silencing import standing_silence
+from flows.alerting.silencing import active_silence
 from flows.config.alert_options import AlertSettings
 from metric_core.errors import AssayError
 from tasks.history.alert_log import AlertLog
@@ -103,14 +103,14 @@ class Outbox:
 
     def _silence(self, silences: list[Silence], now: datetime) -> Silence | None:
         try:
-            return standing_silence(silences, self._settings.maintenance, now)
+            return active_silence(silences, self._settings.maintenance, now)
         except AssayError as error:
             run_logger().error("messages are sent as if there were no maintenance: %s", error)
-            return standing_silence(silences, (), now)
+            return active_silence(silences, (), now)
 
     def _send_directly(self, alert: Alert, now: datetime, deadline: float) -> Sent:
         """Send an alert that nothing keeps, and write it to the file of alerts if no recipient accepts it."""
-        if self._silence([], now) is not None:  # the incidents are not recorded either, so the next run tells them
+        if self._silence([], now) is not None:  # the incidents are not recorded either, so the next run sends them
             delivery.write_to_file(alert)
             return Sent(False, is_silenced=True)
         recipients = {name: to for name, to in own_recipients(self._settings).items() if to.keeps or not alert.is_quiet}

@@ -1,4 +1,4 @@
-"""The recipients of alerts: webhook, chat block, mailbox, on-call services, file."""
+"""Send alerts to their recipients: webhook, chat block, mailbox, on-call services, file."""
 
 import json
 import re
@@ -69,9 +69,9 @@ class Recipient(Protocol):
     name: ClassVar[str]
     """Its name among the recipients of a configuration, which is that of its option."""
     renews: ClassVar[bool]
-    """True if it forgets an open incident that it is not told of again, so that each run must do so."""
+    """True if it forgets open incidents, so that each run must send them again."""
     keeps: ClassVar[bool]
-    """True if it keeps incidents itself, so that it must be told of ends of which people are not."""
+    """True if it keeps incidents itself, so that it needs their ends even if people need no message about them."""
 
     def check(self) -> str:
         """Check what can be checked without sending anything, and return a description of the recipient.
@@ -170,7 +170,7 @@ class EmailRecipient:
             raise RecipientError(str(error), is_lasting=True) from error
 
     def addresses(self) -> Iterator[tuple[str, "EmailRecipient"]]:
-        """Yield each address as a recipient with a name of its own: a server may accept some and refuse others."""
+        """Yield each address as a separate recipient: a server may accept some and refuse others."""
         for address in self.settings.to:
             yield f"{self.name} to {address}", EmailRecipient(self.settings.model_copy(update={"to": (address,)}))
 
@@ -242,7 +242,7 @@ class AlertmanagerRecipient:
         """Send all incidents, those that are still open too: Alertmanager forgets them when it restarts."""
         keep, now = timedelta(days=self.settings.keep_days), datetime.now(UTC)
         events = service_events(alert, with_continuing=True)
-        # The end of a test would hide that it was open; it ends by itself.
+        # Ending the test at once would hide that it was open; it ends by itself.
         alerts = [alertmanager_alert(each, keep, now) for each in events if each.is_open or each.kind != "test"]
         secret = "" if self.settings.authorization is None else read_secret(self.settings.authorization)
         requests = [(self.settings.alerts_url, alerts)] if alerts else []
@@ -342,7 +342,7 @@ def _post_each(requests: Iterable[tuple[str, Any]], headers: Mapping[str, str], 
                     break
     if refused:
         raise refused[-1]
-    return ", ".join(dict.fromkeys(replies)) or "there is nothing to tell it: no incident has opened or ended"
+    return ", ".join(dict.fromkeys(replies)) or "there is nothing to send: no incident has opened or ended"
 
 
 @contextmanager

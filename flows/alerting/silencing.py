@@ -9,9 +9,7 @@ from tasks.history.operator_log import Silence
 from tasks.prefect_support.cron_dates import cron_dates
 
 
-def standing_silence(
-    silences: Sequence[Silence], windows: Sequence[MaintenanceWindow], now: datetime
-) -> Silence | None:
+def active_silence(silences: Sequence[Silence], windows: Sequence[MaintenanceWindow], now: datetime) -> Silence | None:
     """Return the silence that holds at a time and ends last; None if there is none.
 
     Args:
@@ -20,9 +18,9 @@ def standing_silence(
     Raises:
         ConfigError: The cron expression or the time zone of a period is invalid.
     """
-    standing = [each for each in silences if each.begins <= now < each.ends]
-    standing += [found for window in windows if (found := _maintenance(window, now)) is not None]
-    return max(standing, key=lambda each: each.ends, default=None)
+    active = [each for each in silences if each.begins <= now < each.ends]
+    active += [found for window in windows if (found := _maintenance(window, now)) is not None]
+    return max(active, key=lambda each: each.ends, default=None)
 
 
 def _maintenance(window: MaintenanceWindow, now: datetime) -> Silence | None:

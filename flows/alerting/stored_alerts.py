@@ -1,4 +1,4 @@
-"""Alerts stored in messages: the incidents that they leave open, and those still to be reported."""
+"""Read and write the alerts in stored messages, and find what they leave open or unreported."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -79,7 +79,7 @@ def choose_incidents(alert: Alert, keys: Collection[str]) -> Alert:
 
 
 def cancel_pairs(messages: Sequence[AlertMessage]) -> dict[int, dict[str, Any]]:
-    """Return what must be told of messages that were held back: not what began and ended while they were.
+    """Return what must be sent of messages that were held back: not what began and ended meanwhile.
 
     Args:
         messages: Messages to one recipient, oldest first.
@@ -89,19 +89,19 @@ def cancel_pairs(messages: Sequence[AlertMessage]) -> dict[int, dict[str, Any]]:
     """
     opened: dict[str, int] = {}
     kept = {message.number: read_alert(message.content) for message in messages}
-    untold: dict[int, set[str]] = {number: set() for number in kept}
+    unsent: dict[int, set[str]] = {number: set() for number in kept}
     for number, alert in kept.items():
         for key in keys_of(alert, "resolved") & opened.keys():
-            untold[opened.pop(key)].add(key)
-            untold[number].add(key)
+            unsent[opened.pop(key)].add(key)
+            unsent[number].add(key)
         opened |= dict.fromkeys(keys_of(alert, "opened"), number)
     return {
-        number: write_alert(_after_silence(alert, untold[number]))
+        number: write_alert(_after_silence(alert, unsent[number]))
         for number, alert in kept.items()
-        if not untold[number] or untold[number] != keys_of(alert, "opened") | keys_of(alert, "resolved")
+        if not unsent[number] or unsent[number] != keys_of(alert, "opened") | keys_of(alert, "resolved")
     }
 
 
-def _after_silence(alert: Alert, untold: Collection[str]) -> Alert:
-    told = choose_incidents(alert, {each.key for each in alert.incidents} - set(untold))
-    return replace(told, remark=f"This message is of {alert.time:%Y-%m-%d %H:%M}: it was held back by a silence.")
+def _after_silence(alert: Alert, unsent: Collection[str]) -> Alert:
+    chosen = choose_incidents(alert, {each.key for each in alert.incidents} - set(unsent))
+    return replace(chosen, remark=f"This message is of {alert.time:%Y-%m-%d %H:%M}: it was held back by a silence.")

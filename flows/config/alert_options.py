@@ -106,7 +106,7 @@ class AlertmanagerSettings(OptionGroup, affects_scores=False):
     keep_days: Annotated[
         float,
         Option(
-            "Days after which Alertmanager takes an incident as over if no run says that it is still open. It must be "
+            "Days after which Alertmanager considers an incident over if no run says that it is still open. It must be "
             "longer than the time between two runs.",
             gt=0,
             examples=[7],
@@ -161,12 +161,12 @@ class RecipientOptions(OptionGroup, affects_scores=False):
 
 
 class EscalationSettings(RecipientOptions, affects_scores=False):
-    """Recipients of incidents that the other recipients were not told of, or that nobody takes care of."""
+    """Recipients of incidents that could not be delivered to the others, or that nobody has acknowledged."""
 
     after: Annotated[
         Interval,
         Option(
-            "Time after which an incident is escalated that is still open and that nobody has acknowledged.",
+            "Time after which an open incident is escalated if nobody has acknowledged it.",
             holds="text",
             examples=["24h"],
         ),
@@ -174,7 +174,7 @@ class EscalationSettings(RecipientOptions, affects_scores=False):
 
 
 class MaintenanceWindow(OptionGroup, affects_scores=False):
-    """A period that comes back, in which no messages are sent."""
+    """A recurring period in which no messages are sent."""
 
     cron: Annotated[
         str, Option("Cron expression for the times at which the period begins.", holds="text", examples=["0 2 * * 0"])
@@ -199,7 +199,7 @@ class AlertSettings(RecipientOptions, affects_scores=False):
     maintenance: Annotated[
         tuple[MaintenanceWindow, ...],
         Option(
-            "Periods in which no messages are sent; what is still open at the end is told after it.",
+            "Periods in which no messages are sent; what is open at their end is reported then.",
             examples=[[{"cron": "0 2 * * 0", "hours": 4}]],
         ),
     ] = ()
@@ -213,12 +213,7 @@ class AlertSettings(RecipientOptions, affects_scores=False):
     ] = None
 
     def link_to(self, folder: Path, page: str) -> str:
-        """Return the URL of a page of a run folder; a file URL without `link`.
-
-        Args:
-            folder: The run folder.
-            page: The name of the page in it.
-        """
+        """Return the URL of a page of a run folder; a file URL without `link`."""
         if self.link is None:
             return (folder / page).as_uri()
         link = self.link.replace("{folder}", quote(str(folder))).replace("{name}", quote(folder.name))

@@ -52,8 +52,8 @@ class AnchorSettings(OptionGroup, affects_scores=False):
     drift: Annotated[
         float,
         Option(
-            "Share of verdicts that would be others if a judge changed under its name: each run asks about as many "
-            "anchor rows again as tell this within seven runs, in 80 of 100 cases. 0 asks nothing again.",
+            "Share of changed verdicts that shows a judge that changes under its name: each run asks about as many "
+            "anchor rows again as detect it within seven runs, in 80 of 100 cases. 0 asks nothing again.",
             ge=0,
             le=1,
             examples=[0.1],

@@ -21,9 +21,7 @@ def read_options(path: Path, what: str, form: Form) -> Any:
     """Return the content of a file.
 
     Args:
-        path: Path of the file.
         what: Description of the file for messages, such as "the configuration file".
-        form: Format of the file.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -59,7 +57,6 @@ def _check_node(node: yaml.Node, sizes: dict[int, int | None]) -> int:
     """Return the size of a node with its aliases written out; refuse keys given twice.
 
     Args:
-        node: Node to check.
         sizes: Sizes of the nodes checked so far, by identity; None for those that contain the node.
     """
     if id(node) in sizes:

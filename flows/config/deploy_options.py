@@ -24,7 +24,7 @@ class EventSettings(OptionGroup, affects_scores=False):
     index: Annotated[
         str,
         Option(
-            "Indexes whose events start an evaluation; * stands for any characters.",
+            "Indexes whose events start an evaluation; * matches any characters.",
             holds="text",
             pattern=r"^[A-Za-z0-9*][A-Za-z0-9._*-]*$",
         ),
@@ -100,7 +100,7 @@ class DeploySettings(EventSettings, affects_scores=False):
     accept: Annotated[
         Literal["first", "passed"],
         Option(
-            "Runs about no index that become the baseline: the first, which stays it until you accept another with "
+            "Runs without an index that become the baseline: the first, which remains it until you accept another with "
             "`assay accept`, or each that passed. A baseline that moves hides a slow decline."
         ),
     ] = "first"
@@ -155,7 +155,7 @@ class DeploySettings(EventSettings, affects_scores=False):
     gate: Annotated[
         GateChoice,
         Option(
-            "Rules that a run must pass, or people are told: a gate file, or its content.",
+            "Rules that a run must pass, or an alert is sent: a gate file, or its content.",
             holds="path",
             examples=[{"absolute": ["faithfulness.mean >= 0.8"], "coverage": {"paired_at_least": 0.9}}],
         ),
@@ -171,7 +171,8 @@ class DeploySettings(EventSettings, affects_scores=False):
     heartbeat: Annotated[
         Annotated[str, AfterValidator(_check_heartbeat)] | None,
         Option(
-            "URL that is called after each good run: env:NAME, block:NAME, or http(s) without a secret.",
+            "URL to call after each finished run whose messages are delivered: env:NAME, block:NAME, or http(s) "
+            "without a secret.",
             holds="secret",
             examples=["env:ASSAY_HEARTBEAT"],
         ),

@@ -81,7 +81,7 @@ class SliceRuleOptions(OptionGroup, affects_scores=False):
     slices: Annotated[
         Annotated[dict[str, tuple[str, ...] | None], BeforeValidator(_as_slices)],
         Option(
-            "Slices that the rule is about, each by itself: a column, for every slice of it; a list of columns; or a "
+            "Slices that the rule applies to, separately: a column, for every slice of it; a list of columns; or a "
             "table of columns with the values of the slices. Default: all rows together.",
             holds="text",
             examples=["customer", {"topic": ["travel"]}],
@@ -161,8 +161,8 @@ class CoverageSettings(SliceRuleOptions, affects_scores=False):
     paired_at_least: Annotated[
         float | None,
         Option(
-            "Lowest accepted share of the rows scored in the baseline that are scored in both runs. People are told of "
-            "a monitored run with a smaller share of the baseline's rows, or values of a column, also without it: 0.9.",
+            "Lowest accepted share of the rows scored in the baseline that are scored in both runs. Monitored runs "
+            "also require this share of the baseline's rows, and of the values of each column; by default 0.9.",
             ge=0,
             le=1,
         ),
@@ -234,7 +234,7 @@ class GateSettings(OptionGroup, affects_scores=False):
     small_slices: Annotated[
         Literal["inconclusive", "skip"],
         Option(
-            "What rules say of slices with fewer rows than min_rows, or of fewer than five groups: they are "
+            "Result of rules about slices with fewer rows than min_rows, or of fewer than five groups: they are "
             "inconclusive, or leave such slices out and list them."
         ),
     ] = "inconclusive"

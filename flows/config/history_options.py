@@ -49,7 +49,6 @@ def history_page_path(page: str, name: str) -> Path:
 
     Args:
         page: File as in the option.
-        name: Name of the evaluation.
 
     >>> history_page_path("/pages/{name}.html", "handbook/nightly").as_posix()
     '/pages/handbook-nightly.html'
@@ -64,8 +63,8 @@ class HistoryOptions(OptionGroup, affects_scores=False):
     name: Annotated[
         Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=_LONGEST)] | None,
         Option(
-            "Name of the evaluation, by which the history and accepted baselines are kept: runs that are meant to be "
-            "compared over time share it. Default: the name of the deployment, or else of the source.",
+            "Name of the evaluation, to which history and accepted baselines belong: runs that are to be compared "
+            "over time share it. Default: the name of the deployment, or else of the source.",
             holds="text",
             cli=Flag(long="--name", metavar="NAME", help="Name of the evaluation in the history."),
             examples=["handbook-nightly"],

@@ -27,9 +27,9 @@ from tasks.options.option import (
 from tasks.options.source_options import split_kind
 from tasks.runtime.credentials import is_reference
 
-_TO_TELL = ("name", "source", "history", "history_page", "metrics_file")
+_FOR_REPORTING = ("name", "source", "history", "history_page", "metrics_file")
 _OF_DEPLOY = ("baselines", "heartbeat")
-"""Options that say how to tell people of a run, besides `deploy.alerts`."""
+"""Options for reporting a run, besides `deploy.alerts`."""
 
 _EXCERPT = reprlib.Repr()
 _EXCERPT.maxstring = _EXCERPT.maxother = 300
@@ -79,7 +79,6 @@ def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
     """Return the configuration with these options.
 
     Args:
-        content: The options.
         origin: Origin of the options, for messages.
 
     Raises:
@@ -93,22 +92,22 @@ def check_options(content: Mapping[str, Any], origin: str) -> RunConfig:
         raise InvalidOptionsError(str(error), content) from error
 
 
-def options_to_tell(content: Mapping[str, Any]) -> MonitoringOptions:
-    """Return only those options that say how to tell people of a run, each read by itself.
+def reporting_options(content: Mapping[str, Any]) -> MonitoringOptions:
+    """Return only the options that reporting a run needs, each read separately.
 
-    Options that cannot be used are left out, so that people are told of a mistake in the others.
+    Options that cannot be used are left out, so that a mistake in one of them can be reported by the others.
 
     Args:
         content: The options, as they were read or sent.
 
     >>> deploy = {"cron": 5, "alerts": {"file": "alerts.jsonl"}}
     >>> content = {"name": "support", "metrics": "faithfulnes", "deploy": deploy}
-    >>> options = options_to_tell(content)
+    >>> options = reporting_options(content)
     >>> options.name, options.deploy.cron, options.deploy.alerts.file
     ('support', None, 'alerts.jsonl')
     """
     deploy = _table(content, "deploy")
-    named: dict[tuple[str, ...], Any] = {(name,): content[name] for name in _TO_TELL if name in content}
+    named: dict[tuple[str, ...], Any] = {(name,): content[name] for name in _FOR_REPORTING if name in content}
     named |= {("deploy", name): deploy[name] for name in _OF_DEPLOY if name in deploy}
     named |= {("deploy", "alerts", name): value for name, value in _table(deploy, "alerts").items()}
     found = MonitoringOptions()

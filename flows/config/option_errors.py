@@ -14,7 +14,6 @@ def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) ->
 
     Args:
         problem: Item of `ValidationError.errors()`.
-        model: Class that was validated.
 
     >>> class Options(BaseModel):
     ...     limit: int = 0

@@ -11,4 +11,4 @@ class ResultOptions(HistoryOptions, OutputOptions):
 
 
 class MonitoringOptions(DeployOptions, ResultOptions, SourceAddress):
-    """Options of what follows from a run: comparison, gate, alarms, and the people who are told."""
+    """Options of what follows from a run: comparison, gate, alarms, alerts."""

@@ -5,7 +5,7 @@ from math import ceil
 
 from flows.config.deploy_options import DeploySettings
 from flows.config.intervals import parse_interval
-from metric_core.statistics.alarms import NIGHTS_OF_YEAR
+from metric_core.statistics.alarms import RUNS_OF_YEAR
 from tasks.prefect_support.cron_dates import cron_dates
 
 _WEEK, _MOMENT = timedelta(days=7), timedelta(microseconds=1)
@@ -28,7 +28,7 @@ def runs_per_year(deploy: DeploySettings, now: datetime) -> int:
     (1, 2196)
     """
     if deploy.cron is None and deploy.interval is None:
-        return NIGHTS_OF_YEAR
+        return RUNS_OF_YEAR
     if deploy.interval is not None:
         return max(1, ceil(timedelta(days=366) / parse_interval(deploy.interval)))
     in_week = _count_dates(deploy, now, now + _WEEK)

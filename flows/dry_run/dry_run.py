@@ -61,8 +61,8 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
     again = None
     if is_asked_again(anchor):
         options = plan.monitoring
-        nights = EarlierRepeats(options.history, frozenset({subject_name(options.name, options.source)}))
-        again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, nights))
+        earlier = EarlierRepeats(options.history, frozenset({subject_name(options.name, options.source)}))
+        again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, earlier))
     parts = [dry_run, of_anchor, *([] if again is None else [again])]
     accounts = {account: Tally() for part in parts for account in part.accounts}
     for part in parts:
@@ -71,7 +71,7 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
 
 
 def _preview_again(anchor: AnchorPlan, rows: int) -> DryRun:
-    """Return the dry run of anchor rows that are asked about again: the first ones stand for those whose turn it is."""
+    """Return the dry run of anchor rows that are asked about again; the first ones represent those whose turn it is."""
     stages = [stage for stage in anchor.run.metrics.stages if stage in LABELLED]
     plan = anchor.run.with_options(limit=rows).with_metrics(anchor.run.metrics, stages)
     runner = DryRunner(plan, counted=stages)

@@ -1,4 +1,4 @@
-"""The result of a dry run: per stage what is cached and what would be asked, and how certain that is."""
+"""Hold the result of a dry run: per stage what is cached and what would be asked, and how certain that is."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -78,7 +78,7 @@ class DryRun:
         again: The anchor rows that are asked about again; None if none are.
         judges: Name of each judge -> kinds of questions that would go to it.
         judge: Identity of the judge; None if it is not needed, or not known.
-        accounts: Questions to each judge with prices of its own, and to the others under None, with those about the
+        accounts: Questions to each judge with separate prices, and to the others under None, including those about the
             anchor.
     """
 

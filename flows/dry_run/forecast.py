@@ -64,8 +64,8 @@ class Forecast:
         rates: Rates of the judge server; None if they are not known.
         seconds: Seconds that the judge needs; None without rates.
         money: Price of the judge's work; None if nothing has a price, or the time is needed and not known.
-        covered: True if the budget covers it; None without a budget, or if that cannot be told.
-        by_judge: Price of each judge with prices of its own, and that of the others under "".
+        covered: True if the budget covers it; None without a budget, or if that is unknown.
+        by_judge: Price of each judge with separate prices, and that of the others under "".
     """
 
     rates: Rates | None

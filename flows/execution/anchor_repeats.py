@@ -1,4 +1,4 @@
-"""Ask about some anchor rows again, past the cache, to see whether a judge that keeps its name answers otherwise."""
+"""Ask about some anchor rows again, past the cache, to detect a judge that changes under its name."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from flows.publishing.run_subject import subject_name
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.alarms import AlarmSettings
-from metric_core.statistics.asked_again import FULL_NIGHTS, count_rows
+from metric_core.statistics.asked_again import FULL_RUNS, count_rows
 from tasks.engine.registry import STAGES
 from tasks.history.catalogue import Catalogue
 from tasks.models.judges.protocol import IN_PROCESS
@@ -23,12 +23,12 @@ from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.opening.run_models import RunModels
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_drift import (
-    NIGHTS_READ,
+    RUNS_READ,
     JudgeDriftDetector,
     PastRepeat,
     RepeatTurn,
+    find_changed_judges,
     read_findings,
-    standing_changes,
 )
 from tasks.stages.definition import Tables
 from tasks.tables.merge import select_rows
@@ -36,18 +36,18 @@ from tasks.tables.merge import select_rows
 LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
 """Stages that ask a judge for labels; the texts that it writes are not asked for again."""
 
-_RUNS = 3 * NIGHTS_READ
-"""Runs of the history that are looked at: some may have had no anchor."""
+_RUNS = 3 * RUNS_READ
+"""Number of runs of the history to read: some may have had no anchor."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierRepeats:
-    """The nights of an evaluation that asked about anchor rows again, in the history.
+    """The runs of an evaluation that asked about anchor rows again, in the history.
 
     Args:
         history: Address of the history, as the option `history`.
         names: Names by which runs of the evaluation may be recorded: a monitored run has that of its subject.
-        run_id: Id of the run that is not among them.
+        run_id: Id of the run to leave out.
     """
 
     history: str | None
@@ -56,13 +56,13 @@ class EarlierRepeats:
 
     @classmethod
     def of_run(cls, run: Run) -> "EarlierRepeats":
-        """Return the nights before a run."""
+        """Return those before a run."""
         options = run.plan.monitoring
         names = (run.manifest["name"], subject_name(options.name, options.source, run.subject.index))
         return cls(options.history, frozenset(names), run.manifest["run_id"])
 
     def read(self) -> list[PastRepeat]:
-        """Return the nights, oldest first.
+        """Return them, oldest first.
 
         Raises:
             ConfigError: The history cannot be used.
@@ -70,46 +70,46 @@ class EarlierRepeats:
         catalogue = Catalogue(self.history)
         runs = [run for name in self.names for run in catalogue.runs(name, last=_RUNS) if run.run_id != self.run_id]
         found = [PastRepeat(run.created, read_findings(run.details)) for run in runs]
-        return sorted((night for night in found if "reference" in night.entry), key=lambda night: night.start)
+        return sorted((each for each in found if "reference" in each.entry), key=lambda each: each.start)
 
 
 def is_asked_again(anchor: AnchorPlan) -> bool:
-    """Return whether anchor rows are asked about again: a judge in this process is not, its weights are its name."""
+    """Return whether anchor rows are asked about again: only of judges that their weights do not identify."""
     served = any(judge.backend not in IN_PROCESS for judge in anchor.run.models.judges)
     return bool(anchor.settings.drift and served and not LABELLED.isdisjoint(anchor.run.metrics.stages))
 
 
-def expect_rows(anchor: AnchorPlan, rows: int, nights: EarlierRepeats) -> int:
+def expect_rows(anchor: AnchorPlan, rows: int, earlier: EarlierRepeats) -> int:
     """Return the number of anchor rows that the next run will ask about again, if the judge is still the same.
 
     Args:
         rows: Number of rows of the anchor.
     """
     try:
-        past = nights.read()
+        past = earlier.read()
     except AssayError:
         return 0
-    if not rows or not past or past[-1].entry["night"] < FULL_NIGHTS:
+    if not rows or not past or past[-1].entry["night"] < FULL_RUNS:
         return rows
     year = runs_per_year(anchor.run.monitoring.deploy, datetime.now(UTC))
     return count_rows(anchor.settings.drift, rows, year)[0]
 
 
-def keep_findings(nights: EarlierRepeats, reason: str) -> dict[str, Any]:
-    """Return the entry of a night that could ask nothing again: what earlier nights found stands."""
+def keep_findings(earlier: EarlierRepeats, reason: str) -> dict[str, Any]:
+    """Return the entry of a run that could ask nothing again, with what earlier runs found."""
     try:
-        past = nights.read()
+        past = earlier.read()
     except AssayError:
         past = []
-    return {"reason": reason, "judges": standing_changes(past[-1].entry) if past else []}
+    return {"reason": reason, "judges": find_changed_judges(past[-1].entry) if past else []}
 
 
 def ask_again(
-    run: Run, anchor: AnchorPlan, tables: RunTables, nights: EarlierRepeats, *, is_new: bool
+    run: Run, anchor: AnchorPlan, tables: RunTables, earlier: EarlierRepeats, *, is_new: bool
 ) -> dict[str, Any] | None:
     """Ask about some anchor rows again, and return the entry `asked_again` of the anchor in run.json.
 
-    A judge that cannot be asked costs the run nothing: the entry then has the reason.
+    A judge that cannot be asked does not affect the run: the entry then has the reason.
 
     Args:
         run: The evaluation of the anchor.
@@ -118,9 +118,9 @@ def ask_again(
     if not is_asked_again(anchor):
         return None
     try:
-        return _ask(_Rows(run, tables), anchor, nights.read(), is_new=is_new)
+        return _ask(_Rows(run, tables), anchor, earlier.read(), is_new=is_new)
     except AssayError as error:
-        return keep_findings(nights, str(error))
+        return keep_findings(earlier, str(error))
 
 
 class _Rows:
@@ -144,12 +144,12 @@ class _Rows:
 
     @property
     def reference(self) -> str:
-        """The digest of the rows and the judges, of which nights are compared."""
+        """The digest of the rows and the judges; only runs with the same digest are compared."""
         content = [self._digests, self.run.manifest["judge_fingerprints"]]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def note(self, questions: RepeatedQuestions, rows: Collection[str]) -> None:
-        """Note the questions about some rows."""
+        """Record the questions about some rows."""
         models = questions.models(note=True)
         for shard in self._shards:
             for row in [row for row in shard[Stage.SAMPLES]["row_id"].to_pylist() if row in rows]:
@@ -188,8 +188,8 @@ def _values(tables: Tables) -> dict[tuple[str, str], float]:
 def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new: bool) -> dict[str, Any] | None:
     run, drift = rows.run, anchor.settings.drift
     start = datetime.fromisoformat(str(run.manifest["created"]))
-    watch = JudgeDriftDetector(drift, AlarmSettings(nights=runs_per_year(run.plan.monitoring.deploy, start)))
-    turn = watch.choose_turn(rows.ids, rows.reference, start, past, restart=is_new)
+    detector = JudgeDriftDetector(drift, AlarmSettings(runs=runs_per_year(run.plan.monitoring.deploy, start)))
+    turn = detector.choose_turn(rows.ids, rows.reference, start, past, restart=is_new)
     questions = RepeatedQuestions(run.models)
     rows.note(questions, turn.rows)
     if not questions.judges:
@@ -197,7 +197,7 @@ def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new:
     count, usage = questions.ask()
     asked = questions.judges
     judges = [
-        watch.entry(turn, name, each.by_row(), judges=len(asked), place=" and ".join(each.urls))
+        detector.entry(turn, name, each.by_row(), judges=len(asked), place=" and ".join(each.urls))
         for name, each in asked.items()
     ]
     spent = ("requests", "prompt_tokens", "cached_tokens", "output_tokens")
@@ -213,13 +213,13 @@ def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new:
 
 
 def _scores_since(
-    judges: Sequence[Mapping[str, Any]], turn: RepeatTurn, tonight: Mapping[str, Mapping[str, Any]]
+    judges: Sequence[Mapping[str, Any]], turn: RepeatTurn, new: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return the scores of tonight, after those of the nights since a judge changed."""
+    """Return the new scores, after those of the runs since a judge changed."""
     since = [datetime.fromisoformat(each["told"]["since"]) for each in judges if each["told"] is not None]
-    nights = [night.entry["scores"] for night in turn.past if since and night.start >= min(since)]
+    earlier = [each.entry["scores"] for each in turn.past if since and each.start >= min(since)]
     merged: dict[str, dict[str, Any]] = {}
-    for scores in (*nights, tonight):
+    for scores in (*earlier, new):
         for metric, rows in scores.items():
             merged.setdefault(metric, {}).update(rows)
     return merged

@@ -40,9 +40,9 @@ def is_own_run(value: Any) -> bool:
 
 
 Refused: TypeAlias = Callable[[dict[str, Any], Exception], Any]
-"""Called with the parameters of a flow and the error because of which they are refused.
+"""A function of the parameters of a flow and the error for which they are refused.
 
-What it returns becomes the result of the flow.
+Its result becomes the result of the flow.
 """
 
 
@@ -90,7 +90,7 @@ def choose_parameters(
     Options that the run does not name are as in the deployment.
 
     Args:
-        choices: Mapping from the places of fields and parameters that are no options to whether a run may set them.
+        choices: Mapping from the places of fields and parameters other than options to whether a run may set them.
 
     Raises:
         ConfigError: The run names another value of an option that it may not choose; the message says which.
@@ -124,7 +124,7 @@ class _Declared:
         """Return whether a run may set it.
 
         Args:
-            named: Choice of the flow for a parameter or field that is no option.
+            named: Choice of the flow for a parameter or field other than an option.
         """
         return (named or not _holds_text(self.type)) if self.facts is None else self.facts.by_run
 

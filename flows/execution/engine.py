@@ -55,7 +55,7 @@ def engine_plan(run: Run) -> EnginePlan:
 def compute_rows(run: Run, samples: Sequence[StageRef], given: GivenRows | None = None) -> RunTables:
     """Compute the stages of a run, and return its tables.
 
-    What is known of the rows is looked up before anything is submitted; a run of which all is known submits nothing.
+    Results are looked up before anything is submitted; a run whose results are all known submits nothing.
 
     Args:
         given: Results that are taken as they are, whatever the row store has.

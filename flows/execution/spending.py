@@ -23,8 +23,8 @@ def meter_run(costs: CostOptions) -> AbstractContextManager[Meter]:
 def count_elsewhere(models: RunModelOptions, usage: StageUsage) -> None:
     """Count what a stage asked in another process, where the run has no meter.
 
-    Such a process tells what it asked per kind of question, not per judge. Where judges with different prices may have
-    answered a kind, as in a panel, its tokens count at the prices of the dearest.
+    Such a process reports its questions per kind, not per judge. Where judges with different prices may have answered
+    a kind, as in a panel, its tokens count at the prices of the dearest.
 
     Args:
         usage: Cost of the stage's table, which was computed in this run.

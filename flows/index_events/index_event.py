@@ -1,4 +1,4 @@
-"""The event that an index was rebuilt, and the validation of its payload."""
+"""Validate the event that an index was rebuilt."""
 
 import re
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Watch evaluations that nobody starts by hand: one chain for every trigger, incidents and alerts."""
+"""Monitor evaluations: the same steps for every trigger, with alarms, incidents and alerts."""

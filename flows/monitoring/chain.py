@@ -1,10 +1,10 @@
-"""The chain of a monitored run: evaluate, compare with the baseline, apply the gate, then accept the run or alert.
+"""Run the steps of a monitored run: evaluate, compare with the baseline, apply the gate, then accept the run or alert.
 
 It is the same for a schedule, an event and a person, and so are its options. The outcome is in `outcome.json` in the
 run folder and in the history.
 
 A version of an index that passes the gate becomes the baseline. Of runs about no index, the first becomes the baseline
-and stays it until a person accepts another: a baseline that moves each night hides a slow decline. With
+and stays it until a person accepts another: a baseline that moves with every run hides a slow decline. With
 `deploy.accept = "passed"` each run that passes becomes the baseline.
 """
 
@@ -26,8 +26,8 @@ from flows.monitoring.messages import Findings, Verdict
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms, find_run_alarms
 from flows.monitoring.monitored_run_checks import find_judge_incidents, find_run_incidents
+from flows.monitoring.reporter import Reporter
 from flows.monitoring.source_checks import is_loss
-from flows.monitoring.teller import Teller
 from flows.publishing.artifacts import COMPARISON_ARTIFACT, write_artifact
 from flows.publishing.history_record import NotRecordedError, record_in_history, record_surely
 from flows.publishing.metrics_file import write_metrics_file
@@ -60,8 +60,8 @@ class ChainResult:
 
     Args:
         verdict: Accepted: the run is the baseline. Passed: nothing is wrong, and the baseline stays. Inconclusive or
-            failed: the outcome of the gate. Worse: an alarm stands. Recovering: an alarm stands that another run like
-            this one ends. Superseded: a newer version is the baseline.
+            failed: the outcome of the gate. Worse: there is an alarm. Recovering: another run like this one ends the
+            alarm. Superseded: a newer version is the baseline.
         folder: Run folder; None if nothing was evaluated.
         baseline: Version of the baseline before the run; None without one.
         undelivered: A sentence for each recipient that has not accepted a message.
@@ -74,33 +74,33 @@ class ChainResult:
     undelivered: tuple[str, ...] = ()
 
 
-def run_chain(teller: Teller, monitored_run: MonitoredRun, evaluate: Callable[[Path | None], Path]) -> ChainResult:
-    """Evaluate a run, do what follows from its scores, and tell of it, of an error too.
+def run_chain(reporter: Reporter, monitored_run: MonitoredRun, evaluate: Callable[[Path | None], Path]) -> ChainResult:
+    """Evaluate a run, compare it with its baseline, accept it or not, and report the outcome, or an error.
 
     Args:
-        teller: Who is told of the run; it has the options.
+        reporter: Reports the run; it has the options.
         evaluate: Function that evaluates the data, given the run folder of the baseline, and returns the run folder.
 
     Raises:
         AssayError: The data cannot be evaluated, or the store of baselines cannot be used.
     """
-    store = Baselines(teller.options.deploy.baselines, monitored_run.deployment)
-    before = _read_baseline(store, teller, monitored_run)
+    store = Baselines(reporter.options.deploy.baselines, monitored_run.deployment)
+    before = _read_baseline(store, reporter, monitored_run)
     if _is_superseded(monitored_run, before):
-        return _end_superseded(teller, monitored_run, before)
+        return _end_superseded(reporter, monitored_run, before)
     with monitored_run.start.apply():
         folder = evaluate(_find_folder(store, before)[0])
-    before = _read_baseline(store, teller, monitored_run)  # another run may have been accepted meanwhile
+    before = _read_baseline(store, reporter, monitored_run)  # another run may have been accepted meanwhile
     if _is_superseded(monitored_run, before):
-        return _end_superseded(teller, monitored_run, before, folder)
-    return _Chain(teller, monitored_run, store, folder).finish(before)
+        return _end_superseded(reporter, monitored_run, before, folder)
+    return _Chain(reporter, monitored_run, store, folder).finish(before)
 
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
     """The steps after the evaluation of a run."""
 
-    teller: Teller
+    reporter: Reporter
     monitored_run: MonitoredRun
     store: Baselines
     folder: Path
@@ -108,10 +108,10 @@ class _Chain:
     @property
     def options(self) -> MonitoringOptions:
         """The options of what follows from the run."""
-        return self.teller.options
+        return self.reporter.options
 
     def finish(self, before: Baseline | None) -> ChainResult:
-        """Compare the run with its baseline, tell of what has changed, accept the run, and write the outcome.
+        """Compare the run with its baseline, report what has changed, accept the run, and write the outcome.
 
         Args:
             before: Baseline of the run; None if it has none.
@@ -119,15 +119,15 @@ class _Chain:
         run_id = FinishedRun(self.folder).run_id
         runs, damage = self._read_runs()
         gated, alarms = self._judge(before), self._find_alarms(before, runs)
-        known = self.teller.book.read()
+        known = self.reporter.book.read()
         open_keys = [incident.key for incident in known]
         verdict = _decide(gated, alarms)
         moves = bool(self.monitored_run.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves
         of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
-        of_night = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
+        of_run = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
         of_judges = find_judge_incidents(self.folder, run_id)
-        found = (*of_night, *of_gate.found, *of_judges, *alarms.incidents(run_id))
+        found = (*of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
         outcome = RunOutcome(
             name=self.monitored_run.name,
             trigger=self.monitored_run.trigger,
@@ -156,7 +156,7 @@ class _Chain:
         if verdict == "passed" and (accepts or obstacle is not None):
             verdict = "accepted" if accepts else "inconclusive"
         seen = Findings(self.options, self.monitored_run, self.folder, before, gated, alarms, incidents, verdict)
-        undelivered = self.teller.tell(incidents, seen.alert(self.teller.flow_run)).undelivered
+        undelivered = self.reporter.report(incidents, seen.alert(self.reporter.flow_run)).undelivered
         if accepts and not self.store.accept(
             self.monitored_run.baseline(self.folder, "first" if before is None else "passed")
         ):
@@ -164,7 +164,7 @@ class _Chain:
             return _report_superseded(self.monitored_run, newer, self.folder, undelivered)
         changes = {"accepted": accepts, "message": seen.message, "incidents": incidents, "undelivered": undelivered}
         self._record(outcome.model_copy(update=changes))
-        self.teller.beat(undelivered)
+        self.reporter.beat(undelivered)
         version = None if before is None else before.version
         return ChainResult(
             verdict=verdict, message=seen.message, folder=self.folder, baseline=version, undelivered=undelivered
@@ -196,7 +196,7 @@ class _Chain:
                 self.monitored_run.name, last=_RUNS_READ, statuses=(COMPLETED,)
             )
         except AssayError as error:
-            run_logger().warning("alarms need the nights before, which are not known: %s", error)
+            run_logger().warning("alarms need the earlier runs, which are not known: %s", error)
             return [], str(error)
         return [run for run in recorded if run.run_id != own and run.outcome is not None], None
 
@@ -243,7 +243,10 @@ class _Chain:
         return gated
 
     def _gate(self) -> GateSettings | None:
-        """Return the rules: without any, only acceptance needs some, because alarms watch a baseline that stays."""
+        """Return the rules of the gate; without any, the default ones if runs that pass are accepted.
+
+        A baseline that stays needs none: alarms compare runs with it.
+        """
         if self.options.deploy.gate is not None:
             return self.options.deploy.gate
         accepts = self.monitored_run.index or self.options.deploy.accept == "passed"
@@ -274,10 +277,10 @@ class _Chain:
             run_logger().warning(warning)
 
 
-def _read_baseline(store: Baselines, teller: Teller, monitored_run: MonitoredRun) -> Baseline | None:
+def _read_baseline(store: Baselines, reporter: Reporter, monitored_run: MonitoredRun) -> Baseline | None:
     """Return the baseline before the run; a run that is resumed after its version was accepted is compared again."""
     accepted = store.current(monitored_run.key)
-    if accepted is None or not monitored_run.index or accepted.run_id != teller.flow_run:
+    if accepted is None or not monitored_run.index or accepted.run_id != reporter.flow_run:
         return accepted
     earlier = [each for each in store.acceptances(monitored_run.key) if each.run_id != accepted.run_id]
     return earlier[-1] if earlier else None
@@ -309,10 +312,10 @@ def _is_same_version(monitored_run: MonitoredRun, baseline: Baseline) -> bool:
 
 
 def _end_superseded(
-    teller: Teller, monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None = None
+    reporter: Reporter, monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None = None
 ) -> ChainResult:
     """Send what could not be sent earlier, and end a run whose version is older than its baseline."""
-    return _report_superseded(monitored_run, newer, folder, teller.tell(OutcomeIncidents()).undelivered)
+    return _report_superseded(monitored_run, newer, folder, reporter.report(OutcomeIncidents()).undelivered)
 
 
 def _report_superseded(
@@ -338,7 +341,7 @@ def _decide(gated: GatedRun, alarms: RunAlarms) -> Verdict:
     """Return the verdict about a run before it is accepted."""
     if gated.gate == "failed":
         return "failed"
-    if alarms.is_worse_tonight:
+    if alarms.is_worse:
         return "worse"
     if gated.gate == "inconclusive" or gated.obstacle is not None or gated.losses:
         return "inconclusive"

@@ -72,8 +72,8 @@ class GatedRun:
         return tuple(find_losses(self.kept, self.least_kept))
 
     @property
-    def told_checks(self) -> tuple[Check, ...]:
-        """The checks that people are told of: rows that are missing are told once, not for each metric."""
+    def reported_checks(self) -> tuple[Check, ...]:
+        """The checks to report: missing rows are reported once, not for each metric."""
         checks = () if self.result is None else self.result.checks
         share = next((loss.share for loss in self.losses if loss.key == ROWS), None)
         if share is None:
@@ -107,18 +107,18 @@ class GatedRun:
         """Yield a sentence for each check that did not pass, and for each loss of rows or values."""
         if self.comparison is not None:
             yield from (loss.advise(self.comparison.b.folder) for loss in self.losses)
-        for check in self.told_checks:
+        for check in self.reported_checks:
             if check.outcome is not Outcome.PASSED:
                 yield _describe_check(check)
 
 
 @dataclass(frozen=True, slots=True)
 class GateIncidents:
-    """The incidents that the checks of a gate are.
+    """The incidents from the checks of a gate.
 
     Args:
         found: Incidents of checks that did not pass.
-        replaced: Keys of open incidents that others replace: they are over without a word.
+        replaced: Keys of open incidents that others replace: they end without a message.
     """
 
     found: tuple[OutcomeIncident, ...] = ()
@@ -128,7 +128,7 @@ class GateIncidents:
 def judge_run(gate: GateSettings | None, baseline: Path | None, folder: Path, matching: Matching) -> GatedRun:
     """Compare a run with its baseline, and apply the gate.
 
-    Runs that are not like for like, or cannot be matched, are no error: the rules that need no baseline are applied,
+    Runs that are not like for like, or cannot be matched, cause no error: the rules that need no baseline are applied,
     and a gate with other rules is inconclusive at best.
 
     Args:
@@ -164,8 +164,8 @@ def find_gate_incidents(
 ) -> GateIncidents:
     """Return the incidents of the checks that did not pass, and of a comparison that was not possible.
 
-    A rule that is no longer in the gate, such as one with another threshold, has not recovered: its incident is over
-    without a word. A rule that has failed and cannot be decided any longer has not recovered either, unless the run
+    A rule that is no longer in the gate, such as one with another threshold, has not recovered: its incident ends
+    without a message. A rule that has failed and cannot be decided any longer has not recovered either, unless the run
     becomes the baseline.
 
     Args:
@@ -175,9 +175,9 @@ def find_gate_incidents(
     replaced: set[str] = set()
     now = datetime.now(UTC)
     if gated.obstacle is None:
-        known = {key for check in gated.told_checks for key in _incident_keys(check)}
+        known = {key for check in gated.reported_checks for key in _incident_keys(check)}
         replaced.update(key for key in open_keys if key.startswith(_GATE) and key not in known)
-    for check in gated.told_checks:
+    for check in gated.reported_checks:
         failed, undecided = _incident_keys(check)
         if check.outcome is Outcome.PASSED or (gated.may_be_undecided and check.outcome is Outcome.INCONCLUSIVE):
             if check.outcome is Outcome.INCONCLUSIVE and failed in open_keys and not is_accepted:

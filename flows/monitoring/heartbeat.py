@@ -1,4 +1,4 @@
-"""Call a heartbeat monitor after a good run, which tells people when these calls stop."""
+"""Call a heartbeat monitor after a good run; the monitor sends an alert when these calls stop."""
 
 import httpx
 

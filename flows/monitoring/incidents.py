@@ -1,7 +1,7 @@
-"""Keep the incidents of an evaluation: people are told once when one begins and once when it is over.
+"""Keep the incidents of an evaluation: each causes one message when it begins and one when it is over.
 
-Open incidents are in the history, whether or not people could be told. If it cannot be used, each run tells all that it
-finds: an alert too many is better than none.
+Open incidents are in the history, whether or not messages could be delivered. If the history cannot be used, each run
+reports everything that it finds: an alert too many is better than none.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from tasks.prefect_support.run_log import run_logger
 from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
 
 MISSED = "missed"
-"""Kind of the incident that runs were missed, which is over when people are told of it: a run has taken place."""
+"""Kind of the incident that runs were missed, which is over when it is reported, because a run has taken place."""
 
 UNDECIDED = "gate:inconclusive:"
 """Beginning of the keys of incidents that a rule of the gate cannot be decided."""
@@ -55,7 +55,7 @@ def change_incidents(
     Args:
         before: Incidents that were open before the run.
         is_over: Function that returns whether an open incident that the run did not find is over.
-        replaced: Keys of open incidents that found ones replace, or that are not looked for any longer.
+        replaced: Keys of open incidents that found ones replace, or that are no longer checked.
 
     >>> from datetime import datetime
     >>> start = datetime(2026, 11, 18)
@@ -77,7 +77,7 @@ def change_incidents(
 
 
 def _continue(earlier: OutcomeIncident, found: OutcomeIncident) -> OutcomeIncident:
-    """Return an incident that was found again: a cause stays known, on nights that do not show it too."""
+    """Return an incident that was found again; its cause stays known even if this run does not show it."""
     is_known = found.cause not in ("", "unknown")
     changes = {"since": earlier.since, "run_id": earlier.run_id, "cause": found.cause if is_known else earlier.cause}
     return found.model_copy(update={name: value for name, value in changes.items() if value})
@@ -115,7 +115,7 @@ def _severity(incident: OutcomeIncident) -> Severity:
 def alert_incidents(
     name: str, incidents: OutcomeIncidents, *, with_continuing: bool = True
 ) -> tuple[AlertIncident, ...]:
-    """Return the incidents of an evaluation as an alert tells them.
+    """Return the incidents of an evaluation for an alert.
 
     Args:
         with_continuing: True repeats incidents that earlier alerts were about.
@@ -198,6 +198,6 @@ class IncidentBook:
             return work(IncidentLog(self.history))
         except AssayError as error:
             run_logger().warning(
-                "open incidents are not known, so each run tells all that it finds: %s", error, exc_info=False
+                "open incidents are not known, so each run reports all that it finds: %s", error, exc_info=False
             )
             return None

@@ -1,4 +1,4 @@
-"""Say what a monitored run has found: the alert about what has changed, and the message about what stands."""
+"""Word the findings of a monitored run: the alert about what has changed, and the message about what is open."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -60,15 +60,15 @@ class Findings:
     def _about(self, flow_run: str = "") -> Alert:
         gated, incidents = self.gated, self.incidents
         is_refused = bool(self.monitored_run.index) and self.verdict in _SUBJECTS
-        told = [incident.sentence for incident in incidents.opened]
+        opened = [incident.sentence for incident in incidents.opened]
         notes: list[str] = []
         if self.monitored_run.index:
-            notes += (sentence for sentence in gated.refusals() if sentence not in told)
+            notes += (sentence for sentence in gated.refusals() if sentence not in opened)
         if self.monitored_run.index or any(incident.kind == "gate" for incident in incidents.opened):
             notes += gated.worse_metrics()
         if incidents.opened:
             notes += self.alarms.changes
-        if (told or notes) and gated.diagnosis is not None:
+        if (opened or notes) and gated.diagnosis is not None:
             notes.append(gated.diagnosis)
         return Alert(
             name=self.monitored_run.name,

@@ -1,10 +1,10 @@
 """Find the scheduled runs that a run comes after and that never started, and end those that still wait.
 
 A worker that was away takes up all the runs that were due meanwhile, one after the other. They would all evaluate the
-same data, so the first of them to start stands for all, and says how many there were. A run that started and failed,
-or that is resumed after a crash, has not been missed: it is told by other means. A run that is not missed but starts,
-or is resumed, so late that the Prefect server has reported it says so, because people wait to hear of it. A run that
-failed before it could report anything gets its entry in the history from the next one.
+same data, so the first of them to start replaces the others, and says how many there were. A run that started and
+failed, or that is resumed after a crash, has not been missed: it is reported by other means. A run that is not missed
+but starts, or is resumed, so late that the Prefect server has reported it says so, because people wait to hear of it.
+A run that failed before it could report anything gets its entry in the history from the next one.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ KEY = "missed runs"
 """Key of the incident."""
 
 STATE = "Missed"
-"""Name of the state of a run that another one stands for."""
+"""Name of the state of a run that another one replaces."""
 
 SCHEDULED = "auto-scheduled"
 """Tag that Prefect gives to the runs of a schedule."""
@@ -124,7 +124,7 @@ class MissedRuns:
         return [each for each in self.unreported if each.is_crashed]
 
     def incident(self, run_id: str) -> OutcomeIncident | None:
-        """Return the missed runs as an incident, which is over when people are told of it; None if there are none."""
+        """Return the missed runs as an incident, which is over when it is reported; None if there are none."""
         times = [*(each.due for each in self.runs), *(each.due for each in self._crashed)]
         times += [] if self.late is None else [self.late]
         if not times:
@@ -186,7 +186,7 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         if deployment_id is None or not run.auto_scheduled:
             return None
         deployment = wait_for_server(lambda: client.read_deployment(deployment_id))
-        until = run.start_time or datetime.now(UTC)  # the next run may be due while this one goes on
+        until = run.start_time or datetime.now(UTC)  # the next run may be due before this one ends
         known = [each for each in runs if each.run_id != str(run.id) and _is_scheduled(each, deployment.name)]
         finished = [each.created for each in known if each.outcome is not None and each.status == "completed"]
         since = max(finished) if finished else wait_for_server(lambda: _read_last_start(client, run, until))
@@ -222,8 +222,8 @@ def missed_between(  # noqa: PLR0913 what the server, the history and the run it
         since: Start of the earlier run.
         until: Start of the later run.
         flow_runs: Scheduled runs that the server has, whether they started or not.
-        starts: Starts of runs that the history has, each of which stands for the last date before it.
-        own: Date at which the later run was due; None if it stands for the last date before its start.
+        starts: Starts of runs in the history; each run takes the place of the last date before it.
+        own: Date at which the later run was due; None for the last date before its start.
     """
     due: dict[datetime, UUID | None] = {date: None for each in schedules for date in each.dates(since, until)}
     due |= {_due_date(each): each.id for each in flow_runs}
@@ -237,13 +237,13 @@ def missed_between(  # noqa: PLR0913 what the server, the history and the run it
 
 
 def end_overdue_runs() -> int:
-    """End the scheduled runs that wait for this one, and return their number: this run stands for them all."""
+    """End the scheduled runs that wait for this one, which replaces them, and return their number."""
     with get_client(sync_client=True) as client:
         run = wait_for_server(lambda: client.read_flow_run(UUID(str(flow_run.id))))
         if run.deployment_id is None or not run.auto_scheduled:
             return 0
         overdue = [each for each in wait_for_server(lambda: _read_scheduled(client, run)) if is_overdue(each, run.id)]
-        state: Any = Cancelled(name=STATE, message=f"was due while nothing ran; the run {run.name} stands for it")
+        state: Any = Cancelled(name=STATE, message=f"was due while nothing ran; the run {run.name} replaces it")
         for each in overdue:
             wait_for_server(lambda each=each: client.set_flow_run_state(each.id, state, force=True))  # type: ignore[misc]
         return len(overdue)

@@ -1,4 +1,4 @@
-"""The subject of a monitored run: an evaluation or a version of an index, and what started the run."""
+"""Describe the subject of a monitored run: an evaluation or a version of an index, and what started the run."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,7 +38,7 @@ class MonitoredRun:
 
     @classmethod
     def now(cls, options: MonitoringOptions, trigger: Trigger) -> "MonitoredRun":
-        """Return the subject of a run about no index that starts now."""
+        """Return the subject of a run that starts now and is not about an index."""
         time = datetime.now(UTC).replace(microsecond=0)
         return cls(
             name=subject_name(options.name, options.source),
@@ -62,7 +62,7 @@ class MonitoredRun:
     def start(self) -> RunStart:
         """The start of the current flow run: a late one was due when its schedule says."""
         due = self.announced if flow_run.id is None else flow_run.scheduled_start_time or self.announced
-        return RunStart(self.trigger, datetime.fromtimestamp(due.timestamp(), UTC))  # Prefect has times of its own
+        return RunStart(self.trigger, datetime.fromtimestamp(due.timestamp(), UTC))  # Prefect has its own type of times
 
     @property
     def subject(self) -> RunSubject:

@@ -1,4 +1,4 @@
-"""Raise the sequential alarms of a night: metrics that have become worse since the accepted baseline."""
+"""Raise the alarms of a monitored run: metrics that have become worse since the accepted baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ from metric_core.statistics.alarms import Alarm, AlarmSettings
 from metric_core.statistics.attribution import Cause
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
-from tasks.history import standing_alarms
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
 from tasks.history.alarm_explanation import AlarmExplanation, explain_alarms
+from tasks.history.open_alarms import find_open_alarms
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident, read_outcome
@@ -23,11 +23,11 @@ from tasks.runs.outcome import OutcomeAlarm, OutcomeIncident, read_outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAlarms:
-    """The alarms that stand after a night.
+    """The alarms that are open after a monitored run.
 
     Args:
-        alarms: Alarms, new and standing ones.
-        state: The standing alarms, as JSON for the next night.
+        alarms: Open alarms, new and earlier ones.
+        state: The open alarms, as JSON for the next run.
         changes: Sentences on what changed in the measurement since the baseline: judge, prompts, settings.
         obstacle: Reason why no alarm could be looked for; None if that was possible.
         left_out: Sentences on earlier runs that could not be read, so that the alarms do without them.
@@ -40,8 +40,8 @@ class RunAlarms:
     left_out: tuple[str, ...] = ()
 
     @property
-    def is_worse_tonight(self) -> bool:
-        """Whether an alarm stands that the night has not regained."""
+    def is_worse(self) -> bool:
+        """Whether there is an alarm whose drop the run has not regained."""
         return any(not alarm.is_regained for alarm in self.alarms)
 
     @property
@@ -51,7 +51,7 @@ class RunAlarms:
         return (*missing, *self.left_out)
 
     def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
-        """Return the alarms as incidents, each of which stands from the night that raised it."""
+        """Return the alarms as incidents."""
         now = datetime.now(UTC)
         return tuple(
             OutcomeIncident(
@@ -80,11 +80,11 @@ def alarm_key(alarm: OutcomeAlarm) -> str:
 
 
 def find_run_alarms(options: MonitoringOptions, baseline: Path, folder: Path, runs: Sequence[RecordedRun]) -> RunAlarms:
-    """Look for metrics that have become worse since the baseline, over this night and the nights before.
+    """Look for metrics that have become worse since the baseline, over this run and those before it.
 
     Args:
         baseline: Run folder of the baseline.
-        runs: Monitored runs of the evaluation before this night, oldest first.
+        runs: Earlier monitored runs of the evaluation, oldest first.
     """
     try:
         return _find(options, FinishedRun(baseline), FinishedRun(folder), runs)
@@ -96,15 +96,15 @@ def _find(
     options: MonitoringOptions, baseline: FinishedRun, run: FinishedRun, runs: Sequence[RecordedRun]
 ) -> RunAlarms:
     matching, settings = _read_settings(options, run)
-    standing = standing_alarms.find_standing_alarms(runs, baseline, run, matching, settings)
+    found = find_open_alarms(runs, baseline, run, matching, settings)
     pair = RunPair.from_runs(baseline, run, matching)
     finder = CauseFinder(baseline, pair)
-    known = {alarm_key(alarm): alarm for alarm in standing.before}
+    known = {alarm_key(alarm): alarm for alarm in found.before}
     return RunAlarms(
-        alarms=tuple(name_cause(alarm, finder, pair, known) for alarm in standing.alarms),
-        state=write_alarm_state(standing.alarms),
+        alarms=tuple(name_cause(alarm, finder, pair, known) for alarm in found.alarms),
+        state=write_alarm_state(found.alarms),
         changes=finder.changes,
-        left_out=standing.left_out,
+        left_out=found.left_out,
     )
 
 
@@ -137,19 +137,19 @@ def explain(options: MonitoringOptions | None, folder: Path, runs: Sequence[Reco
 def _read_settings(options: MonitoringOptions, run: FinishedRun) -> tuple[Matching, AlarmSettings]:
     """Return how rows are matched, grouped and sliced, and the settings of the alarms."""
     by = options.by or run.config.get("by")
-    tonight = datetime.fromisoformat(str(run.manifest["created"]))
-    settings = AlarmSettings(nights=runs_per_year(options.deploy, tonight))
+    started = datetime.fromisoformat(str(run.manifest["created"]))
+    settings = AlarmSettings(runs=runs_per_year(options.deploy, started))
     return Matching(options.deploy.match, by, options.slices), settings
 
 
 def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair, known: Mapping[str, OutcomeAlarm]) -> OutcomeAlarm:
     """Return an alarm with the cause of the change since the baseline.
 
-    A cause that an earlier night found is kept until another one is found: that a night does not tell, or is no longer
-    worse, does not refute it. Further drops have no cause of their own.
+    A cause that an earlier run found is kept until another one is found: a run that shows no cause, or is no longer
+    worse, does not refute it. Further drops have no separate cause.
 
     Args:
-        known: Alarms of the night before, by their keys.
+        known: Alarms of the previous run, by their keys.
     """
     plain = outcome_alarm(alarm)
     if alarm.further:

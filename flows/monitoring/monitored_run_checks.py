@@ -16,11 +16,11 @@ from tasks.history.recorded_run import STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import read_findings, standing_changes
+from tasks.runs.judge_drift import find_changed_judges, read_findings
 from tasks.runs.outcome import OutcomeIncident
 
 _RUNS = 400
-"""Runs of the history that are looked at: a year of nights."""
+"""Number of runs of the history to read: a year of daily runs."""
 
 
 def find_run_incidents(
@@ -28,8 +28,8 @@ def find_run_incidents(
 ) -> list[OutcomeIncident]:
     """Return what is wrong with the data of a run, and which scheduled runs before it were missed.
 
-    Data that are the same are no incident of a run that an event or a person started, because they may be what is
-    wanted; one that is open is not over, either.
+    Unchanged data are not an incident of a run that an event or a person started, because they may be intended; but an
+    open incident continues.
     """
     is_scheduled = monitored_run.trigger == "schedule"
     runs: list[RecordedRun] = []
@@ -54,7 +54,7 @@ def find_run_incidents(
 
 
 def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
-    """Return the judges that answer otherwise by the anchor rows that were asked about again, as incidents.
+    """Return the judges that have changed, by the anchor rows that were asked about again, as incidents.
 
     Raises:
         RunFolderError: The run folder is damaged.
@@ -67,5 +67,5 @@ def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
             since=datetime.fromisoformat(each["told"]["since"]),
             run_id=run_id,
         )
-        for each in standing_changes(read_findings(FinishedRun(folder).manifest))
+        for each in find_changed_judges(read_findings(FinishedRun(folder).manifest))
     ]

@@ -1,6 +1,6 @@
 """Find what is wrong with the data of a run, whatever the scores are.
 
-There are no rows, rows or values of the baseline are missing, or the answers have been the same for long.
+The data may be empty, lack rows or values of the baseline, or have had the same answers for long.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -19,13 +19,13 @@ HELD = timedelta(days=8)
 """Time without a loss after which one that has come back is over, such as rows that are missing every Sunday."""
 
 _LEAST_RUNS = 3
-"""Runs with the same answers, tonight's included, that can be called unchanged: a weekly run is not, after one week."""
+"""Number of runs with the same answers, including this one, from which on the data count as unchanged."""
 
 
 def find_source_incidents(
     run: RecordedRun, runs: Sequence[RecordedRun], now: datetime, stale_days: float
 ) -> list[OutcomeIncident]:
-    """Return what is wrong with the data of a run by themselves.
+    """Return what is wrong with the data of a run, without a comparison.
 
     Args:
         runs: Runs of the evaluation in the history, oldest first.
@@ -40,7 +40,7 @@ def unchanged_since(run: RecordedRun, earlier: Sequence[RecordedRun]) -> tuple[d
 
     Args:
         run: Latest run.
-        earlier: Runs before it, oldest first; those that failed are passed over.
+        earlier: Runs before it, oldest first; those that failed are ignored.
     """
     since, count = run.created, 1
     for each in reversed(earlier):
@@ -96,7 +96,7 @@ def find_losses(kept: OutcomeCoverage | None, least: float, open_keys: Collectio
     Args:
         kept: The part of its baseline that the run has; None if it was not compared with a baseline.
         least: Share of the rows that have to be there, and to have kept their values.
-        open_keys: Keys of open incidents, of which a loss is told until it is half as large.
+        open_keys: Keys of open incidents; a loss that is one of them counts until it is half as large.
 
     >>> [loss.sentence for loss in find_losses(OutcomeCoverage(rows=(31, 60), others=2), 0.9)]
     ['29 of 60 rows of the baseline are missing, and 2 rows are new']
@@ -121,7 +121,7 @@ def find_loss_incidents(
 
     An open one is over when a run lacks less than half of what may be missing; if it has come back within two weeks,
     when no run of eight days lacked as much. So a share that varies around the limit, or a loss that comes back every
-    week, is not told again and again.
+    week, is not reported again and again.
 
     Args:
         kept: The part of its baseline that the run has; None if it was not compared with a baseline.

@@ -58,7 +58,7 @@ class MetricPlan:
         products: Every product that the metrics need, directly or through another product.
         left_out: Metric -> the columns that the data lacks for it, none if the judge cannot rate; empty if the
             configuration names metrics.
-        stood_in: Columns that a row can lack, because others that the data has stand in for them.
+        stood_in: Columns that a row can lack, because other columns of the data can replace them.
         verdict: Value of a verdict in a metric.
     """
 

@@ -1,4 +1,4 @@
-"""The plan of a run: a part for each concern, made once from the configuration."""
+"""Define the plan of a run: a part for each concern, made once from the configuration."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

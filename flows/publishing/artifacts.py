@@ -79,7 +79,7 @@ def publish(folder: RunFolder, subject: RunSubject, settings: AlertSettings) -> 
 
 
 def write_artifact(kind: str, write: Callable[[], object]) -> tuple[str, ...]:
-    """Write an artifact; return a warning if that fails. Of a server that has gone, the end of the run tells.
+    """Write an artifact; return a warning if that fails, unless the server has gone, which the end of the run reports.
 
     Args:
         kind: Kind of the artifact, for the warning.

@@ -178,7 +178,7 @@ def _set_result(gauges: "_Gauges", manifest: Mapping[str, Any], summary: Mapping
 
 
 class _Gauges:
-    """Gauges in a registry of their own, all with the labels of the subject."""
+    """Gauges in a separate registry, all with the labels of the subject."""
 
     def __init__(self, subject: RunSubject) -> None:
         self.registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""A comparison of two runs as an object: its table, its page, and its display in notebooks."""
+"""Provide a comparison of two runs as an object: its table, its page, and its display in notebooks."""
 
 from collections.abc import Sequence
 from pathlib import Path

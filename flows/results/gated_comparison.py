@@ -84,7 +84,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
 
 
 def _find_causes(finder: CauseFinder, metrics: Sequence[MetricComparison]) -> dict[str, Attribution]:
-    """Return what moved each metric that is better or worse, if the runs tell."""
+    """Return the cause of each better or worse metric, if the runs have evidence of it."""
     moved = [metric.metric for metric in metrics if metric.verdict in (ChangeOutcome.BETTER, ChangeOutcome.WORSE)]
     return {metric: finder.find(metric) for metric in moved} if moved and finder.has_evidence else {}
 

@@ -1,4 +1,4 @@
-"""A finished run as an object: its numbers, its tables, its report, and its scores in other programs' formats."""
+"""Provide a finished run as an object: its numbers, tables, report, and scores in other programs' formats."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -46,7 +46,7 @@ class RunResult:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Sentences on metrics of which too many cells failed; see the option `fail_on_failed`."""
+        """Sentences on metrics with too many failed cells; see the option `fail_on_failed`."""
         return tuple(self.manifest.get("failures", ()))
 
     @property

@@ -1,4 +1,4 @@
-"""Beliefs about the mean of values with bounds, as Beta distributions.
+"""Represent beliefs about the mean of values with bounds as Beta distributions.
 
 Rows and pseudo-rows at the bounds get random weights with a Dirichlet distribution (a Bayesian bootstrap; Rubin 1981).
 The mean and the variance of the weighted mean are known, and a Beta distribution with the same mean and variance is

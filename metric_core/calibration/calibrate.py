@@ -1,4 +1,4 @@
-"""Agreement of a judge with people: figures with bootstrap intervals, and a map of its probabilities.
+"""Measure the agreement of a judge with people, with bootstrap intervals, and fit a map of its probabilities.
 
 Everything fitted to labels (a threshold, a map) is evaluated on rows that it was not fitted to. Grouped rows are
 resampled together and never split between fitting and evaluation.
@@ -61,7 +61,7 @@ class LabelledScores:
         probabilities: Scores computed from the judge's probabilities instead of its verdicts, in [0, 1].
         predict: Function that computes such scores under a map of the probabilities; None if the judge gives none.
         groups: Group of each row; None if rows are independent.
-        weights: Number of rows that each row stands for, if rows were drawn with different probabilities; None if all
+        weights: Number of rows that each row represents, if rows were drawn with different probabilities; None if all
             are equal.
     """
 

@@ -1,4 +1,4 @@
-"""Estimates of a mean label, or of a difference of two, with limits at any confidence level."""
+"""Estimate a mean label, or a difference of two, with limits at any confidence level."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class Estimate(ABC):
 
     @abstractmethod
     def limits(self, tail: float) -> Interval:
-        """Return the lower and the upper limit, each of which is wrong with about this probability.
+        """Return the lower and the upper limit, each wrong with about this probability.
 
         Args:
             tail: Probability, in (0, 1).

@@ -1,4 +1,4 @@
-"""Intervals of the figures of a calibration, from resamples."""
+"""Compute intervals of the figures of a calibration from resamples."""
 
 from collections.abc import Sequence
 

@@ -36,7 +36,7 @@ class LabelledRows:
     Args:
         scores: Mapping from the name of each judge to its score of each row.
         groups: Group of each row; None if rows are independent.
-        weights: Number of rows that each row stands for, up to a constant factor; None if all are equal.
+        weights: Number of rows that each row represents, up to a constant factor; None if all are equal.
     """
 
     scale: Scale
@@ -61,7 +61,7 @@ class LabelledRows:
         return found
 
     def errors(self, judge: str) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-        """Return for each row whether a judge errs: decides otherwise, or is far from the grade."""
+        """Return for each row whether a judge errs: decides differently than people, or is far from their grade."""
         limit = 0.5 if self.scale is Scale.BINARY else FAR
         return 1.0 - self.agreements(judge) > limit
 

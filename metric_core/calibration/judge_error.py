@@ -1,4 +1,4 @@
-"""Bias-corrected means: mean scores of an imperfect judge, corrected by means of labelled rows.
+"""Correct mean scores for the errors of a judge, by the mean scores of labelled rows.
 
 Labelled rows show the average score that a judge gives to rows that people call good, and to rows that they call bad: a
 straight line from label to score. Inverting the line turns a mean score into a mean label (for binary labels, this is
@@ -7,7 +7,7 @@ the errors of a judge on good and on bad rows do not depend on the share of good
 
 For binary labels and scores with bounds, the interval comes from the distributions of the two averages and of the
 mean score, each a `BetaMean`. A judge that was right on all labelled rows of a class may still be wrong on others. For
-grades, it is Fieller's (1954). Both become unbounded if the judge can hardly tell good from bad.
+grades, it is Fieller's (1954). Both become unbounded if the judge can hardly distinguish good from bad.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ LEAST_UNITS = 4
 
 DRAWS = 4096
 _MOST_UNDETERMINED = 0.025
-"""Probability of a judge that does not tell good from bad, above which there is no estimate."""
+"""Probability that a judge does not distinguish good from bad, above which nothing is estimated."""
 _LITTLE_GAIN = 0.3
 """Difference of the mean scores of good and bad rows, as a share of their range, below which a judge is poor."""
 _FIT_LEVEL = 0.05
@@ -84,7 +84,7 @@ def estimate_judge_error(
         labels: Label of each row, from 0 to 1.
         groups: Group of each row; None if rows are independent.
         bounds: Least and greatest score; None if the metric has no bounds.
-        weights: Number of rows that each row stands for, if rows were drawn with different probabilities; None if all
+        weights: Number of rows that each row represents, if rows were drawn with different probabilities; None if all
             are equal.
 
     Returns:
@@ -124,7 +124,7 @@ def lack_of_fit(
     Args:
         labels: Grade of each row, from 0 to 1.
         groups: Group of each row; None if rows are independent.
-        weights: Number of rows that each row stands for; None if all are equal.
+        weights: Number of rows that each row represents; None if all are equal.
 
     Returns:
         The p-value; None with fewer than three grades, or too few rows for a parabola.

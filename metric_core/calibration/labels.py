@@ -1,4 +1,4 @@
-"""Labels of rows by people, as numbers: yes or no, or a grade."""
+"""Read labels of rows by people as numbers: yes or no, or a grade."""
 
 import math
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
         raise ConfigError(f"no label in {rules.column!r} is {rules.positive!r}; there are {', '.join(examples)}")
     if len(distinct) == 1:
         raise SourceError(
-            f"all {len(values)} labels in {rules.column!r} are the same: agreement cannot be told from chance"
+            f"all {len(values)} labels in {rules.column!r} are the same: agreement cannot be distinguished from chance"
         )
     scale = Scale.BINARY if set(distinct) == {0.0, 1.0} and rules.span is None else Scale.GRADED
     if rules.span is not None and not rules.span[0] <= distinct[0] <= distinct[-1] <= rules.span[1]:

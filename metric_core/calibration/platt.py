@@ -1,4 +1,4 @@
-"""Platt scaling of a judge's probabilities, fitted to labels of people through the formula of a metric.
+"""Fit a Platt map of a judge's probabilities to labels of people, through the formula of a metric.
 
 People label responses, while a judge gives a probability for each claim. The map therefore changes the probabilities of
 single verdicts, preserving their order, and is fitted so that the resulting metric agrees best with the labels.

@@ -1,4 +1,4 @@
-"""Mean label of a run of which people labelled a random sample: prediction-powered inference.
+"""Estimate the mean label of a run from labels of a random sample, by prediction-powered inference.
 
 The scores of all rows say what the labels cannot, and the labels correct the scores:
 
@@ -51,7 +51,7 @@ class SampledLabels:
         labels: Label of each row, from 0 to 1; NaN if it has none. At least one row has a label.
         probabilities: Probability with which each row was drawn, up to a constant factor; None if all are equal.
         groups: Group of each row; None if rows are independent.
-        strata: Stratum of each labelled row, if rows were drawn from each stratum by itself; else None.
+        strata: Stratum of each labelled row, if rows were drawn from each stratum separately; else None.
     """
 
     rows: Sequence[str]
@@ -78,8 +78,8 @@ class SampledLabels:
     def deviations(self, values: Floats) -> Floats:
         """Return the deviations of the labelled rows' values from the mean of their stratum, or of all.
 
-        Differences between strata are no chance, since the number of rows of each is known. Deviations of few rows from
-        their own mean are too small, and are enlarged accordingly.
+        Differences between strata are not random, since the number of rows of each is known. Deviations of few rows
+        from their own mean are too small, and are enlarged accordingly.
 
         Args:
             values: Value of each labelled row.
@@ -143,7 +143,7 @@ def estimate_label_mean(sample: SampledLabels, seed: int = SEED) -> LabelMean:
 
 
 def estimate_label_difference(before: SampledLabels, after: SampledLabels, seed: int = SEED) -> LabelMean:
-    """Estimate the difference of the mean labels of two runs, each of which has labels of a random sample.
+    """Estimate the difference of the mean labels of two runs that both have labels of a random sample.
 
     Rows (or groups) with the same name in both runs are pairs, labelled or not.
 

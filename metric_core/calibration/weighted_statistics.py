@@ -1,4 +1,4 @@
-"""Statistics of the agreement of scores and labels, as functions of row weights.
+"""Compute statistics of the agreement of scores and labels as functions of row weights.
 
 A matrix with the weights of one resample per row gives the statistic of all resamples at once. Weights of 1 give the
 statistic of the data. Undefined statistics are NaN; the results of `calibration` contain none.

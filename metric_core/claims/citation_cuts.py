@@ -1,4 +1,4 @@
-r"""Say what is cut from a text with its citation markers, so that no half of it is left.
+r"""Find what to cut from a text together with its citation markers, so that no fragment is left.
 
 With a marker go the brackets and the emphasis around it, the words that only introduce it ("(see [1])", "according to
 [2]"), and the punctuation and conjunctions that have nothing to join without it.
@@ -128,7 +128,7 @@ def widen(text: str, start: int, end: int, floor: int) -> tuple[int, int]:
 
 
 def trim(piece: str, text: str, end: int) -> tuple[str, int]:
-    """Return what is kept of the text before a cut, and where the text goes on behind it.
+    """Return what is kept of the text before a cut, and where the text continues after it.
 
     Args:
         piece: The text before the cut.

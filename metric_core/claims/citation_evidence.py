@@ -1,8 +1,8 @@
-r"""Tell citations from other numbers in brackets: intervals, indices of arrays, lists, thousands, links.
+r"""Distinguish citations from other numbers in brackets: intervals, indices of arrays, lists, thousands, links.
 
-A number in brackets is a citation where a citation can stand. What comes before and behind it says that it is something
-else: `x[2]`, `a ∈ [1, 5]`, `scores from [1, 5]`, `the [1, 5] range`, `[1, 2, 3] =`. A number 0 needs more: it stands
-alone where a clause ends, or the response cites 0 alone elsewhere; so `[0, 1]` says by itself neither that the
+A number in brackets is a citation where a citation is possible. The text around it can show that it is something
+else: `x[2]`, `a ∈ [1, 5]`, `scores from [1, 5]`, `the [1, 5] range`, `[1, 2, 3] =`. A number 0 needs more: it is
+alone where a clause ends, or the response cites 0 alone elsewhere; so `[0, 1]` alone shows neither that the
 response cites nor that it counts from 0. A number in parentheses counts where a response cites in no other way.
 """
 
@@ -106,7 +106,7 @@ def keep_citations(
 
 
 def _is_possible(text: str, each: FoundForm, pages: Collection[str | None], passages: int | None) -> bool:
-    """Return whether a citation can stand where a part stands, whatever else the text cites."""
+    """Return whether a citation is possible at the place of a part, whatever else the text cites."""
     if each.form in _LINKED:
         return page_of(each.labels[0]) in pages
     if each.form == "superscript":

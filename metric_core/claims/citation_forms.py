@@ -213,7 +213,7 @@ def read_citation_labels(content: str, ids: Collection[str] = (), form: str = ""
 
 
 def span_labels(first: str, last: str) -> tuple[str, ...]:
-    """Return the numbers from one to another; none if that is no short range."""
+    """Return the numbers from one to another; none if the range is not short."""
     if not (first.isdecimal() and last.isdecimal() and 0 <= int(last) - int(first) < _LONGEST_RANGE):
         return ()
     return tuple(map(str, range(int(first), int(last) + 1)))

@@ -16,7 +16,7 @@ LONGEST_MARKER = 200
 """Maximum number of characters of a marker; what is longer is text, not a marker."""
 
 _SIGNS = tuple(map(chr, range(0xE000, 0xE040)))
-"""Characters for private use, of which three that a text does not have mark what was found."""
+"""Private-use characters; three that a text does not contain mark what was found."""
 
 
 def pattern_problem(pattern: str) -> str | None:

@@ -1,8 +1,9 @@
 r"""Find the citation markers of a text, such as [1], [doc-3], [^2] or 【4:0†source】, and the labels in them.
 
-A marker says where a statement comes from; it is no part of the statement. `metric_core.claims.citation_forms` declares
-the forms, and `metric_core.claims.citation_evidence` tells citations from other numbers in brackets. Ids of the
-retrieved contexts in brackets are markers, too, and what a pattern of the user's finds. Code and formulas have none.
+A marker says where a statement comes from; it is not part of the statement. `metric_core.claims.citation_forms`
+declares the forms, and `metric_core.claims.citation_evidence` distinguishes citations from other numbers in brackets.
+Ids of the retrieved contexts in brackets are markers, too, and what a pattern of the user's finds. Code and formulas
+have none.
 """
 
 import re

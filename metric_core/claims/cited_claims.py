@@ -1,4 +1,4 @@
-"""Say which verdicts show that the passages that a claim cites support it, and what the verdicts say.
+"""Choose the verdicts that show whether the passages that a claim cites support it, and evaluate them.
 
 Verdicts by single passages come first. All cited passages together are judged only where none supports the claim alone,
 and all but one only where all together do; so most claims need no verdict but those by their passages alone.
@@ -89,7 +89,7 @@ class ClaimAttribution:
 
 
 def attribute(claim: CitedClaim, evidence: Evidence, *, precisely: bool = False) -> ClaimAttribution:
-    """Return which verdicts tell whether the contexts that a claim cites support it, given those that are known.
+    """Return the verdicts that show whether the contexts that a claim cites support it, given those that are known.
 
     Args:
         evidence: Evidence of the row, with the verdicts that have been requested.

@@ -41,7 +41,7 @@ def first_number(labels: Iterable[str], sample: Sample) -> int:
 
     Args:
         labels: Labels of all citation markers of the response.
-        sample: Row with the contexts and their ids; a label that is an id is no number.
+        sample: Row with the contexts and their ids; a label that is an id does not count as a number.
 
     >>> row = Sample(retrieved_contexts=("a", "b", "c"))
     >>> first_number(("1", "2"), row), first_number(("0", "2"), row), first_number(("doc-0",), row)

@@ -40,7 +40,7 @@ def is_same_file(one: str, other: str) -> bool:
 
 
 def page_of(url: str) -> str | None:
-    """Return the page that a URL leads to, whatever its scheme and part; None for what is no URL.
+    """Return the page that a URL leads to, whatever its scheme and part; None if it is not a URL.
 
     >>> page_of("https://www.example.org/a/#b"), page_of("http://example.org/a"), page_of("a.md")
     ('example.org/a', 'example.org/a', None)

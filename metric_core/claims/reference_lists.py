@@ -1,6 +1,6 @@
 r"""Find the notes and the list of references under a text, and which passages they name.
 
-They are no statements, and say what the labels of the text mean: `[1]: guide.md`, `[^a]: See guide.md, page 3.`, and
+They are not statements, but define the labels of the text: `[1]: guide.md`, `[^a]: See guide.md, page 3.`, and
 the lines under a heading such as "References" or "Quellen", whether they are numbered or not.
 """
 
@@ -42,7 +42,7 @@ _CITED = re.compile(rf"(?<=[\[,; ])\d{{1,3}}(?=[\],;\u2013-])|\[\^?[\w.-]{{1,30}
 _CONTINUED = re.compile(r"[ ]{2,}\S|\t\S")
 _DIGITS = str.maketrans("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079", "0123456789")
 _TRIED = 3
-"""Entries of an open heading of which one must say that the list is one of references."""
+"""Number of entries after an ambiguous heading, one of which must show that the list is one of references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def _target(entry: str, ids: Collection[str], pages: Collection[str | None]) -> 
 
 
 def _is_word(name: str, entry: str) -> bool:
-    """Return whether an entry has an id as a word of its own; a number can be anything else, too."""
+    """Return whether an entry has an id as a separate word; a number does not count, because it can mean anything."""
     if len(name) == 1 or name.isdecimal() or name not in entry:
         return False
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", entry) is not None

@@ -1,4 +1,4 @@
-"""Evidence and samples of which a metric can read only what it declares.
+"""Restrict evidence and samples to what a metric declares that it reads.
 
 A product that no metric declares is not computed, and reads as empty. Without these checks, a metric that forgets a
 declaration would score from nothing, without an error.
@@ -350,7 +350,7 @@ def _compute(product: OwnProduct, whole: Evidence, reader: Declarations) -> Any:
         known |= {missing_column(column) for column in (*declared.columns, *product.own_columns)}
         known |= {wrong_type(column, kind) for column, kind in product.own_columns.items()}
         if missing.outcome.reason not in known:
-            problem = f"raised MissingProductError for {missing.outcome.reason!r}, which is no recorded gap{row}"
+            problem = f"raised MissingProductError for {missing.outcome.reason!r}, which is not a recorded gap{row}"
             raise declared.error(problem) from missing
         return missing.outcome
     except AssayError:

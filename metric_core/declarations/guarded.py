@@ -1,4 +1,4 @@
-"""A mapping of which only declared entries can be read."""
+"""Provide a mapping that allows only declared entries to be read."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar

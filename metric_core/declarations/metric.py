@@ -1,4 +1,4 @@
-"""The class of all metrics, builtin and user-defined: a formula with its declarations."""
+"""Define the class of all metrics, builtin and user-defined: a formula with its declarations."""
 
 import math
 import sys
@@ -62,11 +62,11 @@ class Metric:
             have separate reasons. Any other reason ends the run.
         failed: Reason -> description, for failed outcomes of the formula other than an unusable verdict, rating,
             reply or vector.
-        own_columns: Name -> type of columns of the data that are no columns of a sample. A row without a value of that
+        own_columns: Name -> type of columns of the data beyond those of a sample. A row without a value of that
             type is undefined.
         own_products: Products that the plugin computes itself, which the formula reads by `evidence.product(name)`.
         optional_columns: Function from parameters to the sample columns that the formula uses if the data has them.
-        stand_ins: Needed column -> optional columns of which any can take its place.
+        stand_ins: Needed column -> optional columns, any of which can replace it.
         aliases: Other names of the metric.
         parameters: Name -> parameter.
         check: Validator that returns a description of valid combinations if the parameters conflict, else None.
@@ -255,7 +255,8 @@ class MetricRequest:
         if not isinstance(request, VerdictRequest):
             raise self._error(f"requests {request!r}, wanted a VerdictRequest", evidence.sample)
         if request.claim is not None and not any(request.claim in claims for claims in evidence.claims.values()):
-            raise self._error(f"requests a verdict on {request.claim!r}, which is no claim of the row", evidence.sample)
+            problem = f"requests a verdict on {request.claim!r}, which is not a claim of the row"
+            raise self._error(problem, evidence.sample)
         if request.premise is not None and not has_premise(evidence.sample, request.premise):
             wanted = ", ".join(premises_of(evidence.sample)) or "none"
             problem = f"requests a verdict by {request.premise!r}; premises of the row are: {wanted}"
@@ -316,7 +317,7 @@ class MetricRequest:
             value = evidence.computed[product.name][2] if product.name in evidence.computed else None
             known |= {value.reason} if isinstance(value, Score) else set()
         if outcome.reason not in known:
-            problem = f"raised MissingProductError for {outcome.reason!r}, which is no recorded gap"
+            problem = f"raised MissingProductError for {outcome.reason!r}, which is not a recorded gap"
             raise self._error(problem, evidence.sample)
         return outcome
 

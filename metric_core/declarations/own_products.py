@@ -1,4 +1,4 @@
-"""Products that plugins compute from the evidence of a row, for several metrics to read."""
+"""Declare products that plugins compute from the evidence of a row, for several metrics to read."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class OwnProduct:
             metrics that read it. An exception ends the run.
         reads: Builtin products and sample columns that `compute` reads. A row without one of the columns has no value.
         optional_columns: Sample columns that it uses if the data has them.
-        own_columns: Name -> type of columns of the data that are no columns of a sample.
+        own_columns: Name -> type of columns of the data beyond those of a sample.
         undefined: Reason -> description, for every undefined outcome but a missing column or product.
         failed: Reason -> description, for failed outcomes other than an unusable verdict, reply or vector.
 

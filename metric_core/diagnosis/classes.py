@@ -1,4 +1,4 @@
-"""The classes of a diagnosis, each declared once, in the order in which they are tried.
+"""Declare the classes of a diagnosis, in the order in which they are tried.
 
 The order follows the pipeline: a refusal first, then what retrieval did, then what the generator did with it. A row
 belongs to the first class whose condition holds. A condition that needs verdicts which the run has not asked for does

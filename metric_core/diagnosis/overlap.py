@@ -1,4 +1,4 @@
-"""Whether two texts are about the same matter: the share of one text's character trigrams that the other has.
+"""Decide whether two texts are about the same matter, by the share of one text's character trigrams in the other.
 
 Source: Broder, "On the resemblance and containment of documents" (1997), containment of shingles; here the shingles are
 three characters, so that inflected words and languages without spaces between words count too.

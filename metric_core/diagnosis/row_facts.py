@@ -1,4 +1,4 @@
-"""Three-valued facts about a row, from which its diagnosis follows.
+"""Derive three-valued facts about a row, from which its diagnosis follows.
 
 A fact is unknown where the run has not asked for the verdicts that it needs, or where the judge gave no usable one. A
 verdict given as a probability counts as yes from 0.5 on.
@@ -222,9 +222,9 @@ class RowFacts:
 
     @cached_property
     def contrary_claims(self) -> Fact:
-        """Whether the response says otherwise than passages or reference: most of its unsupported claims do.
+        """Whether the response contradicts passages or reference: most of its unsupported claims do.
 
-        A claim says otherwise if it has no support and a sentence of the passages or of the reference is about the
+        A claim contradicts them if it has no support and a sentence of the passages or of the reference is about the
         same matter.
         """
         in_passages, in_reference = self.claims_in_passages, self.claims_in_reference

@@ -1,4 +1,4 @@
-"""Gate rules about bias-corrected means, which are about the labels of people instead of the scores of a judge."""
+"""Apply gate rules about bias-corrected means, which are about labels of people instead of scores of a judge."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class CorrectedMean:
 
     Args:
         estimate: Estimate, from 0 to 1; None if there is none.
-        span: Labels that 0 and 1 stand for.
+        span: Labels that correspond to 0 and 1.
         rows: Number of scored rows that it is about.
         reason: Sentence about the method, or about why there is no estimate.
         labelled: Number of labelled rows that it rests on; None if unknown.

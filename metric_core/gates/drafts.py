@@ -1,4 +1,4 @@
-"""Drafts of checks: what a rule says of some rows, before it is corrected for the number of rules of the gate."""
+"""Draft checks: apply a rule to some rows, before the correction for the number of rules of the gate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

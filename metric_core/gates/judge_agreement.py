@@ -1,4 +1,4 @@
-"""Gate rules about the judge, which must agree with people before its scores are trusted."""
+"""Apply gate rules about the judge, which must agree with people before its scores are trusted."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Gate rules about the scores of a run; each passes, fails, or is inconclusive because of too few rows.
+"""Define gate rules about the scores of a run; each passes, fails, or is inconclusive because of too few rows.
 
 A rule about a mean fails only if the mean violates its threshold significantly, and passes only if it meets the
 threshold significantly. Over all rules of a gate, the probability that any fails although every true mean meets its

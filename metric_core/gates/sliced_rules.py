@@ -1,4 +1,4 @@
-"""Rules about slices: the rows that each check is about, and slices with too few rows."""
+"""Select the rows of each check of a rule about slices, and set slices with too few rows aside."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

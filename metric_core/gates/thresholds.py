@@ -1,4 +1,4 @@
-"""Tests of a mean, a median or a share against a threshold."""
+"""Test a mean, a median or a share against a threshold."""
 
 from dataclasses import dataclass
 

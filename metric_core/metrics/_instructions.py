@@ -1,4 +1,4 @@
-"""The user's instructions to the judge: a definition, or a prompt with placeholders such as "Rate {response}".
+"""Check the user's instructions to the judge: a definition, or a prompt with placeholders such as "Rate {response}".
 
 The texts of a sample are untrusted and never become part of the instructions: a placeholder selects a text to show
 to the judge, and is replaced in the instructions by the name of its column.

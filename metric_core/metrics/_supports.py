@@ -1,4 +1,4 @@
-"""Arithmetic on verdicts (0, 1 or probabilities), including failed ones."""
+"""Compute with verdicts (0, 1 or probabilities), including failed ones."""
 
 from collections.abc import Iterable, Sequence
 from math import fsum

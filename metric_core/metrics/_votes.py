@@ -1,4 +1,4 @@
-"""Evaluation of answers to rating questions: labels, numbers, and several votes on one question."""
+"""Evaluate answers to rating questions: labels, numbers, and several votes on one question."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -59,7 +59,7 @@ def citation_recall(supports: Sequence[Support], nothing: Score = _NO_CLAIMS) ->
 def citation_precision(needs: Sequence[Support]) -> Score:
     """Return the share of citations that are needed.
 
-    A citation is needed if its passage supports a claim that it stands behind, alone, or together with the other cited
+    A citation is needed if its passage supports a claim that it follows, alone, or together with the other cited
     passages, which do not support the claim without it. A citation that names no passage is not needed.
 
     Source: Gao et al. 2023 (ALCE), Section 3.3.

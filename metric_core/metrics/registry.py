@@ -1,4 +1,4 @@
-"""Registry of metrics: find them by name or alias, parse requests, select those that fit the data."""
+"""Find metrics by name or alias, parse requests, and select metrics that fit the data."""
 
 from collections.abc import Callable, Collection
 

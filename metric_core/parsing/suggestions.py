@@ -1,4 +1,4 @@
-"""Suggestions for misspelled names."""
+"""Suggest names for misspelled ones."""
 
 from collections.abc import Iterable
 

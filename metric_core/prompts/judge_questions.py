@@ -38,8 +38,8 @@ class CustomKind(str):  # noqa: SLOT000 a text cannot have slots that hold value
     Args:
         name: Name with the name of the plugin in front, such as "house.names_source".
         prompt: Wording of the question. `{answer}` is where the allowed answers are listed, `{instructions}` (optional)
-            where the instructions of the question stand. Every other placeholder is the label of a text (`{context}`,
-            `{question}`, `{response}`, `{reference}`, `{claim}` or another role), on a line of its own.
+            where the instructions of the question are inserted. Every other placeholder is the label of a text
+            (`{context}`, `{question}`, `{response}`, `{reference}`, `{claim}` or another role), on a separate line.
 
     Raises:
         ConfigError: If the prompt lacks `{answer}`, or a placeholder is repeated or in the wrong place.

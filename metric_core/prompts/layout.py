@@ -1,4 +1,4 @@
-"""Texts and values in the prompt of each kind of question, and the labels of the texts' fences."""
+"""Lay out the texts and values in the prompt of each kind of question, with the labels of the texts' fences."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""Prompts of a language: load them from a folder, render questions, compute digests."""
+"""Load the prompts of a language from a folder, render questions, and compute digests."""
 
 import hashlib
 import json
@@ -99,7 +99,7 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
         language_or_folder: Name of a language (`en`), or path of a folder.
 
     Raises:
-        ConfigError: If there is no such language or folder, or a file is missing, empty, unreadable or has wrong
+        ConfigError: The language or folder does not exist, or a file is missing, empty, unreadable or has wrong
             placeholders.
 
     >>> load_prompts("en").language

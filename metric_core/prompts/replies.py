@@ -16,7 +16,7 @@ def parse_json_reply(text: str) -> Any:
     repeated member names, because their meaning would be a guess.
 
     Raises:
-        ValueError: If there is no complete JSON value, or more than one.
+        ValueError: The text has no complete JSON value, or more than one.
 
     >>> parse_json_reply('Here you go: {"score": 4} I hope it helps.')
     {'score': 4}

@@ -1,4 +1,4 @@
-"""JSON schemas of the replies to judge questions."""
+"""Build the JSON schemas of the replies to judge questions."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-r"""Templates: wording with placeholders, either lines replaced by texts or marks within a line replaced by values.
+r"""Fill templates: lines that are replaced by texts, and marks within a line that are replaced by values.
 
 A line `{response as context}` shows a text under another label, so that prompts of different kinds can begin alike.
 
@@ -22,7 +22,7 @@ _MARK = re.compile(r"\{([a-z_]+)(?: as ([a-z][a-z0-9_]*))?\}")
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Placeholders of a template, each of which occurs once.
+    """The placeholders of a template; each occurs once.
 
     Args:
         texts: Placeholders of texts, each on a separate line.
@@ -74,7 +74,7 @@ def check_template(wording: str, places: Places, origin: str) -> str:
         if label and (name not in places.texts or name == ALL_TEXTS):
             raise ConfigError(f"{origin}: {{{name} as {label}}}: only a single text can be shown under another label")
         if label and labels.count(label) > 1:
-            raise ConfigError(f"{origin}: two texts would be shown as {label!r}; give each a label of its own")
+            raise ConfigError(f"{origin}: two texts would be shown as {label!r}; give each a different label")
     return wording
 
 

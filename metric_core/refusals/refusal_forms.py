@@ -1,4 +1,4 @@
-"""Recognize responses that give no answer by the forms that such sentences have, and tell which kind they are.
+"""Recognize responses that give no answer by the forms of such sentences, and determine their kind.
 
 The forms cover the languages named in `LANGUAGES`. They know the usual ways to say that one cannot help, that nothing
 was found, or to ask what is meant, not every way to avoid an answer: a judge with a language model recognizes more.
@@ -104,7 +104,7 @@ def refusal_kind(text: str) -> RefusalKind | None:
     """Return the kind of refusal that a text is; None for an answer.
 
     A text is a refusal if at least half of it refuses, by length, courtesies aside; what comes before the first refusal
-    counts twice, so that an answer which only notes what else is unknown is an answer. So is a text that goes on
+    counts twice, so that an answer which only notes what else is unknown is an answer. So is a text that continues
     "However, ..." right after a refusal. A policy refusal that opens the text decides alone, whatever admonition
     follows it. A clarifying question is one if nothing but the options to choose from comes before it.
 

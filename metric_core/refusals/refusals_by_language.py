@@ -1,7 +1,7 @@
 """The forms of refusals by language, with those of Hindi, Polish, Russian, Chinese and Japanese.
 
 What a source "contains" or "includes" is asked only where a sentence names a source or a kind of information, so that
-"the cake contains no nuts" is an answer. Hindi has no word boundaries here: its vowel signs are no letters to `re`.
+"the cake contains no nuts" is an answer. Hindi has no word boundaries here: its vowel signs are not letters for `re`.
 """
 
 from metric_core.refusals.english_refusals import ENGLISH

@@ -1,4 +1,4 @@
-"""Agreement of several judges: the share of equal labels, and chance-corrected coefficients."""
+"""Measure the agreement of several judges: the share of equal labels, and chance-corrected coefficients."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -53,7 +53,7 @@ _SENTENCES = {
     Cause.SYSTEM: "The system changed",
     Cause.JUDGE: "The judge changed",
     Cause.BOTH: "System and judge changed",
-    Cause.UNKNOWN: "It cannot be told whether the system or the judge changed",
+    Cause.UNKNOWN: "It is not known whether the system or the judge changed",
 }
 
 
@@ -150,7 +150,7 @@ def attribute_change(
     runs_in_process: bool = False,
     width: float | None = 1.0,
 ) -> Attribution:
-    """Say whether the system, the judge or both moved the mean of the evaluated rows.
+    """Determine whether the system, the judge or both changed the mean of the evaluated rows.
 
     Args:
         rows: Changes of the evaluated rows, at least one.
@@ -172,7 +172,7 @@ def attribute_change(
     >>> attribute_change(stricter, ScoreChanges(np.zeros(100), before), judge_differs=False).cause
     <Cause.SYSTEM: 'system'>
     >>> attribute_change(stricter, None, judge_differs=True).reason
-    "the judge has another fingerprint, and there is no anchor to tell its part from the system's"
+    "the judge has another fingerprint, and there is no anchor to separate its part from the system's"
     """
     if not len(rows):
         raise ValueError("got no rows, wanted the changes of at least one row that both runs scored")
@@ -352,7 +352,7 @@ def _describe_missing_anchor(judge_differs: bool | str | None, anchor: ScoreChan
     lacks = "there is no anchor" if anchor is None else "no anchor row has a score in both runs"
     if judge_differs is False:
         return f"the judge has the same fingerprint, but {lacks} to show that its server still answers the same"
-    return f"{_describe_judge(judge_differs)}, and {lacks} to tell its part from the system's"
+    return f"{_describe_judge(judge_differs)}, and {lacks} to separate its part from the system's"
 
 
 def _describe_parts(parts: _Parts, anchor: ScoreChanges) -> str:

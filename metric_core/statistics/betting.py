@@ -1,4 +1,4 @@
-"""Bets against "the mean is no less than it was": e-values and limits of the mean of bounded differences.
+"""Compute e-values and limits of the mean of bounded differences by bets against "the mean is not lower".
 
 Someone who does not believe that the mean of differences x in [-1, 1] is at least 0 pays 1 and stakes a part s of the
 money against each row in turn, which multiplies the money by 1 - s x. If the rows are independent and their mean is at
@@ -64,7 +64,7 @@ def log_e_values_above(sums: Floats, counts: Floats, drop: float | Floats) -> Fl
 
 
 def _log_wealth(gains: Floats, counts: Floats) -> Floats:
-    """Return the logarithm of the money after bets against gains of at most 1, of which each stake had a quarter."""
+    """Return the logarithm of the money after bets against gains of at most 1, with a quarter on each stake."""
     units = np.maximum((counts > 0).sum(axis=0), 1)
     stakes = np.minimum(MOST_STAKED, np.multiply.outer(_STAKES, np.sqrt(2 * _LOG_E_VALUE / units)))
     # A plain logarithm is several times as fast as log1p, and its rounding errors are far below those of the data.

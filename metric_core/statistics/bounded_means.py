@@ -1,4 +1,4 @@
-"""Means of values with bounds: intervals and p-values that hold for few rows and for scores that are mostly alike.
+"""Compute intervals and p-values of means of bounded values that hold for few rows and mostly equal scores.
 
 A bootstrap knows only the values it has seen: if 30 of 30 rows score 1, its interval is the point 1, although one row
 in twenty might score 0. The Bayesian bootstrap (Rubin 1981) with pseudo-rows at the bounds of the metric knows that
@@ -53,8 +53,8 @@ class Bounds:
     def of_metric(cls, bounds: Sequence[float] | None, scale: str | None = None) -> "Bounds | None":
         """Return the bounds of the values of a metric; None if there are none.
 
-        Bounds from below 0 to 1 belong to a cosine: at 0 two texts have nothing in common, and less is no worse. They
-        count as 0 to 1; values beyond them extend them (see `around`).
+        Bounds from below 0 to 1 belong to a cosine: at 0 two texts have nothing in common, and a lower value is not
+        worse. They count as 0 to 1; values beyond them extend them (see `around`).
 
         Args:
             bounds: Bounds that the metric declares.
@@ -256,7 +256,7 @@ class BoundedMean:
 def _negative_probability(coefficients: Floats, shapes: Floats) -> float:
     """Return the probability that a sum of gamma variables with these coefficients is negative.
 
-    Draws cannot tell small probabilities apart, which matters where many tests share the chance of an error. This
+    Draws cannot distinguish small probabilities, which matters where many tests share the chance of an error. This
     saddlepoint approximation holds to some percent at any probability (Lugannani and Rice, "Saddle point approximation
     for the distribution of the sum of independent random variables", 1980).
 

@@ -1,4 +1,4 @@
-"""Comparison of two runs per metric, over the rows scored in both: size and significance of differences.
+"""Compare two runs per metric, over the rows scored in both: size and significance of differences.
 
 A metric is better or worse only if its test is significant after Holm's correction over all metrics and its interval
 excludes 0. Otherwise the difference is unclear, which does not mean that there is none.

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from metric_core.statistics.summary import MetricSummary
 
 ALL = 1.0
-"""The share that stands for all cells of a metric."""
+"""The share that means all cells of a metric."""
 
 
 def find_failures(summaries: Iterable[MetricSummary], share: float = ALL) -> tuple[str, ...]:
-    """Return a sentence for each metric of which too many cells failed, or one if no metric has any value.
+    """Return a sentence for each metric with too many failed cells, or one if no metric has any value.
 
-    Cells with nothing to measure (undefined) are not counted, unless there are no others in the whole run. The
+    Cells with nothing to measure (undefined) are not counted, unless the whole run has only such cells. The
     sentences hold names and numbers only.
 
     Args:

@@ -1,4 +1,4 @@
-"""Rows of two runs that only one of them has scored, and what their scores could change."""
+"""Find rows of two runs that only one of them has scored, and what their scores could change."""
 
 from dataclasses import dataclass
 

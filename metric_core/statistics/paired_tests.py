@@ -1,4 +1,4 @@
-"""Tests of "there is no difference" on pairs of scores, chosen by the kind of values.
+"""Test "there is no difference" on pairs of scores, by a method for the kind of values.
 
 All are tests about the mean difference, the number that a comparison reports. Binary scores: McNemar's test with mid-p,
 which rejects about as often as it says; the exact test rejects far less. Other scores: a permutation test of the signs
@@ -123,11 +123,11 @@ def _sign_permutation(values: Floats, seed: int) -> float:
 def _bound_signed_sum(values: Floats) -> float:
     """Return an upper bound of the probability that the sum under random signs is as extreme (Chernoff's bound).
 
-    A sample of permutations cannot tell small probabilities apart, which matters where many tests share the chance of
+    A sample of permutations cannot distinguish small probabilities, which matters where many tests share the chance of
     an error. Every exponent gives a bound; the least one is close to the probability.
 
     Args:
-        values: Values, not all of which are 0.
+        values: Values, not all 0.
 
     >>> _bound_signed_sum(np.ones(30)) < 1.1 * 2 * 0.5**30
     True

@@ -1,4 +1,4 @@
-"""Pairing of the scores of two runs by row, with counts of the rows that cannot be compared."""
+"""Pair the scores of two runs by row, and count the rows that cannot be compared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ class ScoreColumns:
 
 
 def name_group(row: str, group: str | None) -> str:
-    """Return the name of a row's group, or a name of its own for a row without one.
+    """Return the name of a row's group, or a unique name for a row without one.
 
     >>> name_group("a", "x"), name_group("b", None)
     ('group x', 'row b')

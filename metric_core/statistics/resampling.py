@@ -1,4 +1,4 @@
-"""Bootstrap of means: intervals, and the confidence that a mean is below a threshold.
+"""Bootstrap means: intervals, and the confidence that a mean is below a threshold.
 
 The bootstrap is bias-corrected and accelerated (BCa; Efron 1987). Its normal quantiles are widened to Student's for few
 units (Hesterberg 2015), for which a plain percentile interval is too narrow. Grouped rows are resampled together.

@@ -1,8 +1,8 @@
-"""Differences of the last nights' runs to the accepted baseline, row by row, and the e-values of each night.
+"""Compare the last runs with the accepted baseline, row by row, and compute the e-values of each run.
 
-The nights are not independent: all are compared with the same baseline, whose own noise they share, and a generator may
-give the same answers for weeks. So e-values are never multiplied over nights. Each night has its e-values, which hold
-whatever the other nights are; see `metric_core.statistics.alarms` for how they are added.
+The runs are not independent: all are compared with the same baseline, whose own noise they share, and a generator may
+give the same answers for weeks. So e-values are never multiplied over runs. Each run has its e-values, which hold
+whatever the other runs are; see `metric_core.statistics.alarms` for how they are added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ from metric_core.statistics.slices import RowSlices, Slice, divide_rows
 Codes = NDArray[np.int64]
 
 WINDOWS = ((1, 1 / 3), (3, 2 / 3))
-"""Numbers of nights whose mean per row is tested every night, with the share of the money that is bet on each.
+"""Numbers of runs whose mean per row is tested after each run, with the share of the money that is bet on each.
 
-One night tells a large drop at once; the mean of three has two thirds of the variance, the rest is the baseline's.
+A single run shows a large drop at once; the mean of three has two thirds of the variance, the rest is the baseline's.
 """
-LONGEST_WINDOW = max(nights for nights, _ in WINDOWS)
+LONGEST_WINDOW = max(runs for runs, _ in WINDOWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,62 +80,59 @@ class _Part:
 
 @dataclass(frozen=True)
 class Panel:
-    """Improvements of the rows of the baseline, night by night.
+    """Improvements of the rows of the baseline, run by run.
 
     Args:
         metrics: Keys of the metrics, in order.
-        ranges: Greatest minus least value of each metric; 1 if its rows have scales of their own.
-        nights: Start of the run of each night, oldest first.
-        improvements: Nights x rows x metrics: how much better a row is than in the baseline, as a part of the metric's
+        ranges: Greatest minus least value of each metric; 1 if its rows have different scales.
+        runs: Start of each run, oldest first.
+        improvements: Runs x rows x metrics: how much better a row is than in the baseline, as a part of the metric's
             range, from -1 to 1. NaN where a row is not scored in both runs.
         favorable: The greatest improvement that is possible where a score is missing in one run and missing scores are
             not evenly spread, else NaN. It counts in tests, but not in means. None if there is none.
         groups: Number of the group of each row, from 0; None if rows are independent.
-        slices: Slices to watch. They have to be the same every night.
-        lower_is_better: Metrics of which a lower value is better.
-        unwatched: Metric -> reason why it is not watched.
+        slices: Slices to test. They have to be the same in all runs.
+        lower_is_better: Metrics whose lower values are better.
+        untested: Metric -> reason why it is not tested.
     """
 
     metrics: tuple[str, ...]
     ranges: Mapping[str, float]
-    nights: tuple[datetime, ...]
+    runs: tuple[datetime, ...]
     improvements: Floats
     favorable: Floats | None = None
     groups: Codes | None = None
     slices: tuple[SliceRows, ...] = ()
     lower_is_better: frozenset[str] = frozenset()
-    unwatched: Mapping[str, str] = field(default_factory=dict)
+    untested: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
         cls,
-        nights: Mapping[datetime, Mapping[str, Mapping[str, float]]],
+        runs: Mapping[datetime, Mapping[str, Mapping[str, float]]],
         groups: Mapping[str, str] | None = None,
         slices: Mapping[str, Mapping[str, str]] | None = None,
     ) -> "Panel":
         """Create a panel from mappings, for metrics whose range is 1.
 
         Args:
-            nights: Start -> metric -> row -> improvement.
-            groups: Row -> group; a row without one stands alone.
+            runs: Start -> metric -> row -> improvement.
+            groups: Row -> group; rows without one are independent.
             slices: Column -> row -> value.
 
-        >>> night = datetime(2025, 11, 18)
-        >>> Panel.from_rows({night: {"faithfulness": {"a": -0.5, "b": 0.0}}}).means().tolist()
+        >>> run = datetime(2025, 11, 18)
+        >>> Panel.from_rows({run: {"faithfulness": {"a": -0.5, "b": 0.0}}}).means().tolist()
         [[-0.25]]
         """
-        metrics = tuple(dict.fromkeys(metric for night in nights.values() for metric in night))
-        rows = sorted({row for night in nights.values() for cells in night.values() for row in cells})
+        metrics = tuple(dict.fromkeys(metric for run in runs.values() for metric in run))
+        rows = sorted({row for run in runs.values() for cells in run.values() for row in cells})
         improvements = np.array(
-            [
-                [[night.get(metric, {}).get(row, np.nan) for metric in metrics] for row in rows]
-                for night in nights.values()
-            ]
-        ).reshape(len(nights), len(rows), len(metrics))
+            [[[run.get(metric, {}).get(row, np.nan) for metric in metrics] for row in rows] for run in runs.values()]
+        ).reshape(len(runs), len(rows), len(metrics))
         return cls(
             metrics,
             dict.fromkeys(metrics, 1.0),
-            tuple(nights),
+            tuple(runs),
             improvements,
             groups=None if groups is None else number_groups([groups.get(row) for row in rows]),
             slices=tuple(
@@ -146,15 +143,15 @@ class Panel:
         )
 
     def recent(self, count: int) -> "Panel":
-        """Return the panel of the last nights only."""
-        return self.select(range(max(0, len(self.nights) - count), len(self.nights)))
+        """Return the panel of the last runs only."""
+        return self.select(range(max(0, len(self.runs) - count), len(self.runs)))
 
     def select(self, places: Sequence[int]) -> "Panel":
-        """Return the panel of the nights with these indices."""
+        """Return the panel of the runs with these indices."""
         kept = list(places)
         return replace(
             self,
-            nights=tuple(self.nights[place] for place in kept),
+            runs=tuple(self.runs[place] for place in kept),
             improvements=self.improvements[kept],
             favorable=None if self.favorable is None else self.favorable[kept],
         )
@@ -173,7 +170,7 @@ class Panel:
 
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
-        """The streams that are watched: all metrics over all rows, then over each slice."""
+        """The streams that are tested: all metrics over all rows, then over each slice."""
         return tuple(Stream(metric, part.slice) for part in self._parts for metric in self.metrics)
 
     @cached_property
@@ -190,16 +187,16 @@ class Panel:
         return _Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
 
     def means(self) -> Floats:
-        """Return the mean improvement of every night and stream, as nights x streams; NaN without rows."""
-        means = np.full((len(self.nights), len(self.streams)), np.nan)
-        for night, values in enumerate(self.improvements):
-            means[night] = np.concatenate([_mean(*part.units(values)) for part in self._parts])
+        """Return the mean improvement of every run and stream, as runs x streams; NaN without rows."""
+        means = np.full((len(self.runs), len(self.streams)), np.nan)
+        for run, values in enumerate(self.improvements):
+            means[run] = np.concatenate([_mean(*part.units(values)) for part in self._parts])
         return means
 
-    def count_rows(self, night: int, stream: Stream) -> int:
-        """Return the number of rows of a stream that are scored both in a night and in the baseline."""
+    def count_rows(self, run: int, stream: Stream) -> int:
+        """Return the number of rows of a stream that are scored both in a run and in the baseline."""
         [part] = [part for part in self._parts if part.slice == stream.slice]
-        return int(part.units(self.improvements[night])[1].sum(axis=0)[self.metrics.index(stream.metric)])
+        return int(part.units(self.improvements[run])[1].sum(axis=0)[self.metrics.index(stream.metric)])
 
     def size_of(self, stream: Stream) -> int:
         """Return the number of rows of a stream in the baseline, scored or not."""
@@ -207,49 +204,48 @@ class Panel:
         return len(part.rows)
 
     def compared_with(self, reference: "Panel") -> "Panel":
-        """Return the improvements on the mean of other nights per row, instead of on the baseline.
+        """Return the improvements on the mean of other runs per row, instead of on the baseline.
 
         Args:
-            reference: Panel of these nights, with the same rows and metrics.
+            reference: Panel of these runs, with the same rows and metrics.
         """
-        count = len(reference.nights)
+        count = len(reference.runs)
         before = _window(reference.improvements, count - 1, count)
         improvements = self.improvements - before
         favorable = None
         if self.favorable is not None or reference.favorable is not None:
-            # Without a score on those nights, the row may have had the worst one.
+            # Without a score on those runs, the row may have had the worst one.
             worst = before if reference.favorable is None else np.fmin.reduce(reference.favorable, axis=0) - 1.0
             best = self._bets - np.where(np.isnan(before), worst, before)
             favorable = np.where(np.isnan(improvements), np.clip(best, -1.0, 1.0), np.nan)
         return replace(self, improvements=np.clip(improvements, -1.0, 1.0), favorable=favorable)
 
-    def log_e_values(self, night: int, drops: Floats | None = None) -> Floats:
-        """Return the logarithm of the e-value of each stream against "in these nights, no more was lost than the drop".
+    def log_e_values(self, run: int, drops: Floats | None = None) -> Floats:
+        """Return the logarithm of the e-value of each stream against "in these runs, at most the drop was lost".
 
         Args:
-            night: Index of the night. The night itself is tested, and the mean per row of the nights that end with it.
+            run: Index of the run. The run itself is tested, and the mean per row of the runs that end with it.
             drops: Drop of each stream, as a part of the metric's range; None means no drop.
         """
         parts = [
-            np.log(share) + self._log_e(_window(self._bets, night, nights), drops, log_e_values)
-            for nights, share in WINDOWS
+            np.log(share) + self._log_e(_window(self._bets, run, runs), drops, log_e_values) for runs, share in WINDOWS
         ]
         total: Floats = np.logaddexp.reduce(parts, axis=0)
         return total
 
-    def log_e_values_above(self, night: int, first: Codes, drops: Floats) -> Floats:
-        """Return the logarithm of the e-value of each stream against "since a night, no less was lost than the drop".
+    def log_e_values_above(self, run: int, first: Codes, drops: Floats) -> Floats:
+        """Return the logarithm of the e-value of each stream against "since a run, at least the drop was lost".
 
         Args:
-            night: Index of the night to test.
-            first: Index of the night since when, for each stream. Windows that reach back further are left out.
+            run: Index of the run to test.
+            first: Index of that first run, for each stream. Windows that reach back further are left out.
             drops: Drop of each stream, as a part of the metric's range.
         """
         parts = []
-        for nights, share in WINDOWS:
-            values = _window(self.improvements, night, nights)
+        for runs, share in WINDOWS:
+            values = _window(self.improvements, run, runs)
             found = np.log(share) + self._log_e(values, drops, log_e_values_above)
-            parts.append(np.where(night - nights + 1 >= first, found, -np.inf))
+            parts.append(np.where(run - runs + 1 >= first, found, -np.inf))
         total: Floats = np.logaddexp.reduce(parts, axis=0)
         return total
 
@@ -286,7 +282,7 @@ def find_slice_rows(slices: RowSlices, rows: Sequence[str]) -> list[SliceRows]:
 
 
 def number_groups(groups: Sequence[str | None]) -> Codes:
-    """Return a number for the group of each row; a row without a group gets a number of its own.
+    """Return a number for the group of each row; a row without a group gets a unique number.
 
     >>> number_groups(["x", None, "x", None]).tolist()
     [0, 1, 0, 2]
@@ -302,9 +298,9 @@ def _mean(sums: Floats, counts: Floats) -> Floats:
     return mean
 
 
-def _window(values: Floats, night: int, nights: int) -> Floats:
-    """Return the mean of every row and metric over the nights that end with this one."""
-    window = values[max(0, night - nights + 1) : night + 1]
+def _window(values: Floats, run: int, runs: int) -> Floats:
+    """Return the mean of every row and metric over the runs that end with this one."""
+    window = values[max(0, run - runs + 1) : run + 1]
     if len(window) == 1:
         only: Floats = window[0]
         return only

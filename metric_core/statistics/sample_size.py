@@ -1,4 +1,4 @@
-"""Numbers of rows: how many decide a question, and how small a difference a number of rows can show.
+"""Compute how many rows decide a question, and how small a difference a number of rows can show.
 
 The distribution of a mean of N rows is approximated by a shifted gamma distribution (Pearson's type III) with the mean,
 variance and skewness that the values seen so far predict. With one pseudo-row at a bound, it is close to the limits of

@@ -1,6 +1,6 @@
-"""Comparison of two runs slice by slice, with outcomes that hold over all slices and metrics together.
+"""Compare two runs slice by slice, with outcomes that hold over all slices and metrics together.
 
-The slices are a family of tests of their own: if two systems are equal, any slice is called better or worse in at most
+The slices are a separate family of tests: if two systems are equal, any slice is called better or worse in at most
 5 % of comparisons, whatever the comparison of all rows says. That comparison stays as it is without slices.
 """
 

@@ -1,4 +1,4 @@
-"""Summaries of slices: the metrics of each, and whether they are worse than those of the other rows."""
+"""Summarize slices: the metrics of each, and whether they are worse than those of the other rows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

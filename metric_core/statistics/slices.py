@@ -1,7 +1,7 @@
-"""Slices: the rows of a run divided by the values of a column, such as a customer, a language or a topic.
+"""Divide the rows of a run by the values of a column, such as a customer, a language or a topic.
 
 Slices answer another question than groups. A group holds rows that are not independent, and is drawn as a whole; a
-slice holds rows that a reader wants to see by themselves. Rows of a slice can belong to groups.
+slice holds rows that a reader wants to see separately. Rows of a slice can belong to groups.
 
 A reader who looks at many slices finds a bad one by chance. So a slice is called worse than the other rows only if a
 test says so after Holm's correction over all slices and metrics of the run. The intervals of slices are those of single
@@ -16,7 +16,7 @@ from functools import cached_property
 NO_VALUE = "(no value)"
 """Value of the slice of rows without a value."""
 OTHER_VALUES = "(other values)"
-"""Value of the slice of rows whose values are too rare to be slices of their own."""
+"""Value of the slice of rows whose values are too rare for separate slices."""
 
 _LONGEST = 80
 """Maximum number of characters of a value in words."""
@@ -91,14 +91,14 @@ def divide_rows(
 ) -> RowSlices:
     """Divide rows by their values.
 
-    If there are too many values, the most frequent ones have slices of their own; of values that are equally frequent,
+    If there are too many values, the most frequent ones have separate slices; of values that are equally frequent,
     the first in alphabetical order. All other rows are in the slice OTHER_VALUES.
 
     Args:
         values: Row -> value; None or a blank text for a row without one.
-        most: Maximum number of slices, at least 2, of which OTHER_VALUES is one; rows without a value do not count.
+        most: Maximum number of slices, at least 2, including OTHER_VALUES; rows without a value do not count.
             None for any number.
-        kept: Values that have slices of their own in any case.
+        kept: Values that have separate slices in any case.
 
     >>> divide_rows("topic", {"a": "x", "b": None, "c": "y", "d": "x", "e": "z"}, most=2).values
     {'a': 'x', 'b': '(no value)', 'c': '(other values)', 'd': 'x', 'e': '(other values)'}

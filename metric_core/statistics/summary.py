@@ -1,4 +1,4 @@
-"""Summaries of score columns: the mean with its interval, and counts of cells."""
+"""Summarize score columns: the mean with its interval, and counts of cells."""
 
 import math
 from array import array
@@ -83,7 +83,7 @@ def summarize(
     Args:
         scores: Cells, one per row.
         bounds: Least and greatest value of the metric; None if it has none, or if each scale has its own.
-        groups: Group of each row; rows without a group have one of their own. None if rows are independent.
+        groups: Group of each row; rows without a group are groups of one. None if rows are independent.
 
     >>> cells = [Score.scored(1), Score.scored(0), Score.undefined("empty")]
     >>> summary = summarize("faithfulness", Direction.HIGHER, cells)

@@ -1,4 +1,4 @@
-"""The answer cache: values under digests, found and added in bulk, safe to share between processes and machines.
+"""Cache values under digests: found and added in bulk, safe to share between processes and machines.
 
 A failure of the cache can cost time, never a result: it is logged once, and the run continues as if the cache were
 empty. Values that could not be written wait in memory and are written with later ones. Each value is checked when it
@@ -123,8 +123,8 @@ class AnswerCache:
         Args:
             step: Kind of the values, for statistics.
             values: Bytes of each value by its key.
-            owner: Owner of the leases on the values; None if there are no leases.
-            replace: If true, replace cached values; otherwise they stay.
+            owner: Owner of the leases on the values; None without leases.
+            replace: True to replace cached values.
         """
         now = int(time.time())
         rows = {key: _row(step, key, value, now, replace) for key, value in values.items()}

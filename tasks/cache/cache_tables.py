@@ -1,4 +1,4 @@
-"""The database tables of the answer cache."""
+"""Define the database tables of the answer cache."""
 
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, String, Table
 

@@ -1,4 +1,4 @@
-"""A judge with a cache: a question that any run with the same cache has asked before is not asked again."""
+"""Cache the answers of a judge: a question that any run with the same cache has asked is not asked again."""
 
 from collections.abc import Callable, Sequence
 from functools import cache

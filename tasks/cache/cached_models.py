@@ -1,4 +1,4 @@
-"""An embedder and an entity recognizer with a cache: a model reads each text once."""
+"""Cache the results of an embedder and of a recognizer: a model reads each text once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple

@@ -1,4 +1,4 @@
-"""Leases on answers that are being computed, so that overlapping runs compute each answer once.
+"""Lease answers that are being computed, so that overlapping runs compute each answer once.
 
 A lease ends when its answer is cached, when its owner releases it, or some seconds after the owner's last heartbeat:
 an owner that was killed does not delay the others for longer than that.

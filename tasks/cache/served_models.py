@@ -59,7 +59,7 @@ def describe_origin(origins: Sequence[str], urls: Sequence[str]) -> str | None:
     Ports of this machine count as one server, because a judge that a run launches has another port each time.
 
     >>> describe_origin(["http://gpu1:8000/v1"], ["http://gpu2:8000/v1"])
-    'cached answers come from http://gpu1:8000/v1, which served the same model by what it told and replied'
+    'cached answers come from http://gpu1:8000/v1, which served the same model by its metadata and replies'
     >>> describe_origin(["http://localhost:8001/v1"], ["http://127.0.0.1:8002/v1"]) is None
     True
     """
@@ -67,7 +67,7 @@ def describe_origin(origins: Sequence[str], urls: Sequence[str]) -> str | None:
     others = [url for url in origins if _place(url) not in here]
     if not others:
         return None
-    return f"cached answers come from {' and '.join(others)}, which served the same model by what it told and replied"
+    return f"cached answers come from {' and '.join(others)}, which served the same model by its metadata and replies"
 
 
 def _place(url: str) -> str:

@@ -36,7 +36,7 @@ class QueuedValue(NamedTuple):
         key: Digest of all that determines it.
         value: Its bytes.
         owner: Owner of the lease on the value.
-        replaces: If true, it replaces a cached value; otherwise that stays.
+        replaces: True if it replaces a cached value.
     """
 
     step: str
@@ -150,7 +150,7 @@ class WriteQueue:
         """
         written = Event()
         with self._lock:
-            # Owners that open the queue after its last one has left get another thread, with a queue of its own.
+            # Owners that open the queue after its last one has left get another thread with another queue.
             queue = self._queue
             self._owners.discard(owner)
             is_last = not self._owners

@@ -1,4 +1,4 @@
-"""Bias-corrected means: what people would have said of the rows of a run, estimated from labels and scores.
+"""Estimate what people would have said about the rows of a run, from labels and scores.
 
 Labels of a random sample of the run's own rows come first: the estimate from them is right whatever the judge does.
 Without such labels, the judge's error that a calibration measured on other rows corrects the mean score, unless an
@@ -148,7 +148,7 @@ def find_corrections(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Cor
 
 
 def find_label_needs(folder: Path, manifest: Mapping[str, Any], key: str, counts: Counts) -> LabelsNeeded | None:
-    """Return how many more labels would halve the interval of a bias-corrected mean; None if there is no such mean.
+    """Return how many more labels would halve the interval of a bias-corrected mean; None without such a mean.
 
     Args:
         folder: Run folder with the scores.

@@ -1,4 +1,4 @@
-"""Calibrations as files: how far a judge agreed with people on labelled rows, and which runs a calibration covers.
+"""Store calibrations as files, and find those that cover a run.
 
 A calibration covers runs with the same fingerprint: the digest of the judge's model, its prompts and everything else
 that determines its answers. The latest calibration per metric and fingerprint is in ASSAY_HOME/calibrations, in the

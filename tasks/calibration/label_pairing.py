@@ -62,7 +62,7 @@ class LabelledData:
     """The labels of a source.
 
     Args:
-        groups: Mapping from row id to the name of its group; rows without one have a name of their own. None if rows
+        groups: Mapping from row id to the name of its group; rows without one have a unique name. None if rows
             are not grouped.
     """
 
@@ -111,7 +111,7 @@ def read_labelled(
 
 
 def _stratified(drawn: Mapping[str, Any], strata: Mapping[str, Any], probabilities: Mapping[str, float]) -> Sampling:
-    """Return the sampling of rows that were drawn from strata, of which people have labelled all or some.
+    """Return the sampling of rows that were drawn from strata and labelled in full or in part.
 
     Args:
         drawn: Probability of each drawn row.
@@ -132,7 +132,7 @@ def _stratified(drawn: Mapping[str, Any], strata: Mapping[str, Any], probabiliti
     if empty := sorted(sizes.keys() - labelled.keys()):
         raise SourceError(
             f"no row of the stratum {empty[0]!r} in {STRATUM_COLUMN!r} has a label yet; label at least two rows of "
-            "each stratum, since the strata stand for different parts of the run"
+            "each stratum, since the strata represent different parts of the run"
         )
     shares = {stratum: labelled[stratum] / size for stratum, size in sizes.items()}
     return Sampling(
@@ -143,7 +143,7 @@ def _stratified(drawn: Mapping[str, Any], strata: Mapping[str, Any], probabiliti
 
 
 def group_of_cell(row_id: str, cell: Any) -> str:
-    """Return the name of a row's group; a row without one, or with a blank one, stands alone.
+    """Return the name of a row's group; a row without one, or with a blank one, is a group of one.
 
     >>> group_of_cell("r1", "x"), group_of_cell("r1", None)
     ('group x', 'row r1')
@@ -257,7 +257,7 @@ def _of_run(
 
 
 def _weights(sampling: Sampling, rows: Sequence[str]) -> Floats | None:
-    """Return the number of rows of the run that each labelled row stands for; None if all stand for equally many."""
+    """Return the number of rows of the run that each labelled row represents; None if it is the same for all."""
     if sampling.probabilities is None:
         return None
     weights = np.array([1 / sampling.probabilities[row_id] for row_id in rows])
@@ -284,7 +284,7 @@ def _require_enough(counts: Counts, labels: Sequence[float]) -> None:
 def _scale_labels(
     labels: Floats, scale: Scale, request: MetricRequest, rules: LabelRules
 ) -> tuple[Floats, tuple[float, float] | None]:
-    """Return grades on [0, 1], and the grades that 0 and 1 stand for; unchanged labels and None without a range."""
+    """Return grades on [0, 1], and the grades that correspond to 0 and 1; unchanged labels and None without a range."""
     if scale is Scale.BINARY or request.bounds is None:
         return labels, None
     low, high = request.bounds

@@ -36,7 +36,7 @@ class SampleOptions:
         metric: Key of a metric: only rows with a score of it are drawn. None draws from all rows.
         by: Column that groups rows: at most one row per group is drawn, since labels of rows that belong together say
             less than those of others. None draws rows independently.
-        strata: Number of parts of the metric's range. Rows are drawn from each by itself, more from those where the
+        strata: Number of parts of the metric's range. Rows are drawn from each separately, more from those where the
             labels are more uncertain. None draws from all rows at once.
     """
 
@@ -141,7 +141,7 @@ def draw_from_strata(
 
     Returns:
         Mappings from the id of each drawn row to the probability with which it was drawn, and to the name of its
-        stratum, a letter that does not tell the score.
+        stratum, a letter that does not reveal the score.
 
     Raises:
         ConfigError: There are fewer rows than rows to draw, or fewer to draw than two per stratum.

@@ -1,4 +1,4 @@
-"""Labels of the rows of a run, stored in its folder: what people said of which rows, and how these were chosen."""
+"""Store the labels of the rows of a run in its folder, with the way in which the rows were chosen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class RunLabels:
         labels: Label of each row, from 0 to 1; None if it has none.
         probabilities: Probability with which each labelled row was drawn; None if all are equal.
         groups: Group of each row; None if rows are independent.
-        strata: Stratum of each labelled row, if rows were drawn from each stratum by itself; else None.
+        strata: Stratum of each labelled row, if rows were drawn from each stratum separately; else None.
     """
 
     rows: Sequence[str]

@@ -175,7 +175,7 @@ def _find_cause(before: str, after: str, columns: Iterable[str]) -> DiagnosisCau
     if not differing & {c.RESPONSE, c.RETRIEVED_CONTEXTS}:
         return DiagnosisCause.JUDGE
     part = _part(after) if _is_lost(after) else _part(before)
-    if part is None:  # neither is a lost answer: only the ranking, or what can be told, changed
+    if part is None:  # neither is a lost answer: only the ranking, or what is known, changed
         part = _part(after) or _part(before)
     if part is SystemPart.INDEX and c.RETRIEVED_CONTEXTS in differing:
         return DiagnosisCause.INDEX

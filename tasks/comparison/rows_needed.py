@@ -15,7 +15,7 @@ from tasks.comparison.run_pair import Matching, RunPair
 from tasks.runs.finished_run import FinishedRun
 
 LEAST_OBSERVED = 20
-"""Fewest rows, or groups of rows, that tell how much rows vary.
+"""Fewest rows, or groups of rows, that show how much rows vary.
 
 One row has no variance, and few rows may be alike by chance. From 20 normal values, the standard error of the variance,
 and so of the number of rows, is 32 %.
@@ -70,7 +70,7 @@ def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | N
         got = got if most.groups is None else f"{got} of {most.groups} groups"
         wanted = f"at least {LEAST_OBSERVED} {'rows' if most.groups is None else 'groups'}"
         raise ConfigError(
-            f"{last.folder} has {got}, wanted {wanted} to tell how much rows vary: evaluate more rows, then plan again"
+            f"{last.folder} has {got}, wanted {wanted} to see how much rows vary: evaluate more rows, then plan again"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""The comparison of two runs: sides, differences, changes of the scores, and the result of a gate."""
+"""Hold the comparison of two runs: sides, differences, changes of the scores, and the result of a gate."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -50,7 +50,7 @@ class RunComparison:
         metrics: Comparisons of the metrics that both runs have.
         gate: Result of the gate; None without one.
         bias_corrected: Differences of the bias-corrected means, as `correct_differences` returns them.
-        causes: Mapping from a metric that is better or worse to the cause, system or judge, if the runs tell.
+        causes: Mapping from a metric that is better or worse to the cause, system or judge, if it is known.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
         slices: Comparisons of these metrics in each slice.

@@ -27,7 +27,7 @@ class Matching:
         match: Column by which rows of the two runs are matched; None means their ids.
         by: Column by which rows of a run are grouped; None if they are not grouped.
         slices: Columns that divide the rows into slices.
-        kept: Column -> values that are slices of their own, however few rows have them.
+        kept: Column -> values that are separate slices, however few rows have them.
     """
 
     match: str | None = None
@@ -59,7 +59,7 @@ class RunRows:
             is_baseline: True for a run whose rows are sliced as those of another run, so that it may lack the columns.
 
         Raises:
-            ConfigError: The run lacks a column, or the column does not tell its rows apart.
+            ConfigError: The run lacks a column, or the column does not identify its rows.
         """
         name = ROW_ID if matching.match is None else matching.match
         names, by = TextColumn(name, "rows cannot be matched"), group_column(matching.by or ROW_ID)
@@ -83,7 +83,7 @@ class RunRows:
         if len(set(keys.values())) < len(keys):
             raise ConfigError(
                 f"rows cannot be matched by {matching.match}: two rows of {run.folder} have the same value, or none. "
-                "Name a column that every row has and that tells them apart."
+                "Name a column that every row has and that identifies it."
             )
         return cls(run, keys, groups, values)
 
@@ -116,7 +116,7 @@ class RunRows:
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Two runs, the first of which may be missing.
+    """Two runs; the first may be missing.
 
     Args:
         a: Rows of the baseline.

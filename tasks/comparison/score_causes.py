@@ -1,8 +1,8 @@
 """Find what moved the scores of a run since a baseline: the system, the judge, or both.
 
 The evidence is what both runs scored although its texts are the same: the rows of the anchor, and rows of the data
-whose texts did not change. Their answers are cached, so they do not show a judge that answers otherwise under the same
-name: anchor rows that were asked about again do, and only rows with other texts have been judged by it.
+whose texts did not change. Their answers are cached, so they do not show a judge that changes under its name: anchor
+rows that were asked about again do, and only rows with other texts have been judged by it.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,7 +21,7 @@ from tasks.comparison.run_differences import find_measurement_changes
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.models.judges.protocol import IN_PROCESS
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.judge_drift import read_findings, standing_changes
+from tasks.runs.judge_drift import find_changed_judges, read_findings
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.run_folder import ANCHOR, MANIFEST
 
@@ -78,7 +78,7 @@ class CauseFinder:
             return _unknown("none of these rows has a score of this metric in both runs")
         width = None if pairs.bounds is None else pairs.bounds.high - pairs.bounds.low
         differs = self._judge_differs(metric)
-        if differs is False and self._may_answer_otherwise:
+        if differs is False and self._may_have_changed:
             judged = [row in self._changed and is_in for row, is_in in zip(pairs.rows, chosen, strict=True)]
             return attribute_change(
                 _select(pairs, judged if any(judged) else chosen, sign),
@@ -122,7 +122,7 @@ class CauseFinder:
         return frozenset() if self._anchors is None else _changed_rows(self._anchors)
 
     def _fixed(self, metric: str, pairs: Pairs, sign: float) -> ScoreChanges | None:
-        """Return the changes of rows whose texts are the same in both runs; None if there is no anchor either."""
+        """Return the changes of rows whose texts are the same in both runs; None without an anchor."""
         same = [row not in self._changed for row in pairs.rows]
         found = [_select(pairs, same, sign)] if any(same) else []
         of_anchor, _ = _read_pairs(self._anchor_columns.get(metric))
@@ -135,26 +135,26 @@ class CauseFinder:
 
     @cached_property
     def _other_answers(self) -> tuple[str, ...]:
-        """Sentences on the judges that answer otherwise under the same name, as they did not in the baseline."""
-        before, after = (standing_changes(read_findings(run.manifest)) for run in (self._before, self._after))
+        """Sentences on the judges that answer differently under the same name, unlike in the baseline."""
+        before, after = (find_changed_judges(read_findings(run.manifest)) for run in (self._before, self._after))
         known = {(each["judge"], each["told"]["since"]) for each in before}
         return tuple(
-            f"the judge {each['judge']} answers otherwise under the same name"
+            f"the judge {each['judge']} answers differently under the same name"
             for each in after
             if (each["judge"], each["told"]["since"]) not in known
         )
 
     @property
-    def _may_answer_otherwise(self) -> bool:
-        """Whether the rows that were asked about again show it, or tonight's alone make it likely."""
-        standing = {each["judge"] for each in standing_changes(read_findings(self._before.manifest))}
-        tonight = (
-            each for each in read_findings(self._after.manifest).get("judges") or () if each["judge"] not in standing
+    def _may_have_changed(self) -> bool:
+        """Whether the repeated questions show a changed judge, or those of the later run alone make it likely."""
+        known = {each["judge"] for each in find_changed_judges(read_findings(self._before.manifest))}
+        latest = (
+            each for each in read_findings(self._after.manifest).get("judges") or () if each["judge"] not in known
         )
-        return bool(self._other_answers) or any(each.get("log_e_value", 0.0) >= _DOUBTFUL for each in tonight)
+        return bool(self._other_answers) or any(each.get("log_e_value", 0.0) >= _DOUBTFUL for each in latest)
 
     def _asked_again(self, metric: str, sign: float) -> ScoreChanges:
-        """Return the changes of the anchor rows that were asked about again, since the judge answers otherwise."""
+        """Return the changes of the anchor rows that were asked about again, since the judge answers differently."""
         scores = (read_findings(self._after.manifest).get("scores") or {}).get(metric) or {}
         before, after = ({row: found[place] for row, found in scores.items()} for place in (0, 1))
         return replace(ScoreChanges.from_scores(before, after, sign), name="anchor rows asked again")

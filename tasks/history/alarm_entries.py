@@ -32,11 +32,11 @@ def alarm_sentence(alarm: Alarm, cause: Cause | None = None, reason: str = "") -
     >>> alarm = Alarm(
     ...     stream=Stream("faithfulness", Slice("language", "de")),
     ...     since=datetime(2025, 11, 18),
-    ...     told=datetime(2025, 11, 20),
+    ...     raised=datetime(2025, 11, 20),
     ...     drop=0.062,
     ...     interval=Interval(0.038, 0.094),
     ...     rows=480,
-    ...     nights=3,
+    ...     runs=3,
     ... )
     >>> alarm_sentence(alarm)
     'faithfulness of language de: worse since Tuesday, 18 November; down 0.04 to 0.09'
@@ -47,7 +47,7 @@ def alarm_sentence(alarm: Alarm, cause: Cause | None = None, reason: str = "") -
     subject = metric if part is None else f"{metric} of {part}"
     way = "up" if alarm.lower_is_better else "down"
     size = format_sizes(alarm.interval)
-    since = f"since {format_day(alarm.since, alarm.told)}"
+    since = f"since {format_day(alarm.since, alarm.raised)}"
     words = f"{subject}: worse {since}; {way} {size}"
     if alarm.further:
         words = f"{subject} has become worse again: {way} {size} more {since}"
@@ -65,11 +65,11 @@ def meaning_of_alarms(error: float = ERROR) -> str:
         error: Share of calendar years with any false alarm, at most.
 
     >>> meaning_of_alarms()
-    'In at least 95 of 100 years in which nothing becomes worse, no metric and no slice has an alarm on any night.'
+    'In at least 95 of 100 years in which nothing becomes worse, no metric and no slice has an alarm after any run.'
     """
     return (
         f"In at least {100 * (1 - error):g} of 100 years in which nothing becomes worse, no metric and no slice has an "
-        "alarm on any night."
+        "alarm after any run."
     )
 
 
@@ -119,7 +119,7 @@ def outcome_alarm(alarm: Alarm, cause: Cause | None = None, reason: str = "") ->
     )
 
 
-class _StandingAlarm(BaseModel, frozen=True, extra="ignore"):
+class _OpenAlarm(BaseModel, frozen=True, extra="ignore"):
     metric: str
     slice: tuple[str, str] | None = None
     since: datetime
@@ -135,23 +135,23 @@ class _StandingAlarm(BaseModel, frozen=True, extra="ignore"):
     base: float = 0.0
 
 
-_STATE = TypeAdapter(list[_StandingAlarm])
+_STATE = TypeAdapter(list[_OpenAlarm])
 _ALARMS = "alarms"
 
 
 def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
-    """Return the standing alarms as JSON, for the next night."""
+    """Return the open alarms as JSON, for the next run."""
     state = [
-        _StandingAlarm(
+        _OpenAlarm(
             metric=alarm.stream.metric,
             slice=None if alarm.stream.slice is None else (alarm.stream.slice.column, alarm.stream.slice.value),
             since=alarm.since,
-            told=alarm.told,
+            told=alarm.raised,
             drop=alarm.drop,
             low=alarm.interval.low,
             high=alarm.interval.high,
             rows=alarm.rows,
-            nights=alarm.nights,
+            nights=alarm.runs,
             lower_is_better=alarm.lower_is_better,
             baseline_rows=alarm.baseline_rows,
             further=alarm.further,
@@ -163,10 +163,10 @@ def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
 
 
 def read_alarm_state(state: Mapping[str, Any]) -> list[Alarm]:
-    """Return the alarms that stood after the night before.
+    """Return the alarms that were open after the previous run.
 
     Args:
-        state: JSON content that `write_alarm_state` returned; empty for the first night.
+        state: JSON content that `write_alarm_state` returned; empty for the first run.
 
     Raises:
         RunFolderError: The content is damaged.
@@ -175,7 +175,7 @@ def read_alarm_state(state: Mapping[str, Any]) -> list[Alarm]:
     ([], [])
     """
     try:
-        standing = _STATE.validate_python(state.get(_ALARMS, []))
+        opened = _STATE.validate_python(state.get(_ALARMS, []))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise RunFolderError(
@@ -186,16 +186,16 @@ def read_alarm_state(state: Mapping[str, Any]) -> list[Alarm]:
         Alarm(
             stream=Stream(entry.metric, None if entry.slice is None else Slice(*entry.slice)),
             since=entry.since,
-            told=entry.told,
+            raised=entry.told,
             drop=entry.drop,
             interval=Interval(entry.low, entry.high),
             rows=entry.rows,
-            nights=entry.nights,
+            runs=entry.nights,
             lower_is_better=entry.lower_is_better,
             is_new=False,
             baseline_rows=entry.baseline_rows,
             further=entry.further,
             base=entry.base,
         )
-        for entry in standing
+        for entry in opened
     ]

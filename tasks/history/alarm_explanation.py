@@ -7,11 +7,11 @@ from datetime import datetime
 import numpy as np
 
 from metric_core.statistics.alarm_evidence import evidence_after_each
-from metric_core.statistics.alarms import NIGHTS_READ, AlarmSettings
+from metric_core.statistics.alarms import RUNS_READ, AlarmSettings
 from metric_core.statistics.run_panel import Stream
 from tasks.comparison.run_pair import Matching
+from tasks.history.open_alarms import AlarmRuns, read_alarm_runs
 from tasks.history.recorded_run import COMPLETED, RecordedRun
-from tasks.history.standing_alarms import AlarmRuns, read_alarm_runs
 from tasks.runs.finished_run import FinishedRun
 
 
@@ -38,17 +38,17 @@ class AlarmExplanation:
     Args:
         threshold: Evidence at which an alarm is raised.
         number: Number of the run among the monitored runs of its calendar year.
-        nights_per_year: Number of runs per year that the weights of the runs are made for.
+        runs_per_year: Number of runs per year that the weights of the runs assume.
         left_out: Sentences on earlier runs that were not read.
-        unwatched: Metric -> reason why it is not watched.
+        untested: Metric -> reason why it is not tested.
         streams: Metrics over all rows and over slices -> evidence per run, the strongest first.
     """
 
     threshold: float
     number: int
-    nights_per_year: int
+    runs_per_year: int
     left_out: tuple[str, ...]
-    unwatched: Mapping[str, str]
+    untested: Mapping[str, str]
     streams: Mapping[Stream, tuple[RunEvidence, ...]]
 
 
@@ -70,9 +70,9 @@ def explain_alarms(
         RunFolderError: The folder of the run or of the baseline cannot be read.
     """
     settings = settings or AlarmSettings()
-    watched = read_alarm_runs(history, baseline, run, matching)
-    panel = watched.panel
-    evidence, means = evidence_after_each(panel, watched.number, settings), panel.means()
+    alarm_runs = read_alarm_runs(history, baseline, run, matching)
+    panel = alarm_runs.panel
+    evidence, means = evidence_after_each(panel, alarm_runs.number, settings), panel.means()
     streams = {}
     for place in np.argsort(-evidence[-1], kind="stable") if panel.metrics else ():
         stream = panel.streams[int(place)]
@@ -80,31 +80,31 @@ def explain_alarms(
         streams[stream] = tuple(
             RunEvidence(
                 started,
-                panel.count_rows(night, stream),
-                None if np.isnan(means[night, place]) else float(means[night, place] * unit),
-                float(evidence[night, place]),
+                panel.count_rows(index, stream),
+                None if np.isnan(means[index, place]) else float(means[index, place] * unit),
+                float(evidence[index, place]),
             )
-            for night, started in enumerate(panel.nights)
+            for index, started in enumerate(panel.runs)
         )
     return AlarmExplanation(
         threshold=1 / settings.error,
-        number=watched.number,
-        nights_per_year=settings.nights,
-        left_out=(*_sentences_on_others(watched), *watched.left_out),
-        unwatched=panel.unwatched,
+        number=alarm_runs.number,
+        runs_per_year=settings.runs,
+        left_out=(*_sentences_on_others(alarm_runs), *alarm_runs.left_out),
+        untested=panel.untested,
         streams=streams,
     )
 
 
-def _sentences_on_others(watched: AlarmRuns) -> Iterator[str]:
-    """Yield sentences on runs that could be read and were not looked at."""
-    if others := len(watched.monitored) - len(watched.nights):
+def _sentences_on_others(alarm_runs: AlarmRuns) -> Iterator[str]:
+    """Yield sentences on runs that could be read but do not count."""
+    if others := len(alarm_runs.monitored) - len(alarm_runs.compared):
         yield f"{others} monitored run{'s' * (others != 1)} with another baseline or without one"
-    if earlier := max(0, len(watched.nights) - (NIGHTS_READ - 1)):
-        yield f"{earlier} run{'s' * (earlier != 1)} before the last {NIGHTS_READ}"
-    for night in watched.nights[1 - NIGHTS_READ :]:
-        started = f"the run of {night.created:%Y-%m-%d %H:%M}"
-        if night.status != COMPLETED:
+    if earlier := max(0, len(alarm_runs.compared) - (RUNS_READ - 1)):
+        yield f"{earlier} run{'s' * (earlier != 1)} before the last {RUNS_READ}"
+    for run in alarm_runs.compared[1 - RUNS_READ :]:
+        started = f"the run of {run.created:%Y-%m-%d %H:%M}"
+        if run.status != COMPLETED:
             yield f"{started}, which was not completed"
-        elif night.created not in watched.panel.nights and not any(started in each for each in watched.left_out):
+        elif run.created not in alarm_runs.panel.runs and not any(started in each for each in alarm_runs.left_out):
             yield f"{started}, whose rows have no name in common with those of the baseline"

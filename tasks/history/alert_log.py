@@ -1,4 +1,4 @@
-"""The part of the history that alerts need: incidents, messages about them, silences and acknowledgements."""
+"""Read and write what alerts need of the history: incidents, messages, silences and acknowledgements."""
 
 from tasks.history.incident_log import IncidentLog
 from tasks.history.message_log import MessageLog

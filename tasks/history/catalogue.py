@@ -1,4 +1,4 @@
-"""The catalogue of runs, and of incidents: a SQLite file, or a PostgreSQL database for several machines."""
+"""Keep the catalogue of runs and incidents: in a SQLite file, or in PostgreSQL for several machines."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -272,7 +272,7 @@ def _find_expired(runs: Sequence[RecordedRun], keep_last: int | None, before: da
 
 
 def _give_way(connection: Connection, run: RecordedRun, due: datetime) -> bool:
-    """Remove the entries that a run replaces because they were due at the same time, and tell whether it is added.
+    """Remove the entries that a run replaces because they were due at the same time, and return whether it is added.
 
     It is not added if another entry of the time says more.
     """

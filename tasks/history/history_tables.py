@@ -1,4 +1,4 @@
-"""The database tables of the history."""
+"""Define the database tables of the history."""
 
 from sqlalchemy import JSON, Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 

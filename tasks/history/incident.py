@@ -1,4 +1,4 @@
-"""Records of incidents: something that is wrong from one run until it is over."""
+"""Define the records of incidents: something that is wrong from one run until it is over."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -58,5 +58,5 @@ class Incident:
 
     @property
     def is_new(self) -> bool:
-        """Whether it was found once so far: then people are told of it."""
+        """Whether it has been found once, so that it must be reported."""
         return self.times == 1

@@ -89,7 +89,7 @@ class IncidentLog(HistoryDatabase):
             run_id: Id of the run that found it over; empty if no run did.
 
         Returns:
-            The closed incident; None if it was not open, so that of several processes one tells people.
+            The closed incident; None if it was not open, so that only one of several processes reports it.
 
         Raises:
             ConfigError: The database cannot be used.

@@ -1,4 +1,4 @@
-"""Messages to people, kept in the history until their recipients have accepted them."""
+"""Keep messages to people in the history until their recipients have accepted them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -240,7 +240,7 @@ class MessageLog(HistoryDatabase):
         self._change([MESSAGES.c.holder == holder], {"holder": None, "held_until": None})
 
     def drop(self, name: str, present: Collection[str]) -> list[AlertMessage]:
-        """Delete what waits for recipients that there are no longer, and return it.
+        """Delete what waits for recipients that no longer exist, and return it.
 
         Args:
             present: Names of the recipients.

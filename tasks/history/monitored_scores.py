@@ -24,11 +24,11 @@ _NO_VALUES = "no row of the baseline has a value"
 def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matching: Matching) -> Panel:
     """Return the improvements of the baseline's rows in later runs.
 
-    Rows that the baseline lacks are not watched. If one run lacks more scores than the other by more than chance, rows
+    Rows that the baseline lacks are not compared. If one run lacks more scores than the other by more than chance, rows
     without a score in one of them count as favorably as they could be, so that scores that are missing raise no alarm.
 
     Args:
-        runs: Runs since it became the baseline, oldest first; the last `NIGHTS_READ` are enough.
+        runs: Runs since it became the baseline, oldest first; the last `RUNS_READ` are enough.
         matching: Columns by which rows are matched, grouped and divided into slices. Groups and slices are those of the
             last run, so the baseline need not have these columns.
 
@@ -38,36 +38,36 @@ def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matc
         RunFolderError: A run folder cannot be read.
     """
     if not runs:
-        raise ConfigError("there is no run to watch: alarms need at least one run since the baseline")
-    tonight = RunPair.from_runs(baseline, runs[-1], matching)
+        raise ConfigError("there is no run to test: alarms need at least one run since the baseline")
+    last = RunPair.from_runs(baseline, runs[-1], matching)
     names = replace(matching, by=None, slices=())
     before = RunRows.from_run(baseline, names)
     cells = before.cells()
-    watched, unwatched = _choose_metrics(baseline, cells)
+    tested, untested = _choose_metrics(baseline, cells)
     rows = sorted(before.keys.values())
-    nights: list[datetime] = []
+    starts: list[datetime] = []
     improvements: list[Floats] = []
     favorable: list[Floats] = []
-    for after in (*(_match_rows(run, names, before) for run in runs[:-1]), tonight.b):
+    for after in (*(_match_rows(run, names, before) for run in runs[:-1]), last.b):
         if after is None:
             continue
         scores = after.cells()
-        compared = [_compare(metric, cells.get(metric.key, {}), scores.get(metric.key, {}), rows) for metric in watched]
-        nights.append(datetime.fromisoformat(after.run.manifest["created"]))
+        compared = [_compare(metric, cells.get(metric.key, {}), scores.get(metric.key, {}), rows) for metric in tested]
+        starts.append(datetime.fromisoformat(after.run.manifest["created"]))
         improvements.append(np.array([better for better, _ in compared]).reshape(-1, len(rows)).T)
         favorable.append(np.array([possible for _, possible in compared]).reshape(-1, len(rows)).T)
-    shape = (len(nights), len(rows), len(watched))
-    groups = {**_read_groups(baseline, matching), **tonight.b.groups}
+    shape = (len(starts), len(rows), len(tested))
+    groups = {**_read_groups(baseline, matching), **last.b.groups}
     return Panel(
-        metrics=tuple(metric.key for metric in watched),
-        ranges={metric.key: metric.range for metric in watched},
-        nights=tuple(nights),
+        metrics=tuple(metric.key for metric in tested),
+        ranges={metric.key: metric.range for metric in tested},
+        runs=tuple(starts),
         improvements=np.array(improvements).reshape(shape),
         favorable=np.array(favorable).reshape(shape),
         groups=None if matching.by is None else number_groups([groups.get(row) for row in rows]),
-        slices=tuple(part for divided in tonight.slices for part in find_slice_rows(divided, rows)),
-        lower_is_better=frozenset(metric.key for metric in watched if metric.sign < 0),
-        unwatched=unwatched,
+        slices=tuple(part for divided in last.slices for part in find_slice_rows(divided, rows)),
+        lower_is_better=frozenset(metric.key for metric in tested if metric.sign < 0),
+        untested=untested,
     )
 
 
@@ -81,11 +81,11 @@ def _read_groups(baseline: FinishedRun, matching: Matching) -> Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Metric:
-    """A metric that is watched.
+    """A metric that is tested for alarms.
 
     Args:
         sign: 1 if a higher value is better, -1 if a lower value is.
-        bounds: Bounds per scale; None stands for the metric's only scale.
+        bounds: Bounds per scale; None is the metric's only scale.
     """
 
     key: str
@@ -109,19 +109,19 @@ class _Metric:
 def _choose_metrics(
     baseline: FinishedRun, cells: Mapping[str, Mapping[str, Score]]
 ) -> tuple[list[_Metric], dict[str, str]]:
-    watched: list[_Metric] = []
-    unwatched: dict[str, str] = {}
+    tested: list[_Metric] = []
+    untested: dict[str, str] = {}
     for entry in baseline.manifest["metrics"]:
         metric = _read_metric(entry, cells.get(entry["key"], {}))
         if isinstance(metric, str):
-            unwatched[entry["key"]] = metric
+            untested[entry["key"]] = metric
         else:
-            watched.append(metric)
-    return watched, unwatched
+            tested.append(metric)
+    return tested, untested
 
 
 def _read_metric(entry: Mapping[str, Any], cells: Mapping[str, Score]) -> _Metric | str:
-    """Return a metric, or the reason why it is not watched."""
+    """Return a metric, or the reason why it is not tested."""
     direction = Direction(entry["direction"])
     if direction is Direction.NEITHER:
         return _NO_DIRECTION

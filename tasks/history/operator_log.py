@@ -1,4 +1,4 @@
-"""Silences and acknowledgements: who takes care of an incident, and when no messages are wanted."""
+"""Record silences and acknowledgements: who takes care of an incident, and when no messages are wanted."""
 
 import uuid
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Records of the history: runs with their metrics, and what changed from one run to the next."""
+"""Define the records of the history: runs with their metrics, and what changed from one run to the next."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -102,7 +102,7 @@ class RecordedRun:
         versions: Versions of what takes part, as text, by SYSTEM, INDEX and so on; unknown ones are absent. PROMPTS
             and ASKED are mappings from the kind of a judge question to a digest: of the prompt, and of everything that
             determines the answers. JUDGES is a mapping from the group of questions to its judge.
-        failures: Sentences on metrics of which too many cells failed.
+        failures: Sentences on metrics with too many failed cells.
         metrics: Metrics over all rows, then over slices.
         outcome: Gate, alarms and incidents of a monitored run; None of another run.
         details: Further content of summary.json and run.json that is kept for later: diagnosis counts, the cost in
@@ -212,7 +212,7 @@ class VersionChange:
 
 
 def find_version_changes(earlier: RecordedRun, later: RecordedRun) -> tuple[VersionChange, ...]:
-    """Return the versions that differ between two runs; a version that one of them does not know is no difference.
+    """Return the versions that differ between two runs; a version that one of them does not know does not count.
 
     A judge that is asked about other metrics is the same judge: only the kinds of questions of both runs count.
 
@@ -227,7 +227,7 @@ def find_version_changes(earlier: RecordedRun, later: RecordedRun) -> tuple[Vers
 
 
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[VersionChange]:
-    told: set[str] = set()
+    named: set[str] = set()
     software = (str(old.get(SOFTWARE) or ""), str(new.get(SOFTWARE) or ""))
     for what in CHANGES:
         before, after = old.get(what), new.get(what)
@@ -237,17 +237,17 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Version
             before, after = _changed_judges(old[JUDGES], new[JUDGES])
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             kinds = tuple(sorted(kind for kind in before.keys() & after.keys() if before[kind] != after[kind]))
-            # Another model or other prompts are other settings too: they are told once.
-            if kinds and (what == PROMPTS or told.isdisjoint({JUDGE, SERVED, PROMPTS})):
-                told.add(what)
+            # Another model or other prompts are other settings too: they are named once.
+            if kinds and (what == PROMPTS or named.isdisjoint({JUDGE, SERVED, PROMPTS})):
+                named.add(what)
                 is_named = what == PROMPTS
                 earlier, later = software if is_named else ("", ", ".join(kinds))
                 yield VersionChange(what, earlier, later, kinds if is_named else ())
-        elif before != after and not (what in (SERVED, JUDGED) and not told.isdisjoint({JUDGE, SERVED})):
-            told.add(what)
+        elif before != after and not (what in (SERVED, JUDGED) and not named.isdisjoint({JUDGE, SERVED})):
+            named.add(what)
             earlier, later = software if what == FORMULAS else (str(before), str(after))
             known = all(versions.get(key) for versions in (old, new) for key in (PROMPTS, FORMULAS))
-            same = what == SOFTWARE and known and told.isdisjoint({*_MEASURES})
+            same = what == SOFTWARE and known and named.isdisjoint({*_MEASURES})
             yield VersionChange(what, earlier, later, is_comparable=same)
 
 

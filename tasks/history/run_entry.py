@@ -17,7 +17,7 @@ from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
 from tasks.runs.file_checks import MANIFEST_SCHEMA, check_json
-from tasks.runs.judge_drift import read_findings, standing_changes
+from tasks.runs.judge_drift import find_changed_judges, read_findings
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.outcome import RunOutcome, read_outcome
 from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
@@ -38,7 +38,7 @@ def evaluation_name(name: str | None, deployment: str, source: str | None) -> st
     >>> evaluation_name(None, "evaluate-handbook", "answers.jsonl"), evaluation_name(None, "", "data/answers.jsonl")
     ('evaluate-handbook', 'answers')
 
-    Data that were given as an object lie under a digest, which is no name.
+    Data that were given as an object lie under a digest instead of a name.
 
     >>> evaluation_name(None, "", "tables/sources/9f86d081884c7d659a2feaa0c55ad015.parquet")
     'evaluation'
@@ -136,7 +136,7 @@ def _versions(
 def _answers_again(manifest: Mapping[str, Any]) -> str:
     """Return whether the judges answer about anchor rows as they did; empty if they were not asked again."""
     found = read_findings(manifest)
-    others = " and ".join(f"{each['judge']} since {each['told']['since'][:10]}" for each in standing_changes(found))
+    others = " and ".join(f"{each['judge']} since {each['told']['since'][:10]}" for each in find_changed_judges(found))
     return f"others of {others}" if others else "as they were" if found else ""
 
 

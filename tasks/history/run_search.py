@@ -17,7 +17,7 @@ def find_run_folders(roots: Iterable[Path]) -> Iterator[Path]:
     folder belong to that run, and are not yielded.
 
     Args:
-        roots: Folders to search; a run folder itself is one of its own.
+        roots: Folders to search; a run folder may be one of them.
 
     Raises:
         RunFolderError: A folder does not exist or cannot be read.

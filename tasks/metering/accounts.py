@@ -11,7 +11,7 @@ from tasks.runtime.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A judge with prices of its own, which its work is charged to.
+    """An account for the work of a judge with separate prices.
 
     Args:
         judge: Name of its model.
@@ -22,7 +22,7 @@ class Account:
 
 
 def account_of(server: ServerJudgeOptions | None, model: str) -> Account | None:
-    """Return the account of a judge; None if it has no prices of its own.
+    """Return the account of a judge; None if it has no separate prices.
 
     Args:
         server: Options of its server; None for a judge without one.
@@ -46,10 +46,10 @@ class Charges:
 
 
 def sum_by_judge(usages: Mapping[Account | None, Usage], prices: Prices) -> dict[str, Money]:
-    """Return the price of the work of each judge with prices of its own, and that of the others under "".
+    """Return the price of the work of each judge with separate prices, and that of the others under "".
 
     Args:
-        usages: Work that is charged to each account; under None, that of judges without prices of their own.
+        usages: Work that is charged to each account; under None, that of judges without separate prices.
 
     >>> verifier = Account("verifier", Prices(prompt=0.1))
     >>> work = Usage(prompt_tokens=2_000_000)

@@ -21,7 +21,7 @@ from tasks.options.cost_options import Budget, Prices
 from tasks.runtime.usage import Usage
 
 ASSUMED = Usage(prompt_tokens=1000, output_tokens=200)
-"""Tokens that a conversation is taken to have before the first reply tells: rather too many, because a request that
+"""Tokens that a conversation is assumed to have before the first reply: rather too many, because a request that
 waits for others costs less than one beyond the budget."""
 
 _PAUSE = 0.02
@@ -32,7 +32,7 @@ class Meter:
     """The requests of a run to its judge, over all servers and threads of this process.
 
     Args:
-        prices: Prices of the judges that have none of their own.
+        prices: Prices of the judges that have no separate ones.
         budget: The most that the run may cost; None for no limit.
         clock: Returns the time in seconds.
         cpu: Returns the CPU time of this process in seconds.
@@ -75,9 +75,10 @@ class Meter:
             name: Name of the server, equal for all connections to it.
             slots: Number of conversations that it may have in flight.
             prompts: Prompts of the requests, in their order, from which the share of cached tokens is estimated if the
-                server does not tell it; with each the number of characters that the next ones probably begin with too.
+                server does not report it; with each the number of characters that the next ones probably begin with
+                too.
             counters: Reads the counters of the server; None if it offers none.
-            account: Account of a judge with prices of its own; None for the prices of the run.
+            account: Account of a judge with separate prices; None for the prices of the run.
         """
         if counters is not None and name not in self._servers:
             self._watch(name, slots, counters)
@@ -99,9 +100,9 @@ class Meter:
         with self._watching:
             if name in self._servers:
                 return
-            watch = CounterPoller(counters, lambda counted: self._count(name, counted))
+            poller = CounterPoller(counters, lambda counted: self._count(name, counted))
             with self._lock:
-                self._server(name, slots).watch = watch
+                self._server(name, slots).poller = poller
 
     def _count(self, name: str, counted: Counters) -> None:
         with self._lock:
@@ -112,14 +113,14 @@ class Meter:
     def close(self) -> None:
         """Stop reading the counters of the servers."""
         for server in list(self._servers.values()):
-            if server.watch is not None:
-                server.watch.close()
+            if server.poller is not None:
+                server.poller.close()
 
     def count_elsewhere(self, usage: Usage, account: Account | None = None) -> None:
         """Count what another process asked.
 
         Args:
-            account: Account of a judge with prices of its own; None for the prices of the run.
+            account: Account of a judge with separate prices; None for the prices of the run.
 
         Raises:
             BudgetSpentError: The budget is spent.
@@ -145,7 +146,7 @@ class Meter:
 
     @property
     def money_by_judge(self) -> dict[str, Money]:
-        """The price of the work so far of each judge with prices of its own, and that of the others under ""."""
+        """The price of the work so far of each judge with separate prices, and that of the others under ""."""
         with self._lock:
             return self._money_by_judge()
 
@@ -154,9 +155,9 @@ class Meter:
 
     def records(self) -> list[ServerRequests]:
         """Return a record of each server that was asked anything."""
-        for watch in [server.watch for server in list(self._servers.values())]:
-            if watch is not None:
-                watch.look()
+        for poller in [server.poller for server in list(self._servers.values())]:
+            if poller is not None:
+                poller.look()
         with self._lock:
             return [
                 ServerRequests(
@@ -295,7 +296,7 @@ class Meter:
 
 
 class ServerObserver:
-    """An observer of the requests to one server, which the replica pool tells of each.
+    """An observer of the requests to one server, which the replica pool notifies of each.
 
     Args:
         spent: Counts of the account that is charged.

@@ -60,7 +60,7 @@ def money_of(prices: Prices, usage: Usage, seconds: float) -> Money | None:
     >>> money_of(Prices(prompt=0.2, cached_prompt=0.1, output=0.6), usage, 60.0).total
     0.8
 
-    Without a price of their own, cached tokens cost as much as others.
+    Without a separate price, cached tokens cost as much as others.
 
     >>> money_of(Prices(prompt=0.2), usage, 60.0).total, money_of(Prices(gpu_hour=3.0, gpus=2), usage, 1800.0).total
     (0.6, 3.0)
@@ -93,7 +93,7 @@ def cost_entry(by_judge: Mapping[str, Money]) -> dict[str, Any] | None:
     """Return the entry `cost` of run.json; None if nothing has a price.
 
     Args:
-        by_judge: Name of each judge with prices of its own -> price of its work; that of the others under "".
+        by_judge: Name of each judge with separate prices -> price of its work; that of the others under "".
 
     >>> cost_entry({"": Money("USD", output=0.5), "verifier": Money("USD", prompt=0.1)})["judges"]
     [{'judge': '', 'total': 0.5}, {'judge': 'verifier', 'total': 0.1}]
@@ -109,7 +109,7 @@ def _round(amount: float) -> float:
 
 
 def format_money(amount: float, currency: str) -> str:
-    """Return an amount with its currency, with enough digits to tell small amounts from nothing.
+    """Return an amount with its currency, with enough digits to distinguish small amounts from nothing.
 
     >>> format_money(12.5, "USD"), format_money(0.00123, "EUR"), format_money(0, "USD"), format_money(1234.5, "USD")
     ('12.50 USD', '0.0012 EUR', '0 USD', '1,234.50 USD')

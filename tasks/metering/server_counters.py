@@ -93,7 +93,7 @@ def add_counters(texts: Iterable[object]) -> Counters | None:
 
 
 class CounterPoller:
-    """A watch of the counters of a server, which a thread reads from time to time until it is closed.
+    """Polls the counters of a server from a thread until it is closed.
 
     Args:
         read: Reads them. The first reading is taken at once.

@@ -63,15 +63,15 @@ class ServerCounts:
     estimated_cached: int = 0
     prefixes: PrefixForecast = field(default_factory=PrefixForecast)
     cached_share: float = 0.0
-    watch: CounterPoller | None = None
+    poller: CounterPoller | None = None
     counted: Counters = NOTHING
     _recent: tuple[float, float] = (0.0, 0.0)
 
     def own_counts(self) -> Counters | None:
         """Return what the servers counted, if that is about what the replies to this run say."""
-        told, counted = self.usage.prompt_tokens, self.counted
-        is_own = abs(counted.prompt - told) <= _MOST_FOREIGN * told
-        return counted if self.watch is not None and self.watch.is_reliable and is_own else None
+        reported, counted = self.usage.prompt_tokens, self.counted
+        is_own = abs(counted.prompt - reported) <= _MOST_FOREIGN * reported
+        return counted if self.poller is not None and self.poller.is_reliable and is_own else None
 
     def expect(self, prompts: Iterable[tuple[str, int]]) -> None:
         """Estimate the share of the tokens of the next prompts that will be in the prefix cache.

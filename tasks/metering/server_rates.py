@@ -25,7 +25,7 @@ _BUSY = 0.5
 """Least number of conversations in flight in a busy part, as a share of the most."""
 
 MOST_UNCERTAIN = 0.5
-"""Largest standard error of a rate that is told, as a share of the rate."""
+"""Largest standard error of a rate that is reported, as a share of the rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ServerRates:
 
 
 def fit_rates(intervals: Sequence[RunSegment]) -> ServerRates | None:
-    """Return the rates of a server; None if the run is too short to tell.
+    """Return the rates of a server; None if the run is too short.
 
     >>> mixes = [(900, 10), (100, 90), (500, 50), (1000, 0)] * 4
     >>> busy = [RunSegment(u / 1000 + o / 100, 0.0, replies=8, prompt_tokens=u, output_tokens=o) for u, o in mixes]

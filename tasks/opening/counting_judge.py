@@ -90,7 +90,7 @@ class Ledger:
     prefixes: PrefixForecast = field(default_factory=PrefixForecast)
     """The prompts of all questions to a server."""
     accounts: dict[Account | None, Tally] = field(default_factory=dict)
-    """The questions charged to each judge with prices of its own, and to the others under None."""
+    """The questions charged to each judge with separate prices, and to the others under None."""
     _tallies: dict[str, Tally] = field(default_factory=dict)
     _noted: set[tuple[str, str]] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)

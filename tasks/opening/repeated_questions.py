@@ -154,7 +154,7 @@ class _RepeatingJudge:
     """A judge that answers from the cache, and notes the questions that can be asked again.
 
     Args:
-        asked: Judge that it stands for.
+        asked: Judge that it replaces.
         note: True to note questions, False to answer them with the new answers.
     """
 
@@ -165,7 +165,7 @@ class _RepeatingJudge:
 
     @property
     def identity(self) -> JudgeIdentity:
-        """The identity of the judge that it stands for."""
+        """The identity of the judge that it replaces."""
         return self._asked.judge.identity
 
     def can_answer(self, kind: Kind) -> bool:

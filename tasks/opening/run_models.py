@@ -184,7 +184,7 @@ def _models_for(run_id: str, process: int) -> RunModels:
 
 
 def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) -> None:
-    """Begin to open the judges on servers that a run of this process is going to ask, in threads of their own.
+    """Begin to open the judges on servers that a run of this process is going to ask, in separate threads.
 
     Most of the time a server is waited for, while the command has much to import and the cache is connected. What a
     thread needs for its first request is imported here, since two threads that import take turns. The first run that

@@ -43,7 +43,7 @@ class VerifierForecast:
     """The size of a verifier's requests, estimated from bytes.
 
     Args:
-        window: Tokens of a request as the server tells, if it has been asked.
+        window: Tokens of a request as the server reports them; None if it has not been asked.
         counts_tokens: False if the server counts no tokens: parts of premises are then measured in bytes.
     """
 

@@ -22,8 +22,8 @@ class CitationOptions(OptionGroup, affects_scores=True):
         str | None,
         AfterValidator(_check_pattern),
         Option(
-            "Regular expression (RE2) of citation markers that are not recognized by themselves, with a group around "
-            "the label. Markers are no part of the claims that are judged.",
+            "Regular expression (RE2) of citation markers that are not recognized by default, with a group around "
+            "the label. Markers are not part of the claims that are judged.",
             holds="text",
             cli=Flag(
                 long="--citation-pattern",

@@ -12,7 +12,7 @@ class GroupingOptions(OptionGroup, affects_scores=False):
         str | None,
         Option(
             "Cluster column: rows that share a value are resampled together. Intervals, comparisons and gates of "
-            "the run draw groups as a whole; rows without a value stand alone. Default: session_id if rows share a "
+            "the run draw groups as a whole; rows without a value are independent. Default: session_id if rows share a "
             "session; row_id groups none.",
             holds="text",
             by_run=True,

@@ -38,8 +38,8 @@ class SingleJudgeSettings(ModelOptions, affects_scores=True):
     profile: Annotated[
         str | None,
         Option(
-            "For server and verifier: the profile of a model that only verifies, which says how it is asked: the name "
-            "of a packaged one, or a file that ends with .toml.",
+            "For server and verifier: the profile of a model that only verifies, which describes how it is asked: "
+            "the name of a packaged one, or a file that ends with .toml.",
             holds="path",
             words=profile_names(),
             examples=["minicheck-7b"],
@@ -48,7 +48,7 @@ class SingleJudgeSettings(ModelOptions, affects_scores=True):
     canaries: Annotated[
         bool,
         Option(
-            "With a profile: end the run if the model answers questions wrongly whose answers are beyond doubt. False "
+            "With a profile: end the run if the model wrongly answers questions whose answers are beyond doubt. False "
             "only warns.",
             affects_scores=False,
         ),

@@ -38,7 +38,7 @@ def load_profile(name: str) -> Profile:
         name: Name of a packaged profile, or path of a file that ends with `.toml`.
 
     Raises:
-        ConfigError: There is no such profile, or the file is none.
+        ConfigError: The profile does not exist, or the file is not one.
 
     >>> load_profile("factcg").license
     'MIT'

@@ -15,7 +15,7 @@ def parse_judge(value: Any) -> Any:
     {'backend': 'server', 'server': {'urls': ['http://localhost:8000/v1']}, 'profile': 'minicheck-7b'}
 
     Raises:
-        ConfigError: The word is a host and a port without a scheme, or there is no such profile.
+        ConfigError: The word is a host and a port without a scheme, or the profile does not exist.
     """
     if not isinstance(value, str):
         return value
@@ -37,7 +37,7 @@ def replace_judge(word: str) -> dict[str, Any]:
     {'profile': None, 'verifier': None, 'launch': None, 'backend': 'builtin'}
 
     Raises:
-        ConfigError: The word is a host and a port without a scheme, or there is no such profile.
+        ConfigError: The word is a host and a port without a scheme, or the profile does not exist.
     """
     return {"profile": None, "verifier": None, "launch": None, **parse_judge(word)}
 

@@ -236,7 +236,7 @@ class Declaration:
 
 
 def facts_of(field: FieldInfo) -> OptionFacts | None:
-    """Return the facts of an option; None for a field that is no option."""
+    """Return the facts of an option; None for other fields."""
     return next((item for item in reversed(field.metadata) if isinstance(item, OptionFacts)), None)
 
 
@@ -384,7 +384,7 @@ def _current_value(facts: OptionFacts, value: Any) -> Any:
 
 
 def current_name(group: type[OptionGroup], place: tuple[str | int, ...]) -> str | None:
-    """Return the current name of the option whose earlier name is at this place; None if there is no such option."""
+    """Return the current name of the option whose earlier name is at this place; None without such an option."""
     names = tuple(str(part) for part in place if isinstance(part, str))
     return next((option.place[-1] for option in declarations(group) if option.earlier_place == names), None)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 PREMISE, CLAIM = "premise", "claim"
 PLACE = re.compile(r"\{(premise|claim)\}")
-"""A place of a text in a form. Other braces stand for themselves."""
+"""A place of a text in a form. Other braces are literal."""
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
@@ -74,7 +74,7 @@ class TokenReading(_Part):
 
 
 class JsonReading(_Part):
-    """Read the label from a JSON object in the reply; there are no probabilities."""
+    """Read the label from a JSON object in the reply, without probabilities."""
 
     kind: Literal["json"] = "json"
     key: Text
@@ -126,7 +126,7 @@ class InProcess(_Part):
         "AutoModelForSequenceClassification", description="The class of transformers that loads it."
     )
     foundation: str | None = Field(
-        None, description="Model whose configuration and tokenizer it uses, if it has none of its own."
+        None, description="Model whose configuration and tokenizer it uses, if it lacks them."
     )
     key_mapping: dict[str, str] = Field({}, description="Pattern of names of weights -> replacement.")
     output: Output = Field("sequence", description="Place of the scores of the classes in the output.")
@@ -275,8 +275,8 @@ class Profile(_Part):
 
     def digest(self) -> str:
         """Return a digest of everything that determines an answer."""
-        told = {"source", "license", "languages", "accuracy", "memory_gb", "note", "serving", "canaries"}
-        content = json.dumps(self.model_dump(mode="json", exclude=told), sort_keys=True)
+        ignored = {"source", "license", "languages", "accuracy", "memory_gb", "note", "serving", "canaries"}
+        content = json.dumps(self.model_dump(mode="json", exclude=ignored), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def supports(self, probability: float) -> bool:

@@ -14,7 +14,7 @@ class RunModelOptions(CostOptions, CacheOptions, LanguageOptions, EmbedderOption
 
     @property
     def all_prices(self) -> tuple[Prices, ...]:
-        """All prices: those of all judges, and those that judges have of their own."""
+        """All prices: those of all judges, and those of single judges."""
         own = [judge.server.prices for judge in self.judges if judge.server is not None]
         return (self.prices, *(prices for prices in own if prices is not None))
 

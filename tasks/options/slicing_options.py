@@ -25,14 +25,14 @@ class SlicingOptions(OptionGroup, affects_scores=False):
     slices: Annotated[
         Annotated[tuple[str, ...], BeforeValidator(list_from_text(split_commas)), AfterValidator(drop_repeated)],
         Option(
-            "Columns whose values divide the rows into slices: the summary, comparisons and the report show each slice "
-            "by itself. Rows without a value are a slice of their own.",
+            "Columns whose values divide the rows into slices: the summary, comparisons and the report show each "
+            "slice separately. Rows without a value are a separate slice.",
             holds="text",
             by_run=True,
             cli=Flag(
                 long="--slice",
                 metavar="COLUMN,...",
-                help="Column whose values divide the rows into slices, each shown by itself.",
+                help="Column whose values divide the rows into slices, each shown separately.",
                 repeats=True,
                 default="",
             ),

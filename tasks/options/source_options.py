@@ -141,7 +141,7 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions, affects_sco
     missing_texts: Annotated[
         Annotated[tuple[str, ...], BeforeValidator(list_from_text(split_commas))],
         Option(
-            "Texts that stand for a missing value in CSV and TSV files.",
+            "Texts that mean a missing value in CSV and TSV files.",
             holds="text",
             cli=Flag(long="--missing-texts", metavar="TEXT,...", default=",".join(_MISSING_TEXTS), repeats=True),
             examples=[["nan", "-"]],

@@ -14,7 +14,7 @@ def find_metric(name: str) -> Metric:
     """Return the metric with a name: a builtin one, `module:attribute`, or an entry point of an installed package.
 
     Raises:
-        UnknownMetricError: There is no such metric.
+        UnknownMetricError: The metric does not exist.
         PluginError: The object cannot be imported or is not a metric.
     """
     if ":" in name:
@@ -35,7 +35,7 @@ def parse_metric(text: str) -> MetricRequest:
     """Parse a metric as written on the command line: its name, and parameters in parentheses.
 
     Raises:
-        UnknownMetricError: There is no metric with that name.
+        UnknownMetricError: No metric has that name.
         PluginError: The object cannot be imported or is not a metric.
         MetricParameterError: The text is malformed, or the metric does not accept the parameters.
     """

@@ -1,4 +1,4 @@
-"""End a flow run that has spent its budget in a state of its own, which is no fault."""
+"""End a flow run that has spent its budget in a separate state, which does not mean a fault."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -29,6 +29,7 @@ class LateFlow(Flow[P, R]):
             super().__init__(fn, **options)
         finally:
             del function.__signature__
+            self.__dict__.pop("__signature__", None)  # copied from the function: a deployment would have no parameters
 
     @property
     def parameters(self) -> ParameterSchema:

@@ -21,7 +21,7 @@ SERVER_GONE = (
 
 
 def outlive_server(run: Callable[[], T]) -> tuple[T, bool]:
-    """Run a flow that people start, and return its result even if the Prefect server cannot be told of it.
+    """Run a flow that people start, and return its result even if it cannot be reported to the Prefect server.
 
     The flow may call others in the same way. The flows that a deployment's run calls are not changed: that run waits
     for its server, and is resumed.

@@ -59,7 +59,7 @@ class OutageFilter(logging.Filter):
 
 
 _FILTER = OutageFilter()
-"""The filter of all handlers, since they tell of the same server."""
+"""The filter of all handlers, since they log about the same server."""
 
 
 class ConsoleHandler(PrefectConsoleHandler):

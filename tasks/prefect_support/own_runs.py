@@ -28,7 +28,7 @@ _MESSAGE = "its process was killed, or its machine stopped; answers and finished
 def record_process(run_id: UUID) -> Iterator[None]:
     """Record that this process computes a flow run until the block ends.
 
-    A record that cannot be written is no error: a run that is killed then stays Running.
+    A record that cannot be written causes no error: a run that is killed then stays Running.
     """
     path = _folder() / f"{run_id}{_SUFFIX}"
     lock = FileLock(path.with_suffix(".new"))

@@ -90,7 +90,7 @@ def crash_without_server(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap the function of a flow, so that its run ends as Crashed if it loses its process or its Prefect server.
 
     A deployment's run ends as Crashed if the server has gone, and is resumed. The process of another run is recorded,
-    so that a later command can tell that it was killed; `outlive_server` returns its result without the server.
+    so that a later command can detect that it was killed; `outlive_server` returns its result without the server.
 
     Args:
         function: Function of the flow.

@@ -1,9 +1,10 @@
-"""Watch judges by anchor rows that are asked about again: choose the rows of a night, and tell when a judge changed.
+"""Detect changed judges by anchor rows that are asked about again: choose the rows of a run, and test the answers.
 
-What a night found is an entry in run.json, which the history keeps, and from which the next nights go on. The entry of
-a judge has the distance of each row that was asked about (`distances`), the rows with another verdict (`changed`), the
-earlier distances of each row that do not belong to the nights that are tested together (`earlier`: how many, their sum,
-and how many had another verdict), the e-value of the night, and `told`, if the judge answers otherwise.
+A *repeat* is a run that asks about anchor rows again. Its findings are an entry in run.json, which the history keeps,
+and from which later repeats continue. The entry of a judge has the distance of each row that was asked about
+(`distances`), the rows with another verdict (`changed`), the earlier distances of each row that do not belong to the
+repeats that are tested together (`earlier`: how many, their sum, and how many had another verdict), the e-value of the
+repeat (`log_e_value`), and the finding that the judge has changed (`told`), if there is one.
 """
 
 import hashlib
@@ -14,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from metric_core.statistics.alarms import NIGHTS_ADDED, AlarmSettings, find_step
+from metric_core.statistics.alarms import RUNS_ADDED, AlarmSettings, find_step
 from metric_core.statistics.asked_again import (
-    FULL_NIGHTS,
+    FULL_RUNS,
     MOST_EARLIER,
-    NIGHTS,
+    RUNS_TESTED,
     count_rows,
     has_returned,
     is_changed,
@@ -27,16 +28,18 @@ from metric_core.statistics.asked_again import (
 from tasks.runs.run_folder import ANCHOR
 
 ASKED_AGAIN = "asked_again"
-"""Name of the entry of a night in the entry of the anchor in run.json."""
-NIGHTS_READ = NIGHTS + NIGHTS_ADDED
-"""Number of nights whose entries are needed to go on."""
+"""Name of the entry of a repeat in the entry of the anchor in run.json."""
+RUNS_READ = RUNS_TESTED + RUNS_ADDED
+"""Number of repeats whose entries are needed to continue."""
 
 Earlier = dict[str, list[float]]
+_Entries = Sequence[tuple[datetime, Mapping[str, Any]]]
+"""The entries of a judge, oldest first, each with the start of its repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastRepeat:
-    """A night that asked about anchor rows again.
+    """A run that asked about anchor rows again.
 
     Args:
         entry: Content of the entry `asked_again` of its anchor.
@@ -48,21 +51,21 @@ class PastRepeat:
 
 @dataclass(frozen=True, slots=True)
 class RepeatTurn:
-    """The rows that a night asks about again.
+    """The rows that a run asks about again.
 
     Args:
         start: Start of the run.
-        reference: Digest of the judges and the anchor, of which nights are compared.
-        night: Number of the night among those with the same reference, from 1.
+        reference: Digest of the judges and the anchor; only repeats with the same digest are compared.
+        repeat: Number of the repeat among those with the same reference, from 1.
         number: Number of the run among those of its calendar year that asked again, from 1.
-        next: Place in the order of all rows at which the next night starts.
-        power: Probability with which a change of the expected size is told within a week.
-        past: The nights before it with the same reference, oldest first.
+        next: Place in the order of all rows at which the next repeat starts.
+        power: Probability with which a change of the expected size is reported within `RUNS_TESTED` repeats.
+        past: Earlier repeats with the same reference, oldest first.
     """
 
     start: datetime
     reference: str
-    night: int
+    repeat: int
     number: int
     rows: tuple[str, ...]
     next: int
@@ -70,9 +73,15 @@ class RepeatTurn:
     past: tuple[PastRepeat, ...]
 
     def entry(self) -> dict[str, Any]:
-        """Return what the next night needs to know."""
-        names = ("reference", "night", "number", "next")
-        return {"year": _year(self.start), **{name: getattr(self, name) for name in names}, "power": self.power}
+        """Return what the next repeat needs to know."""
+        return {
+            "year": _year(self.start),
+            "reference": self.reference,
+            "night": self.repeat,
+            "number": self.number,
+            "next": self.next,
+            "power": self.power,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ class RowAnswers:
 
     Args:
         distance: Mean distance of the answers, from 0 to 1.
-        is_changed: True if any verdict is another one.
+        is_changed: True if any verdict is different.
     """
 
     distance: float
@@ -90,10 +99,10 @@ class RowAnswers:
 
 @dataclass(frozen=True, slots=True)
 class JudgeDriftDetector:
-    """Looks for judges that answer otherwise than they did.
+    """Detects judges that answer differently than before.
 
     Args:
-        drift: Share of the verdicts whose change is to be seen.
+        drift: Share of changed verdicts that should be detected.
     """
 
     drift: float
@@ -108,38 +117,38 @@ class JudgeDriftDetector:
         *,
         restart: bool = False,
     ) -> RepeatTurn:
-        """Return the rows that a night asks about again: all in the first nights, then some in turn.
+        """Return the rows that a run asks about again: all in the first repeats, then some in turn.
 
         Args:
             rows: Ids of the rows of the anchor, at least one.
             reference: Digest of the judges and the anchor.
-            past: Nights before it, oldest first, whatever their reference.
+            past: Earlier repeats, oldest first, whatever their reference.
             restart: True if the kept answers are new.
         """
-        count, power = count_rows(self.drift, len(rows), self.settings.nights)
+        count, power = count_rows(self.drift, len(rows), self.settings.runs)
         same = () if restart else tuple(_with_reference(past, reference))
-        night = 1 + (same[-1].entry["night"] if same else 0)
+        repeat = 1 + (same[-1].entry["night"] if same else 0)
         before = past[-1].entry if past else {}
         number = 1 + (before["number"] if before.get("year") == _year(start) else 0)
-        if night <= FULL_NIGHTS:
-            return RepeatTurn(start, reference, night, number, tuple(rows), 0, power, same)
+        if repeat <= FULL_RUNS:
+            return RepeatTurn(start, reference, repeat, number, tuple(rows), 0, power, same)
         first = same[-1].entry["next"]
         order = sorted(rows, key=lambda row: hashlib.sha256(f"{reference} {row}".encode()).digest())
         chosen = tuple(order[(first + place) % len(order)] for place in range(min(count, len(order))))
-        return RepeatTurn(start, reference, night, number, chosen, (first + len(chosen)) % len(order), power, same)
+        return RepeatTurn(start, reference, repeat, number, chosen, (first + len(chosen)) % len(order), power, same)
 
     def entry(
         self, turn: RepeatTurn, judge: str, answers: Mapping[str, RowAnswers], *, judges: int = 1, place: str = ""
     ) -> dict[str, Any]:
-        """Return the entry of a judge for a night.
+        """Return the entry of a judge for a repeat.
 
         Args:
             judge: Name of the judge, unique in the run.
-            answers: Row -> answers of the night; rows without usable answers are absent.
-            judges: Number of judges that are watched.
+            answers: Row -> answers of the repeat; rows without usable answers are absent.
+            judges: Number of judges that are tested.
             place: Address of the judge; empty if it has none.
         """
-        past = [(night.start, found) for night in turn.past if (found := _entry_of(night, judge)) is not None]
+        past = [(each.start, found) for each in turn.past if (found := _entry_of(each, judge)) is not None]
         last = past[-1][1] if past else None
         entry: dict[str, Any] = {
             "judge": judge,
@@ -148,24 +157,24 @@ class JudgeDriftDetector:
             "told": None if last is None else last["told"],
             "has_returned": False,
         }
-        nights = [*past, (turn.start, entry)]
-        tested = 1 if turn.night <= FULL_NIGHTS else min(NIGHTS, turn.night - FULL_NIGHTS)
-        left = _left(nights, turn.night)
+        repeats = [*past, (turn.start, entry)]
+        tested = 1 if turn.repeat <= FULL_RUNS else min(RUNS_TESTED, turn.repeat - FULL_RUNS)
+        left = _leaving_window(repeats, turn.repeat)
         entry["earlier"] = _add_earlier({} if last is None else last["earlier"], left, entry["told"])
-        window = [found for _, found in nights[-tested:]]
+        window = [found for _, found in repeats[-tested:]]
         entry["log_e_value"] = _test(window, entry["earlier"])
         if entry["told"] is None:
-            evidence = [found["log_e_value"] for _, found in nights]
+            evidence = [found["log_e_value"] for _, found in repeats]
             if is_changed(evidence, turn.number, judges, self.settings):
-                entry["told"] = _tell(judge, place, nights, entry["earlier"])
-        elif _is_whole_week_since(nights, entry["told"]):
+                entry["told"] = _describe_change(judge, place, repeats, entry["earlier"])
+        elif _is_window_since(repeats, entry["told"]):
             usual = _usual(entry["earlier"])[0]
             entry["has_returned"] = has_returned(_mean_distance(window) - usual, self.drift)
         return entry
 
 
 def read_findings(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a night found; empty if it asked nothing again.
+    """Return what a run found; empty if it asked nothing again.
 
     Args:
         content: Content of run.json, or what the history keeps of it.
@@ -173,11 +182,11 @@ def read_findings(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return (content.get(ANCHOR) or {}).get(ASKED_AGAIN) or {}
 
 
-def standing_changes(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the judges that answer otherwise after a night, with the finding, under `judge` and `told`.
+def find_changed_judges(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the judges that have changed by a repeat and have not returned, each with the finding.
 
     Args:
-        entry: Entry of the night.
+        entry: Entry of the repeat.
     """
     judges = entry.get("judges") or ()
     return [
@@ -188,30 +197,34 @@ def standing_changes(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _with_reference(past: Sequence[PastRepeat], reference: str) -> list[PastRepeat]:
-    """Return the last nights with a reference, back to the one that started with it."""
+    """Return the last repeats with a reference, back to the one that started with it."""
     found: list[PastRepeat] = []
-    for night in reversed(past):
-        if night.entry["reference"] != reference or any(each["has_returned"] for each in night.entry["judges"]):
+    for repeat in reversed(past):
+        if repeat.entry["reference"] != reference or any(each["has_returned"] for each in repeat.entry["judges"]):
             break
-        found.insert(0, night)
-        if night.entry["night"] == 1:
+        found.insert(0, repeat)
+        if repeat.entry["night"] == 1:
             break
     return found
 
 
-def _entry_of(night: PastRepeat, judge: str) -> Mapping[str, Any] | None:
-    return next((each for each in night.entry["judges"] if each["judge"] == judge), None)
+def _entry_of(repeat: PastRepeat, judge: str) -> Mapping[str, Any] | None:
+    return next((each for each in repeat.entry["judges"] if each["judge"] == judge), None)
 
 
-def _left(nights: Sequence[tuple[datetime, Mapping[str, Any]]], night: int) -> Mapping[str, Any] | None:
-    """Return the night that belongs to the earlier ones since tonight; None if there is no such night."""
-    back = 1 if night <= FULL_NIGHTS + 1 else NIGHTS
-    is_tested = FULL_NIGHTS + 1 < night <= FULL_NIGHTS + NIGHTS
-    return None if is_tested or back >= len(nights) else nights[-1 - back][1]
+def _leaving_window(repeats: _Entries, number: int) -> Mapping[str, Any] | None:
+    """Return the repeat that counts as an earlier one from this one on; None if there is none.
+
+    Args:
+        number: Number of this repeat, from 1.
+    """
+    back = 1 if number <= FULL_RUNS + 1 else RUNS_TESTED
+    is_tested = FULL_RUNS + 1 < number <= FULL_RUNS + RUNS_TESTED
+    return None if is_tested or back >= len(repeats) else repeats[-1 - back][1]
 
 
 def _add_earlier(earlier: Mapping[str, Sequence[float]], left: Mapping[str, Any] | None, told: Any) -> Earlier:
-    """Return the earlier distances with those of a night, unless the judge answers otherwise by now."""
+    """Return the earlier distances with those of a repeat, unless the judge has changed by now."""
     result = {row: list(found) for row, found in earlier.items()}
     if left is None or told is not None:
         return result
@@ -224,8 +237,8 @@ def _add_earlier(earlier: Mapping[str, Sequence[float]], left: Mapping[str, Any]
 
 def _test(window: Sequence[Mapping[str, Any]], earlier: Mapping[str, Sequence[float]]) -> float:
     found: dict[str, list[float]] = {}
-    for night in window:
-        for row, distance in night["distances"].items():
+    for each in window:
+        for row, distance in each["distances"].items():
             if row in earlier:
                 found.setdefault(row, []).append(distance)
     return log_e_value(
@@ -237,21 +250,24 @@ def _test(window: Sequence[Mapping[str, Any]], earlier: Mapping[str, Sequence[fl
 
 
 def _usual(earlier: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    """Return the mean distance of earlier nights, and the share of rows with another verdict."""
+    """Return the mean distance of earlier repeats, and the share of rows with another verdict."""
     count = sum(found[0] for found in earlier.values()) or 1
     return sum(found[1] for found in earlier.values()) / count, sum(found[2] for found in earlier.values()) / count
 
 
-def _mean_distance(nights: Iterable[Mapping[str, Any]]) -> float:
-    values = [distance for night in nights for distance in night["distances"].values()]
+def _mean_distance(entries: Iterable[Mapping[str, Any]]) -> float:
+    values = [distance for each in entries for distance in each["distances"].values()]
     return sum(values) / len(values) if values else 0.0
 
 
-def _tell(
-    judge: str, place: str, nights: Sequence[tuple[datetime, Mapping[str, Any]]], earlier: Mapping[str, Sequence[float]]
+def _describe_change(
+    judge: str,
+    place: str,
+    repeats: _Entries,
+    earlier: Mapping[str, Sequence[float]],
 ) -> dict[str, Any]:
     usual, usually_changed = _usual(earlier)
-    recent = nights[-NIGHTS_ADDED:]
+    recent = repeats[-RUNS_ADDED:]
     means = np.array([_mean_distance([found]) if found["distances"] else np.nan for _, found in recent])
     first = find_step(usual - means)
     since = recent[first:]
@@ -260,13 +276,13 @@ def _tell(
     found = _describe(rows, changed, round(usually_changed * rows), _mean_distance(each for _, each in since), usual)
     name, new = (f"{judge} at {place}", "a revision (judge.server.revision)") if place else (judge, "another name")
     sentence = (
-        f"the judge {name} answers otherwise under the same name since {since[0][0]:%A, %-d %B}: {found}. Cached "
+        f"the judge {name} answers differently under the same name since {since[0][0]:%A, %-d %B}: {found}. Cached "
         f"answers are those of the judge as it was: give the new one {new}, which asks everything again, or bring the "
         "old one back"
     )
     return {
         "since": since[0][0].isoformat(),
-        "told": nights[-1][0].isoformat(),
+        "told": repeats[-1][0].isoformat(),
         "rows": rows,
         "changed": changed,
         "sentence": sentence,
@@ -289,8 +305,9 @@ def _describe(rows: int, changed: int, usually_changed: int, distance: float, us
     )
 
 
-def _is_whole_week_since(nights: Sequence[tuple[datetime, Mapping[str, Any]]], told: Mapping[str, Any]) -> bool:
-    return len(nights) > NIGHTS and nights[-NIGHTS][0] > datetime.fromisoformat(told["told"])
+def _is_window_since(repeats: _Entries, told: Mapping[str, Any]) -> bool:
+    """Return whether all repeats that are tested together are later than a finding."""
+    return len(repeats) > RUNS_TESTED and repeats[-RUNS_TESTED][0] > datetime.fromisoformat(told["told"])
 
 
 def _year(start: datetime) -> int:

@@ -70,10 +70,10 @@ class OutcomeAlarm(_Part):
         sentence: The alarm in words, with its cause if that is known.
         since: First day on which the metric was worse; None if that is not known.
         drop: Least and largest size of the drop.
-        cause: The part that has changed, as long as the alarm stands; None if no anchor rows were judged.
+        cause: The part that has changed, such as the judge; None if no anchor rows were judged.
         slice: Column and value of the rows that the alarm is about; None for all rows.
         reason: Sentence on why this is the cause; empty without one.
-        further: Number of alarms about the metric that stand and that it goes beyond; 0 for a drop from the baseline.
+        further: Number of open alarms about the metric that it goes beyond; 0 for a drop from the baseline.
         is_regained: True if the run has regained more than half of the drop: another such run ends the alarm.
         rows: Number of rows of the baseline that the run has scores of, and number of rows of the baseline.
     """
@@ -134,7 +134,7 @@ class OutcomeIncidents(_Part):
         opened: Incidents that the run found; the message about the run is about these.
         continuing: Incidents that earlier runs found and that are not over.
         recovered: Incidents that are over.
-        replaced: Incidents that others stand for, or that are not looked for any longer: they end without a word.
+        replaced: Incidents that others replace, or that are no longer checked: they end without a message.
     """
 
     opened: tuple[OutcomeIncident, ...] = ()
@@ -162,7 +162,7 @@ class RunOutcome(_Part):
         alarms: Alarms of the sequential tests.
         alarm_state: Sums of the sequential tests over this run and those before it, as JSON.
         changes: Sentences on what changed in the system, the judge or the data since the baseline.
-        since_last: Sentences on metrics that differ significantly from those of the run before, which is no alarm.
+        since_last: Sentences on metrics that differ significantly from those of the previous run; not alarms.
         diagnosis: Sentence on which rows became worse, and where in the pipeline.
         accepted: True if the run became the baseline.
         message: The outcome in words.

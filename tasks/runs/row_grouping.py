@@ -1,7 +1,7 @@
 """Read which rows of a run belong together, and find rows that are not independent.
 
 Rows belong together if they have the same value in a column: a document, a customer, a conversation. Rows without a
-value stand alone.
+value are groups of one.
 """
 
 import json
@@ -92,7 +92,7 @@ class TextColumn:
         """Raise if no row that was read has a value.
 
         Raises:
-            ConfigError: There is no such column, or no row has a value in it.
+            ConfigError: The column does not exist, or has no value in any row.
         """
         if self._has_values:
             return
@@ -127,7 +127,7 @@ def read_groups(shards: Iterable[pa.Table], by: str) -> dict[str, str]:
         by: Column by which rows are grouped.
 
     Raises:
-        ConfigError: There is no such column, or no row has a value in it.
+        ConfigError: The column does not exist, or has no value in any row.
     """
     column = group_column(by)
     groups: dict[str, str] = {}
@@ -139,7 +139,7 @@ def read_groups(shards: Iterable[pa.Table], by: str) -> dict[str, str]:
 
 
 def find_session_column(shards: Iterable[pa.Table]) -> str | None:
-    """Return the column of sessions if rows share one, so that they are grouped unless the user says otherwise."""
+    """Return the column of sessions if rows share one, so that they are grouped unless another column is named."""
     seen: set[str] = set()
     for shard in shards:
         sessions = [session for session in shard[c.SESSION_ID].to_pylist() if session is not None]
@@ -151,7 +151,7 @@ def find_session_column(shards: Iterable[pa.Table]) -> str | None:
 
 
 def group_names(row_ids: Iterable[str], groups: Mapping[str, str]) -> Iterator[str]:
-    """Yield the name of each row's group, or a name of its own for a row without one.
+    """Yield the name of each row's group, or a unique name for a row without one.
 
     >>> list(group_names(["a", "b"], {"a": "x"}))
     ['group x', 'row b']

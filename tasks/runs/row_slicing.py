@@ -13,7 +13,7 @@ MAX_SLICES = 50
 """Number of slices of a column; the rows of its rarest values beyond it are one slice."""
 
 _REPEATED = 0.5
-"""Share of rows with a value of their own from which on a column divides rows into nothing that could be compared."""
+"""Share of rows with unique values above which a column is useless for slices."""
 
 
 class SliceColumn:
@@ -38,7 +38,7 @@ class SliceColumn:
         """Check that the rows that were read can be sliced.
 
         Raises:
-            ConfigError: There is no such column, no row has a value in it, or nearly every row has a value of its own.
+            ConfigError: The column does not exist, has no value in any row, or has unique values in nearly all rows.
         """
         self._column.require_values()
         rows = self._counts.total()
@@ -52,7 +52,7 @@ class SliceColumn:
             )
 
     def warn(self) -> str | None:
-        """Return a sentence if there are more values than slices; None otherwise."""
+        """Return a sentence if there are more values than slices, else None."""
         if len(self._counts) <= MAX_SLICES:
             return None
         return (

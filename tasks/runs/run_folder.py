@@ -1,4 +1,4 @@
-"""A run folder: everything about a run in files that other programs can read.
+"""Read and write a run folder: everything about a run in files that other programs can read.
 
 `run.json` (what ran, with what, what it cost), `stages/*.parquet`, `scores.parquet`, `summary.json` and
 `report.html`. Every file appears whole or not at all.
@@ -182,7 +182,7 @@ class RunFolder:
         """Summarize every metric from the score table, read once, with one batch in memory at a time.
 
         Args:
-            groups: Row id -> group; rows without a group stand alone. None if rows are independent.
+            groups: Row id -> group; rows without a group are groups of one. None if rows are independent.
         """
         counted = {
             request.key: CellCounts(

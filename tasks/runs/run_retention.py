@@ -105,7 +105,7 @@ def remove_runs(root: Path, runs: Iterable[StoredRun]) -> Iterator[StoredRun]:
         with translate_write_errors(f"the run folder {run.path}", advice="It is not removed."):
             try:
                 with FileLock(run.path / LOCK).acquire(blocking=False):
-                    run.path.rename(removed)  # at once, so that nobody finds half a run
+                    run.path.rename(removed)  # at once, so that no half run can be found
             except (Timeout, FileNotFoundError):
                 continue
             shutil.rmtree(removed)

@@ -1,4 +1,4 @@
-"""The trigger of a monitored run and the time at which it was due: the entry `start` of run.json."""
+"""Record the trigger of a monitored run and the time at which it was due: the entry `start` of run.json."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -15,7 +15,7 @@ def read_table(folder: Path, name: str) -> pa.Table:
     """Return a table of a run folder.
 
     Raises:
-        RunFolderError: There is no such table, or it cannot be read.
+        RunFolderError: The table does not exist, or cannot be read.
     """
     path = folder / name
     try:

@@ -24,7 +24,7 @@ def summarize_slices_of_run(
 
     Args:
         slices: Slices of all rows, by column.
-        groups: Row id -> group; rows without a group stand alone. None if rows are independent.
+        groups: Row id -> group; rows without a group are groups of one. None if rows are independent.
     """
     if not slices:
         return []

@@ -86,7 +86,7 @@ def describe_cut_off(count: int, fewest: int, most: int) -> str:
 
 
 def describe_activities() -> list[str]:
-    """Return a line about each server that the process is waiting for, or that did something worth telling."""
+    """Return a line about each server that the process is waiting for, or that did something remarkable."""
     return [line for activity in tuple(_ACTIVITIES) if (line := activity.describe()) is not None]
 
 

@@ -103,7 +103,7 @@ def output_file(path: Path, what: str, error_class: type[AssayError] = RunFolder
         AssayError: The file cannot be written.
     """
     with translate_write_errors(f"{what} {path}", error_class):
-        if not path.parent.exists():  # what is there and is no folder is named by the error of the writing
+        if not path.parent.exists():  # if it exists and is not a folder, the error of writing names it
             path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as temporary:
             yield temporary

@@ -1,4 +1,4 @@
-"""Cancel a run: tell its stages, which compute in separate threads, to stop.
+"""Cancel a run: signal its stages, which compute in separate threads, to stop.
 
 Prefect lets a stage that has started continue to its end, which takes minutes with a slow judge. Answers are cached one
 by one, so a stage loses nothing when it stops between two answers or stops waiting for a server.

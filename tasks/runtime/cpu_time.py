@@ -26,7 +26,7 @@ _running = _Running()
 
 @contextmanager
 def measure_cpu() -> Iterator[CpuTime]:
-    """Measure the CPU time of the calling thread, and what it was told of threads that worked for it.
+    """Measure the CPU time of the calling thread, and that reported for threads that worked for it.
 
     >>> with measure_cpu() as spent:
     ...     add_cpu(1.5)
@@ -44,6 +44,6 @@ def measure_cpu() -> Iterator[CpuTime]:
 
 
 def add_cpu(seconds: float) -> None:
-    """Tell the measurements of the calling thread of CPU time that another thread or process spent for it."""
+    """Add CPU time that another thread or process spent to the measurements of the calling thread."""
     for spent in _running.measured:
         spent.seconds += seconds

@@ -93,7 +93,7 @@ def read_secret(reference: str) -> str:
     """Read the secret that a reference names, without storing it.
 
     Raises:
-        ConfigError: The text is not a reference, or there is no such secret.
+        ConfigError: The text is not a reference, or the secret does not exist.
     """
     try:
         kind, _, name = check_reference(reference).partition(":")

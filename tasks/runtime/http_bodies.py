@@ -18,7 +18,7 @@ class UnreadableBodyError(Exception):
 
 
 class BoundedBody:
-    """The body of a reply, of which no more than a limit is held in memory.
+    """The body of a reply, held in memory up to a limit.
 
     Args:
         encoding: Value of the header `Content-Encoding`; None if there is none.

@@ -39,7 +39,7 @@ def version() -> str:
 
 
 def version_of_source(root: Path = _ROOT) -> str:
-    """Return the version of a source: a checkout, an archive of one, or files that do not tell their commit.
+    """Return the version of a source: a checkout, an archive of one, or files without a known commit.
 
     A checkout with uncommitted changes is called `dirty`. A commit with the tag of the release, such as `v0.1.0`, is
     the release.
@@ -51,7 +51,7 @@ def version_of_source(root: Path = _ROOT) -> str:
 
 
 def _version_of_checkout(root: Path) -> str | None:
-    """Return the version of a checkout; None if this is none, or git cannot tell its commit."""
+    """Return the version of a checkout; None if this is not one, or git cannot determine its commit."""
     if not (root / ".git").exists() or not (root / "pyproject.toml").is_file():
         return None
     # The checkout may belong to another user, as in containers, and its settings must not run a program.

@@ -48,7 +48,7 @@ class SmtpServer:
             url: URL of the server. Special characters of the password are percent-encoded.
 
         Raises:
-            ConfigError: The text is no such URL; the message does not repeat it, because it may hold a password.
+            ConfigError: The text is not such a URL; the message does not repeat it, because it may hold a password.
 
         >>> SmtpServer.from_url("smtp://me%40example.com:secret@mail.example.com")
         SmtpServer(host='mail.example.com', port=587, security='starttls', user='me@example.com')

@@ -51,11 +51,12 @@ def gc_paused() -> Iterator[None]:
 
 @contextmanager
 def working_meanwhile(*steps: Callable[[], object], after: float = 1.0) -> Iterator[None]:
-    """Do work in a thread while the block waits for others, so that nobody waits for it after the block.
+    """Do work in a thread while the block waits for others, so that nothing waits for it after the block.
 
     Args:
-        steps: Work to do, in order, such as an import; an error is left to whoever does it again.
-        after: Seconds from the start of the block, in which it has work of its own; a shorter one does nothing else.
+        steps: Work to do, in order, such as an import; errors are ignored: they occur again when the work is repeated.
+        after: Delay in seconds from the start of the block, during which the block has other work; a shorter block
+            starts nothing.
     """
 
     def do() -> None:
@@ -104,7 +105,7 @@ def _limit_heaps() -> None:
 
 
 class _PandasFinder(MetaPathFinder):
-    """A finder that hides pandas from pyarrow, and later tells pyarrow when pandas is imported.
+    """A finder that hides pandas from pyarrow, and notifies pyarrow when pandas is imported later.
 
     Args:
         library: The extension module of pyarrow.

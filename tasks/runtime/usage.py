@@ -28,8 +28,8 @@ class Usage(Numbers):
         cached_tokens: Number of these tokens that the server found in its prefix cache.
         output_tokens: Number of tokens generated.
         seconds: Time from the question to its answer.
-        untold_tokens: Number of prompt tokens of which the server did not tell how many were in its prefix cache, as
-            for several conversations in one request.
+        untold_tokens: Number of prompt tokens for which the server did not report how many were in its prefix cache,
+            as for several conversations in one request.
         splits: Number of requests with several conversations that failed, whose conversations were sent again one by
             one.
     """
@@ -153,7 +153,7 @@ class StageUsage(_Cost):
         languages: Number of rows by language of their texts; empty for a stage that does not detect it.
         models: Work of the models in this process: `embedder`, `recognizer`.
         kinds: Cost by kind of question.
-        untold_tokens: Number of prompt tokens of which the server did not tell how many were in its prefix cache.
+        untold_tokens: Number of prompt tokens for which the server did not report how many were in its prefix cache.
         splits: Number of requests with several conversations that failed, whose conversations were sent again one by
             one.
     """

@@ -175,7 +175,7 @@ class ConversationRows(RowSource):
         if in_session and given.get(c.SESSION_ID) is not None:
             return given[c.SESSION_ID]
         identity = {"messages": messages, "given": given}
-        if self._redaction is not None:  # an id must not tell what is redacted
+        if self._redaction is not None:  # an id must not reveal what is redacted
             identity = self._redaction.row(identity)
         text = json.dumps(identity, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]

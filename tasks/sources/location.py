@@ -73,7 +73,7 @@ def open_file(address: str) -> DataFile:
     """Open one file at a path or fsspec URL.
 
     Raises:
-        SourceError: There is no such file, or it cannot be reached.
+        SourceError: The file does not exist, or cannot be reached.
         MissingDependencyError: The package for a kind of URL is not installed.
     """
     with translate_read_errors(_redact(address)):

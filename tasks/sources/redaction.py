@@ -23,7 +23,7 @@ class Redaction:
             has redacted unchanged.
 
     Raises:
-        PluginError: There is no such function.
+        PluginError: The function does not exist.
     """
 
     def __init__(self, name: str) -> None:

@@ -52,7 +52,7 @@ class RowRules:
         id_column: Source column of the id, which is neither a sample column nor an extra column.
         needed_by: Mapping from sample column to the metrics that need it.
         empty_text: Option `empty_text`; with `bad`, null and blank values are refused in the needed columns.
-        missing_texts: Texts that stand for a missing value.
+        missing_texts: Texts that mean a missing value.
         text_cells: If true, values are cells of text, which cannot be null: an empty cell is null, or with
             `empty_text = "keep"` an empty text where a metric needs a text.
         fills_keys: See `RowSource`.

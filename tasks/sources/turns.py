@@ -26,7 +26,7 @@ class Conversation:
         turns: Turns, including the one of the row's own question and answer.
         instructions: Messages of the system.
         row: Columns that the row has beside its messages, by their names in samples.
-        is_history: True if the row has an answer of its own, so that the messages only lead to it.
+        is_history: True if the row has a separate answer, so that the messages only lead to it.
     """
 
     turns: Sequence[Turn]
@@ -103,10 +103,10 @@ def read_conversation(value: Any, row: Mapping[str, Any]) -> Conversation:
 
 
 def _add_own_turn(turns: list[Turn], row: Mapping[str, Any]) -> tuple[list[Turn], bool]:
-    """Return the turns with the one of the row's own question and answer, and whether the row has one of its own.
+    """Return the turns, with that of the row's separate question and answer, and whether there is one.
 
     Raises:
-        InvalidRowError: The row has an answer of its own, but the messages end with another one.
+        InvalidRowError: The row has a separate answer, but the messages end with another one.
     """
     question, answer = row.get(c.USER_INPUT), row.get(c.RESPONSE)
     if not isinstance(answer, str) or not answer.strip():

@@ -1,6 +1,6 @@
 """Decompose responses and references into claims, texts into sentences, and place both: the stage `claims`.
 
-Citation markers are no part of a claim: a text is decomposed without them, and its claims keep the labels of the
+Citation markers are not part of a claim: a text is decomposed without them, and its claims keep the labels of the
 markers that belong to them.
 """
 

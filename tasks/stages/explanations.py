@@ -84,7 +84,7 @@ def _select_ratings(
             asked = request.rating_requests(sample)
             for rating in () if isinstance(asked, Score) else asked:
                 given = votes.get((row_id, metric.key, rating.template))
-                # The rubric of a row is untrusted, and would stand among the instructions.
+                # The rubric of a row is untrusted, and would be among the instructions.
                 if given and rating.question.kind is not QuestionKind.INSTANCE_RUBRIC:
                     value = Counter(row["value"] for row in given).most_common(1)[0][0]
                     yield given[0], ask_rating_explanation(rating.question, value)

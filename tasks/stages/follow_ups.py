@@ -27,7 +27,7 @@ class FollowUpsSettings(JudgedSettings):
 
 @stage(Stage.FOLLOW_UPS, version=1, reads=(Stage.SAMPLES,), asks=(QuestionKind.FOLLOW_UP,))
 def follow_ups(tables: Tables, settings: FollowUpsSettings, models: Models, progress: Progress) -> StageOutput:
-    """Ask for each question that follows earlier turns in words of its own."""
+    """Ask for a self-contained form of each question that follows earlier turns."""
     del settings
     samples = [sample for sample in read_samples_table(tables[Stage.SAMPLES]) if _follows(sample)]
     batcher = JudgeBatcher(models.judge(), progress)

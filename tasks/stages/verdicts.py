@@ -3,7 +3,7 @@
 Each pair of claim and premise is one judge question. Claims are judged against single contexts in three rounds, because
 noise sensitivity reads few of these verdicts: response claims only if the reference does not support them, and
 reference claims only against contexts that support such a response claim. A reference without claims needs none. The
-verdicts that metrics request by themselves come last, except those that are known by then; in several rounds, if a
+verdicts that metrics request themselves come last, except those that are known by then; in several rounds, if a
 metric decides by the first what else it requests.
 """
 

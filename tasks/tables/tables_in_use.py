@@ -27,8 +27,8 @@ def mark_in_use(root: str, run_id: str) -> Iterator[None]:
     """Record in a table store that a run is using it, until the block ends.
 
     Args:
-        root: Path or URL of the table store. A table store that cannot be written is no error here: it may contain all
-            that the run needs, and if not, writing the first table fails.
+        root: Path or URL of the table store. A table store that cannot be written causes no error here: it may contain
+            all that the run needs, and if not, writing the first table fails.
     """
     fs, folder = filesystem(posixpath.join(root, RUNNING))
     path = posixpath.join(folder, f"{run_id}.json")

@@ -1,5 +1,7 @@
 """The event "an index was rebuilt" where it is sent."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Self
@@ -8,6 +10,7 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from deployments import events
+from deployments.local_server import ServerAddress
 from metric_core.errors import AssayError, ConfigError
 
 
@@ -54,6 +57,28 @@ def test_an_index_that_no_deployment_evaluates_is_not_announced(server: Server) 
     ):
         events.emit_index_rebuilt("handbok", "7", "rows.jsonl")
     assert server.posted == []
+
+
+def test_the_server_of_this_machine_is_used_if_none_is_configured(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[ServerAddress] = []
+
+    @contextmanager
+    def use_server(address: ServerAddress) -> Iterator[None]:
+        used.append(address)
+        with temporary_settings({PREFECT_API_URL: address.url}):
+            yield
+
+    monkeypatch.setattr(events, "use_server", use_server)
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        monkeypatch.setattr(events, "find_address", lambda _home: None)
+        with pytest.raises(ConfigError, match="no Prefect server is running"):
+            events.emit_index_rebuilt("handbook", "7", "rows.jsonl")
+        monkeypatch.setattr(events, "find_address", lambda _home: ServerAddress("http://127.0.0.1:9/api"))
+        events.emit_index_rebuilt("handbook", "7", "rows.jsonl")
+    assert [each.url for each in used] == ["http://127.0.0.1:9/api"]
+    assert [event["payload"]["version"] for event in server.posted] == ["7"]
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:

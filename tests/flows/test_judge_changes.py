@@ -1,4 +1,4 @@
-"""A judge that keeps its name and its replies to the probes, but answers otherwise: who is told, when, and what of."""
+"""A judge that keeps its name and its replies to the probes, but answers differently: what is reported, and when."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -149,10 +149,12 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(eval
     ]
     assert told.alarms[0].cause == "judge"
     (alert,) = evaluation.alerts()
-    of_judge = f"the judge judge-model at {evaluation.server.url} answers otherwise under the same name since "
+    of_judge = f"the judge judge-model at {evaluation.server.url} answers differently under the same name since "
     (sentence,) = (line for line in alert["worse"] if line.startswith(of_judge))
     assert "anchor rows asked again got another verdict, none is usual. Cached answers are those" in sentence
-    assert sum("answers otherwise" in line for line in alert["worse"]) == 2, "the incident, and the cause of the alarm"
+    assert sum("answers differently" in line for line in alert["worse"]) == 2, (
+        "the incident, and the cause of the alarm"
+    )
     runs = Catalogue(str(evaluation.folder / "history")).runs("support")
     assert [change.what for change in find_version_changes(*runs[-2:])] == [JUDGED]
     assert find_version_changes(*runs[-3:-1]) == ()

@@ -62,7 +62,7 @@ def test_a_judge_that_cannot_judge_leaves_a_gap() -> None:
 
 
 def test_requests_must_name_claims_and_premises_of_the_row() -> None:
-    with pytest.raises(MetricError, match="requests a verdict on 'response:9', which is no claim of the row"):
+    with pytest.raises(MetricError, match="requests a verdict on 'response:9', which is not a claim of the row"):
         requests(lambda _evidence, _: [VerdictRequest(claim="response:9", premise="context:0")])
     with pytest.raises(MetricError, match="by 'context:3'; premises of the row are: contexts, response, context:0"):
         requests(lambda _evidence, _: [VerdictRequest(claim="response:0", premise="context:3")])

@@ -11,12 +11,14 @@ MODULES = ("rag_assay", "rag_assay.plugins", "rag_assay.prefect_flows", "rag_ass
 PAGE = ROOT / "docs" / "api.md"
 START, END = "<!-- public names: generated -->", "<!-- end of public names -->"
 _CONSTANTS = {
+    "AssayRun": "Type of the fixture `assay_run`: takes the arguments of `rag_assay.evaluate`, and returns a run.",
     "ALL_CONTEXTS": "Premise that stands for all retrieved contexts together.",
     "BY_REFERENCE": "Premise that is the reference.",
     "BY_RESPONSE": "Premise that is the response.",
     "BY_USER_INPUT": "Premise that is the user question.",
     "Data": "Type of the data that `evaluate` accepts.",
     "GateRules": "Type of a gate: a file, short rules, or the content of a file.",
+    "Kind": "Type of the kind of a judge question: a `QuestionKind` or a `CustomKind`.",
     "Parameters": "Type of the parameters of a metric: values by name.",
     "PassageLike": "Type of a passage that a retriever may return: a text, a `Passage` or a mapping.",
     "__version__": "Version of rag-assay.",

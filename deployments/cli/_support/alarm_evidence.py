@@ -21,17 +21,17 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
     """
     if as_json:
         streams = [
-            {"metric": stream.metric, "slice": _slice(stream), "runs": list(map(_entry, nights))}
-            for stream, nights in found.streams.items()
+            {"metric": stream.metric, "slice": _slice(stream), "runs": list(map(_entry, runs))}
+            for stream, runs in found.streams.items()
         ]
-        content = {"threshold": found.threshold, "number": found.number, "runs_per_year": found.nights_per_year}
-        more = {"left_out": list(found.left_out), "unwatched": dict(found.unwatched), "streams": streams}
+        content = {"threshold": found.threshold, "number": found.number, "runs_per_year": found.runs_per_year}
+        more = {"left_out": list(found.left_out), "unwatched": dict(found.untested), "streams": streams}
         stdout.print_json(json.dumps(content | more))
         return
     for alarm in alarms:
         stdout.print(alarm.sentence, style="bold")
     if not alarms:
-        stdout.print("no alarm stands after this run", style="bold")
+        stdout.print("no alarm is open after this run", style="bold")
     named = [(alarm.metric, alarm.slice) for alarm in alarms]
     shown = [stream for stream in found.streams if (stream.metric, _slice(stream)) in named]
     for stream in shown or list(found.streams)[:1]:
@@ -39,30 +39,30 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
         print_table(stdout, _table(stream, found.streams[stream], found.threshold))
     stdout.print()
     stdout.print(
-        f"an alarm is raised at an evidence of {found.threshold:g}, for {len(found.streams)} metrics and slices "
-        f"together; this is run {found.number} of its year, and {found.nights_per_year} are expected",
+        f"an alarm is raised at an evidence of {found.threshold:g} (metrics and slices tested: {len(found.streams)}); "
+        f"this is run {found.number} of its year, and {found.runs_per_year} are expected",
     )
     for sentence in found.left_out:
         stdout.print(f"left out: {sentence}")
-    for metric, reason in found.unwatched.items():
-        stdout.print(f"not watched: {metric}, {reason}")
+    for metric, reason in found.untested.items():
+        stdout.print(f"not tested: {metric}, {reason}")
 
 
-def _table(stream: Stream, nights: Sequence[RunEvidence], threshold: float) -> Table:
+def _table(stream: Stream, runs: Sequence[RunEvidence], threshold: float) -> Table:
     title = stream.metric if stream.slice is None else f"{stream.metric} of {stream.slice}"
     rows = []
-    for night in nights:
-        change = "-" if night.change is None else f"{night.change:+.3f}"
-        evidence = f"{night.evidence:,.0f}" if night.evidence >= 100 else f"{night.evidence:.2g}"
-        tone = Tone.BAD if night.evidence >= threshold else Tone.PLAIN
-        cells = (f"{night.started:%Y-%m-%d %H:%M}", f"{night.rows:,}", change, evidence)
+    for run in runs:
+        change = "-" if run.change is None else f"{run.change:+.3f}"
+        evidence = f"{run.evidence:,.0f}" if run.evidence >= 100 else f"{run.evidence:.2g}"
+        tone = Tone.BAD if run.evidence >= threshold else Tone.PLAIN
+        cells = (f"{run.started:%Y-%m-%d %H:%M}", f"{run.rows:,}", change, evidence)
         rows.append([own(cell, tone) for cell in cells])
     return make_table((title, "rows", "mean change", "evidence"), rows)
 
 
-def _entry(night: RunEvidence) -> dict[str, object]:
-    started = night.started.isoformat(timespec="seconds")
-    return {"started": started, "rows": night.rows, "change": night.change, "evidence": night.evidence}
+def _entry(run: RunEvidence) -> dict[str, object]:
+    started = run.started.isoformat(timespec="seconds")
+    return {"started": started, "rows": run.rows, "change": run.change, "evidence": run.evidence}
 
 
 def _slice(stream: Stream) -> dict[str, str] | None:

@@ -180,7 +180,7 @@ def _check_automations(server: ServerAddress) -> Iterator[DoctorCheck]:
     for each in overlaps:
         yield DoctorCheck("deployments", Level.WARNING, f"{each.name}: {each.detail}")
     if unwatched:
-        found = f"nobody is told if their scheduled runs are missing: {', '.join(unwatched)}"
+        found = f"nobody gets a message if their scheduled runs are missing: {', '.join(unwatched)}"
         advice = "set a recipient in [deploy.alerts] that is no file, and deploy again where its variables are set"
         yield DoctorCheck("missing runs", Level.WARNING, found, advice)
     if unhandled:

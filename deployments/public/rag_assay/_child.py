@@ -1,4 +1,4 @@
-"""Run a module of rag-assay in a process of its own: `python -m rag_assay._child MODULE [ARGUMENT ...]`.
+"""Run a module of rag-assay in a separate process: `python -m rag_assay._child MODULE [ARGUMENT ...]`.
 
 `python -m MODULE` would import the user's module where it has the same name.
 """

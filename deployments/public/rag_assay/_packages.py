@@ -111,7 +111,7 @@ def _file_of(module: ModuleType) -> str:
 def _refuse_conflicts(name: str, folder: Path, imported: str, file: str, theirs: Iterable[str]) -> None:
     """Raise an error if the user's module cannot share its name with the package."""
     advice = (
-        "Rename it; or evaluate in a process of its own, where it is not in the way: the command `assay run`, or "
+        "Rename it; or evaluate in a separate process, where it is not in the way: the command `assay run`, or "
         "`python -m rag_assay run`."
     )
     if name == _UNSHARED:
@@ -131,7 +131,6 @@ def _share(module: ModuleType, folder: Path, *, theirs: Iterable[str], unread: M
 
     Args:
         module: Module that is in `sys.modules`.
-        folder: Folder of the package.
         theirs: Folders of the user's package; empty if it is a file.
         unread: User's module, if it has not been imported yet.
     """

@@ -7,7 +7,7 @@ from typing import Any
 from metric_core.calibration.calibrate import FIGURES
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.summary_view import split_key
-from tasks.runs.judge_drift import read_findings, standing_changes
+from tasks.runs.judge_drift import find_changed_judges, read_findings
 from tasks.runs.run_folder import REPORT
 
 _SHOWN = ("kappa", "spearman", "mae")
@@ -93,7 +93,7 @@ def _describe_findings(found: Mapping[str, Any]) -> list[str]:
     if not found:
         return []
     changed = [
-        f"{each['told']['sentence'][:1].upper()}{each['told']['sentence'][1:]}." for each in standing_changes(found)
+        f"{each['told']['sentence'][:1].upper()}{each['told']['sentence'][1:]}." for each in find_changed_judges(found)
     ]
     if "reason" in found:
         return [f"Nothing could be asked again: {found['reason']}.", *changed]

@@ -114,7 +114,7 @@ def as_numbers(value: Any) -> list[float | None]:
 
 
 def as_results(value: Any) -> list[str]:
-    """Return the results of tools as texts; results that are no texts as JSON.
+    """Return the results of tools as texts; results of other types as JSON.
 
     >>> as_results(["12 C", {"rain": False}])
     ['12 C', '{"rain": false}']

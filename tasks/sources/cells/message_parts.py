@@ -64,7 +64,7 @@ def read_parts(content: Any) -> list[MessagePart]:
     [MessagePart(kind=<PartKind.RESULT: 'result'>, text='Nine.', id='t1')]
 
     Raises:
-        InvalidRowError: The content is no text and no list of parts; the problem names the part, counted from 1.
+        InvalidRowError: The content is neither a text nor a list of parts; the problem names the part, counted from 1.
     """
     if isinstance(content, str):
         return [MessagePart(PartKind.TEXT, content)]
@@ -107,7 +107,7 @@ def without_prefixes(fields: Mapping[Any, Any], *prefixes: str) -> dict[Any, Any
 
 
 def is_item(fields: Any) -> bool:
-    """Return whether an object is a call, a result or a thought that stands in the place of a message.
+    """Return whether an object is a call, a result or a thought in the place of a message.
 
     >>> is_item({"type": "function_call", "name": "clock"}), is_item({"type": "text", "text": "Why?"})
     (True, False)

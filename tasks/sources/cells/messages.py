@@ -74,7 +74,7 @@ class ChatMessage:
 
 
 def count_messages(value: Any) -> int:
-    """Return the number of messages if a value is a conversation, as a list or as JSON; 0 otherwise.
+    """Return the number of messages if a value is a conversation, as a list or as JSON, else 0.
 
     >>> count_messages([{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}])
     2
@@ -129,13 +129,13 @@ def is_message(item: Any) -> bool:
 
 
 def read_messages(value: Any) -> list[ChatMessage]:
-    """Return the messages of a conversation. Results of tools in the content of a message are messages of their own.
+    """Return the messages of a conversation. Results of tools in the content of a message become separate messages.
 
     >>> [message.role.value for message in read_messages([{"type": "human", "content": "Why?"}])]
     ['user']
 
     Raises:
-        InvalidRowError: The value is no list of messages; the problem names the message, counted from 1.
+        InvalidRowError: The value is not a list of messages; the problem names the message, counted from 1.
     """
     if not isinstance(value, list | tuple):
         raise InvalidRowError(f"got {describe_value(value)}, wanted a list of messages")
@@ -192,7 +192,7 @@ def read_message(item: Mapping[str, Any]) -> list[ChatMessage]:
         InvalidRowError: It cannot be read.
     """
     fields = _unnest(item)
-    if is_item(fields):  # of OpenAI's Responses: calls and results stand beside the messages
+    if is_item(fields):  # of OpenAI's Responses: calls and results are items beside the messages
         role, parts = Role.ASSISTANT, read_parts([fields])
     else:
         role, parts = _role(fields), _read_content(fields)
@@ -248,7 +248,7 @@ def _read_content(fields: Mapping[str, Any]) -> list[MessagePart]:
     calls = [read_call(call) for call in _calls(fields)]
     content = next((fields[key] for key in _TEXT_KEYS if fields.get(key) is not None), None)
     if content is None:
-        content = fields.get("refusal")  # OpenAI's models decline in a field of its own
+        content = fields.get("refusal")  # OpenAI's models decline in a separate field
     if content is None and not calls:
         raise InvalidRowError("it has neither content nor tool calls")
     if content is fields.get("parts") and isinstance(content, str):
@@ -270,7 +270,7 @@ class Turn:
     """A question of the user and the answer of the assistant.
 
     Args:
-        question: Texts of the user since the answer before; None for an answer that nobody asked for.
+        question: Texts of the user since the answer before; None for an answer without a question.
         answer: Text of the answer; None if there is none.
     """
 

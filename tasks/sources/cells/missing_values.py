@@ -1,4 +1,4 @@
-"""Count the rows that lack a value, and the texts that stand for a missing value, and describe them in warnings."""
+"""Count the rows that lack a value, and the texts that mean a missing value, and describe them in warnings."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ class MissingValues:
 
     Args:
         needed_by: Mapping from sample column to the metrics that need it.
-        text_cells: If true, a text that stands for a missing value is read as one; else it is a text, and suspicious.
+        text_cells: If true, a text that means a missing value is read as one; else it is a text, and suspicious.
     """
 
     def __init__(self, needed_by: Mapping[str, tuple[str, ...]], *, text_cells: bool) -> None:
@@ -24,7 +24,7 @@ class MissingValues:
         self._texts: dict[str, Counter[str]] = {}
 
     def add_text(self, column: str, text: str) -> None:
-        """Count a text that stands for a missing value."""
+        """Count a text that means a missing value."""
         self._texts.setdefault(column, Counter())[text] += 1
 
     def add_row(self, values: Mapping[str, Any]) -> None:
@@ -47,7 +47,7 @@ class MissingValues:
                 yield f"read as missing values: {cells} of {column} ({found}); {MISSING_TEXTS_HINT}"
             else:
                 values = "1 value" if count == 1 else f"{count:,} values"
-                yield f"evaluated as texts, although they may stand for missing values: {values} of {column} ({found})"
+                yield f"evaluated as texts, although they may mean missing values: {values} of {column} ({found})"
         for column, count in self._rows_without.items():
             share = f"none of the {rows:,} rows has a" if count == rows else f"{count:,} of {rows:,} rows have no"
             yield f"{share} value in {column}: {self._name_metrics(column)} undefined there"

@@ -111,7 +111,7 @@ class _Lines:
             raise StopIteration
         self.record_bytes += read_limits.MAX_ROW_BYTES + 1 if line is None else len(line)
         if line is None or self.record_bytes > read_limits.MAX_ROW_BYTES:
-            # Behind a part of a record, quotes no longer tell where the next one begins.
+            # After a part of a record, quotes no longer show where the next one begins.
             raise SourceError(
                 f"{self._name} cannot be read from line {self.number + 1} on: {row_problem()}, or a quote never ends"
             )

@@ -69,7 +69,7 @@ def _width(column: pq.ColumnSchema) -> int:
 def _rows_at_once(group: Sequence[_Chunk], batch_rows: int) -> int:
     """Return the number of rows of a group to read at a time.
 
-    A text that shares its beginning with the one before may have nearly no size of its own, but no text is larger than
+    A text that shares its beginning with the one before may take nearly no space, but no text is larger than
     all that its column stores.
     """
     longest: int = sum(chunk.total_uncompressed_size for chunk in group if _DELTA in chunk.encodings)

@@ -1,4 +1,4 @@
-"""The interface of readers: the columns and the rows of a source, in order, unchecked."""
+"""Define the interface of readers: the columns and the rows of a source, in order, unchecked."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Bounds on what is read of a source, so that a small or damaged file cannot fill the memory."""
+"""Limit what is read of a source, so that a small or damaged file cannot fill the memory."""
 
 import io
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Estimate the sizes of Arrow values as Python values, without creating them.
 
-A few bytes of an Arrow array can stand for much: many values share a text of a dictionary, a run or a view, and a list
+A few bytes of an Arrow array can represent much: many values share a text of a dictionary, a run or a view, and a list
 of nulls has no content at all.
 """
 

@@ -18,7 +18,7 @@ NO_CONTENT = "neither a question nor an answer: no span recorded texts"
 _RETRIEVAL = (Kind.RETRIEVER, Kind.RERANKER)
 _ANSWERING = (Kind.CHAIN, Kind.LLM)
 _CONTENT = ("name", "question", "answer", "prompt", "passages", "candidates", "tool_results")
-"""Fields that tell different steps apart, rather than records of the same one."""
+"""Fields that distinguish different steps from records of the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
 class _Tree:
     """The spans of a trace by their parents. Of a span that was read several times, the most complete record counts.
 
-    Evaluators, guardrails and the like, and what is below them, are left aside: what their models say is no answer.
+    Evaluators, guardrails and the like, and what is below them, are left out: what their models say is not an answer.
     """
 
     def __init__(self, spans: Iterable[Span]) -> None:
@@ -94,7 +94,7 @@ class _Tree:
         self.roots = [span for span in self.tops if span.parent_id is None or span.parent_is_remote]
 
     def list_children(self, span: Span) -> list[Span]:
-        """Return the spans right below a span; what has the id of an earlier span has none of its own."""
+        """Return the spans directly below a span; a span with the id of an earlier one has none."""
         below = [] if span.clashes else self._children.get(span.span_id, [])
         return [each for each in below if each.kind is not Kind.OTHER or span.kind is Kind.OTHER]
 

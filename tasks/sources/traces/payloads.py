@@ -21,7 +21,7 @@ _OUTPUT_KEYS = (
 )
 """Keys of an output that are looked at after its messages."""
 _CHOICE_KEYS = frozenset({"choices", "generations", "candidates", "replies"})
-"""Keys of lists of alternatives, of which the first one counts."""
+"""Keys of lists of alternatives; the first one counts."""
 _MESSAGES_KEYS = ("messages", "contents", "conversation")
 _HISTORY_KEYS = (
     *("chat_history", "history", "conversation_history", "message_history", "chat_messages", "previous_messages"),
@@ -35,7 +35,7 @@ _NO_ANSWER_KEYS = frozenset(
 )
 """Keys of what steps pass on to each other: an object that has one of them, and no answer, is none as a whole."""
 _NULL = "null"
-"""JSON of an output that is missing, as of a stream that nobody read to its end."""
+"""JSON of an output that is missing, such as a stream that was not read to its end."""
 _DEEPEST = 6
 
 
@@ -108,7 +108,7 @@ def _last_question(messages: list[ChatMessage]) -> Asked:
 
 
 def _before(question: str | None, messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Return what was said before a question that stands beside the messages, or is the last of them."""
+    """Return what was said before a question that is beside the messages, or the last of them."""
     asked = _last_question(messages)
     return asked.earlier if asked.question == question else _spoken(messages)
 
@@ -120,7 +120,7 @@ def _spoken(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 def find_answer(value: Any) -> str | None:
     """Return the answer in an output: a text, what the assistant said last, or a usual key of an object.
 
-    What the assistant said before the last message of the user is no answer, nor is a call of a tool.
+    What the assistant said before the last message of the user is not an answer, nor is a call of a tool.
 
     >>> find_answer({"answer": "So.", "docs": []}), find_answer({"choices": [{"message": {"content": "So."}}]})
     ('So.', 'So.')

@@ -17,7 +17,7 @@ ZSTD_MARK = b"\x28\xb5\x2f\xfd"
 _PREFIX_BYTES = 4
 _MOST_VARINT_BITS = 35
 _CUT_OFF = b"\xff"
-"""Bytes that are no message, in the place of one that is cut off."""
+"""Invalid bytes, in the place of a message that is cut off."""
 
 
 def decode_messages(content: bytes, name: str) -> Iterator[dict[str, Any] | Unreadable]:
@@ -64,7 +64,7 @@ def check_protobuf(message: bytes) -> bool:
     try:
         request = packages.parse(message)
     except packages.decode_error as error:
-        raise InvalidRowError(f"the message is no ExportTraceServiceRequest in protobuf: {error}") from error
+        raise InvalidRowError(f"the message is not an ExportTraceServiceRequest in protobuf: {error}") from error
     if message and not request.resource_spans:
         raise InvalidRowError("the message has no resource_spans")
     return bool(message)

@@ -30,7 +30,7 @@ class Spans:
         self.scores = 0
 
     def add(self, record: Any) -> Unreadable | None:
-        """Read a record; return the problem of one that is damaged or of no known form, of which no span is read."""
+        """Read a record; return the problem of one that is damaged or of an unknown form, which gives no span."""
         try:
             spans = list(self._read(record))
         except InvalidRowError as invalid:

@@ -155,7 +155,7 @@ class TraceSource(RowSource):
 
 
 def _has_compressed_messages(file: DataFile) -> bool:
-    """Return whether each message of a file is compressed by itself, after its size, as the collector writes .zst."""
+    """Return whether each message of a file is compressed separately, after its size, as the collector writes .zst."""
     if file.compression != "zstd":
         return False
     with replace(file, is_compressed=False).open() as opened:

@@ -15,7 +15,7 @@ from tasks.history.incident import IncidentFinding
 from tasks.runs.outcome import write_outcome
 from tests.deployments.cli.conftest import Outcome
 from tests.tasks.history.run_folders import START, write_run
-from tests.tasks.history.test_standing_alarms import follow
+from tests.tasks.history.test_open_alarms import follow
 
 Assay = Callable[..., Outcome]
 GATE = "gate:mean"
@@ -48,7 +48,7 @@ def test_open_incidents_are_listed_with_their_recipients(assay: Assay, log: Aler
         [
             "nightly",
             f"  {GATE}, since 2026-03-01 06:00: faithfulness is 0.6",
-            "    told: email",
+            "    sent to: email",
             "    not delivered to the webhook: it replied with status 500",
         ],
     )
@@ -135,7 +135,7 @@ def test_an_alarm_is_explained_by_the_runs_that_were_read(
     assert ["faithfulness", "rows", "mean", "change", "evidence"] in lines
     assert ["2025-11-02", "03:00", "120", "+0.000"] in [line[:4] for line in lines]
     assert ["2025-11-03", "03:00", "120", "-0.200"] in [line[:4] for line in lines]
-    assert "an alarm is raised at an evidence of 20, for 1 metrics and slices together" in shown.out
+    assert "an alarm is raised at an evidence of 20 (metrics and slices tested: 1)" in shown.out
     assert "left out: 1 monitored run with another baseline or without one" in shown.out
     content = json.loads(assay("alert", "--json", "--explain", history[-1].folder).out)
     [stream] = content["streams"]

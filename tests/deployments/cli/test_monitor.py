@@ -110,7 +110,7 @@ def test_what_could_not_begin_is_told_once_and_is_in_the_history(job: Job, fault
     break_it(job)
     done = job.run()
     assert (done.code, named in done.err) == (code_of(error), True)
-    assert done.err.splitlines()[-1] == "people have been told of this error, as deploy.alerts says"
+    assert done.err.splitlines()[-1] == "an alert about this error was sent to the recipients in deploy.alerts"
     (alert,) = job.alerts()
     assert (alert["name"], alert["outcome"], alert["status"]) == ("support", "error", "open")
     assert named in alert["worse"][0]
@@ -127,7 +127,7 @@ def test_what_could_not_begin_is_told_once_and_is_in_the_history(job: Job, fault
     done = job.run()
     assert (done.code, job.alerts()) == (code_of(error), [])
     assert {run.status for run in job.history.runs("support")} == {"failed"}
-    assert "were told of this error before" in done.err
+    assert "an earlier alert was about this error" in done.err
 
 
 def test_error_in_a_silence_is_not_said_to_be_told(job: Job) -> None:

@@ -37,7 +37,7 @@ def test_few_rows_are_not_projected_from(assay: Assay, tmp_path: Path, rows: int
     runs = [str(compared.write_run(tmp_path / name, 0.8, rows=rows)) for name in ("run", "other")[: 1 + pair]]
     done = assay("plan", "--detect", "0.05", *(part for run in runs for part in ("--from", run)))
     assert done.code == 2
-    assert f"has {rows} scored row{'s' * (rows > 1)}, wanted at least 20 rows to tell how much rows vary" in " ".join(
+    assert f"has {rows} scored row{'s' * (rows > 1)}, wanted at least 20 rows to see how much rows vary" in " ".join(
         done.err.split()
     )
 

@@ -52,7 +52,7 @@ pytestmark = [pytest.mark.prefect, pytest.mark.models]
 LATE = "unheard"
 """Index of the event that is refused late."""
 
-GUIDE = Path(__file__).parents[3] / "docs" / "deployments.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "index-events.md"
 
 
 @dataclass(frozen=True)

@@ -99,8 +99,8 @@ def message_of(replied: httpx.Response) -> str:
         (IN_JSON, b'{"resourceLogs": []}', "400 the message has no resourceSpans"),
         (IN_JSON, b'{"resourceSpans": {}}', "400 the OTLP message is damaged"),
         (IN_JSON, BAD_SPAN, "400 a span has no trace id or no span id"),
-        (IN_PROTOBUF, b"hello", "400 the message is no ExportTraceServiceRequest in protobuf"),
-        (IN_PROTOBUF, b'{"resourceSpans": []}', "400 the message is no ExportTraceServiceRequest in protobuf"),
+        (IN_PROTOBUF, b"hello", "400 the message is not an ExportTraceServiceRequest in protobuf"),
+        (IN_PROTOBUF, b'{"resourceSpans": []}', "400 the message is not an ExportTraceServiceRequest in protobuf"),
         (IN_PROTOBUF, b"\x98\x06\x01", "400 the message has no resource_spans"),
     ],
 )

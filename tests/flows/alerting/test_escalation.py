@@ -27,7 +27,7 @@ def test_what_is_open_for_long_is_escalated_once_and_its_end_is_told(escalating:
     assert escalating.on_call.take() == []
     escalating.run("gate", "other")
     (alert,) = escalating.on_call.got
-    assert alert.text.endswith("This is escalated: it is open for more than 36h, and nobody has acknowledged it.")
+    assert alert.text.endswith("This is escalated: it has been open for more than 36h, and nobody has acknowledged it.")
     assert escalating.on_call.take() == [("opened", "gate")]
     escalating.run("gate", "other")
     assert escalating.on_call.take() == []

@@ -1,4 +1,4 @@
-"""The payloads that docs/deployments.md shows are those that services get."""
+"""The payloads that docs/alerts.md shows are those that services get."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from flows.alerting.alert import Alert, AlertIncident
 from flows.alerting.formats import alertmanager_alert, opsgenie_alert, opsgenie_closing, pagerduty_event, service_events
 
-PAGE = Path(__file__).parents[3] / "docs" / "deployments.md"
+PAGE = Path(__file__).parents[3] / "docs" / "alerts.md"
 TIME = datetime(2026, 11, 24, 6, 12, tzinfo=UTC)
 
 

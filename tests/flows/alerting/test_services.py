@@ -133,7 +133,7 @@ def test_alert_about_no_evaluation_is_an_incident_itself_and_the_same_the_next_t
 def test_further_version_with_a_known_problem_opens_nothing(services: Told) -> None:
     replies = services.tell(index="handbook", version="8", outcome="failed")
     assert services.open() == keys()
-    assert set(replies.values()) == {"there is nothing to tell it: no incident has opened or ended"}
+    assert set(replies.values()) == {"there is nothing to send: no incident has opened or ended"}
 
 
 def test_test_message_leaves_nothing_open(services: Told) -> None:

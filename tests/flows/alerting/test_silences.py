@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.silencing import standing_silence
+from flows.alerting.silencing import active_silence
 from flows.config.alert_options import AlertSettings, MaintenanceWindow
 from metric_core.errors import ConfigError
 from tasks.history.operator_log import Silence
@@ -90,22 +90,22 @@ def test_maintenance_that_cannot_be_read_silences_nothing(nights: Nights) -> Non
     ("hours", "holds"), [(-0.01, False), (0, True), (3.99, True), (4, False), (24 * 7, True), (24 * 6, False)]
 )
 def test_maintenance_holds_from_its_beginning_for_its_length(hours: float, holds: bool) -> None:
-    found = standing_silence([], [SUNDAYS], SUNDAY + timedelta(hours=hours))
+    found = active_silence([], [SUNDAYS], SUNDAY + timedelta(hours=hours))
     assert (found is not None) == holds
     assert found is None or found.ends - found.begins == timedelta(hours=4)
 
 
 def test_maintenance_has_a_time_zone() -> None:
     window = SUNDAYS.model_copy(update={"timezone": "Europe/Berlin"})
-    assert standing_silence([], [window], SUNDAY - timedelta(hours=1)) is not None
-    assert standing_silence([], [window], SUNDAY + timedelta(hours=3)) is None
+    assert active_silence([], [window], SUNDAY - timedelta(hours=1)) is not None
+    assert active_silence([], [window], SUNDAY + timedelta(hours=3)) is None
 
 
 def test_of_several_silences_the_last_end_counts() -> None:
     short, long = (Silence(START, START + timedelta(hours=hours)) for hours in (1, 2))
-    assert standing_silence([short, long], [], START) == long
+    assert active_silence([short, long], [], START) == long
 
 
 def test_maintenance_needs_a_cron_expression() -> None:
     with pytest.raises(ConfigError, match="a cron expression and a time zone, got 'every sunday' in 'UTC'"):
-        standing_silence([], [MaintenanceWindow(cron="every sunday", hours=1)], START)
+        active_silence([], [MaintenanceWindow(cron="every sunday", hours=1)], START)

@@ -35,7 +35,7 @@ def test_scores_that_are_missing_besides_rows_are_told_for_their_metric() -> Non
     result = check_gate(Gate(coverage=(CoverageRule(None, Count.PAIRED, Threshold(0.9)),)), columns)
     assert [check.outcome.value for check in result.checks] == ["failed", "failed"]
     gated = GatedRun(gate="failed", result=result, kept=OutcomeCoverage(rows=(31, 60)))
-    assert [check.metric for check in gated.told_checks] == ["half of them"]
+    assert [check.metric for check in gated.reported_checks] == ["half of them"]
     [incident] = find_gate_incidents(gated, (), "run").found
     assert "half of them" in incident.sentence
     complete = GatedRun(gate="failed", result=result, kept=OutcomeCoverage(rows=(60, 60)))

@@ -15,7 +15,7 @@ from tasks.history.alarm_entries import outcome_alarm
 
 NIGHT = datetime(2025, 11, 18, tzinfo=UTC)
 ALARM = Alarm(
-    stream=Stream("faithfulness"), since=NIGHT, told=NIGHT, drop=0.1, interval=Interval(0.04, 0.15), rows=99, nights=1
+    stream=Stream("faithfulness"), since=NIGHT, raised=NIGHT, drop=0.1, interval=Interval(0.04, 0.15), rows=99, runs=1
 )
 
 
@@ -58,9 +58,9 @@ def test_cause_that_was_found_is_kept_until_another_is_found(found: Cause, befor
 
 def test_night_is_not_worse_if_all_its_alarms_are_regained() -> None:
     regained = outcome_alarm(replace(ALARM, is_regained=True))
-    assert not RunAlarms().is_worse_tonight
-    assert not RunAlarms(alarms=(regained,)).is_worse_tonight
-    assert RunAlarms(alarms=(regained, outcome_alarm(ALARM))).is_worse_tonight
+    assert not RunAlarms().is_worse
+    assert not RunAlarms(alarms=(regained,)).is_worse
+    assert RunAlarms(alarms=(regained, outcome_alarm(ALARM))).is_worse
 
 
 def test_what_alarms_could_not_look_at_is_named() -> None:

@@ -231,7 +231,7 @@ def test_a_metric_cannot_invent_a_gap() -> None:
     def invent(_request: MetricRequest, _evidence: Evidence) -> Score:
         raise MissingProductError(Score.undefined("bad mood"))
 
-    with pytest.raises(MetricError, match="raised MissingProductError for 'bad mood', which is no recorded gap"):
+    with pytest.raises(MetricError, match="raised MissingProductError for 'bad mood', which is not a recorded gap"):
         score(invent)
 
 

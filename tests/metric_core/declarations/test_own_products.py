@@ -152,7 +152,7 @@ def test_a_product_cannot_invent_a_gap() -> None:
     def invent(_evidence: Evidence) -> Any:
         raise MissingProductError(Score.undefined("no mood"))
 
-    with pytest.raises(MetricError, match="raised MissingProductError for 'no mood', which is no recorded gap"):
+    with pytest.raises(MetricError, match="raised MissingProductError for 'no mood', which is not a recorded gap"):
         score_of(invent)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metric_core.errors import ConfigError
-from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, find_step, update_alarms
+from metric_core.statistics.alarms import RUNS_READ, Alarm, AlarmSettings, find_step, update_alarms
 from metric_core.statistics.betting import log_e_values
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.run_panel import Panel, SliceRows, Stream
@@ -36,8 +36,8 @@ def _quiet(nights: int, rows: int = 400, metrics: int = 2, seed: int = 1) -> Flo
 def _follow(panel: Panel, first_number: int = 100) -> list[list[Alarm]]:
     """Watch all nights of a panel, one after the other."""
     standing: list[list[Alarm]] = []
-    for last in range(1, len(panel.nights) + 1):
-        known = replace(panel, nights=panel.nights[:last], improvements=panel.improvements[:last])
+    for last in range(1, len(panel.runs) + 1):
+        known = replace(panel, runs=panel.runs[:last], improvements=panel.improvements[:last])
         standing.append(update_alarms(known, first_number + last, previous=standing[-1] if standing else ()))
     return standing
 
@@ -57,7 +57,7 @@ def test_a_drop_is_told_with_its_day_and_size_and_ends_when_it_is_regained() -> 
     told = [night for night, alarms in enumerate(standing) if any(alarm.is_new for alarm in alarms)]
     assert len(told) == 1
     assert told[0] <= 10
-    assert all(alarms[0].since == alarm.since and alarms[0].told == alarm.told for alarms in standing[told[0] : 14])
+    assert all(alarms[0].since == alarm.since and alarms[0].raised == alarm.raised for alarms in standing[told[0] : 14])
     assert [len(alarms) for alarms in standing[13:]] == [1, 0, 0, 0, 0], "one regained night is not enough, two are"
 
 
@@ -144,7 +144,7 @@ def test_metrics_have_their_range_and_direction() -> None:
 def test_the_weights_of_a_year_are_at_most_1_however_many_runs_it_has() -> None:
     for nights in [1, 52, 366, 2190]:
         for runs in [1, 100, 366, 5000]:
-            assert AlarmSettings(nights=nights).weights(range(-3, runs + 1)).sum() <= 1, (runs, nights)
+            assert AlarmSettings(runs=nights).weights(range(-3, runs + 1)).sum() <= 1, (runs, nights)
 
 
 def test_nights_of_the_year_before_do_not_count_again() -> None:
@@ -158,7 +158,7 @@ def test_only_the_last_nights_are_read() -> None:
     values = _quiet(40)
     values[30:, :40, 0] = -1.0
     whole = _panel(values)
-    assert update_alarms(whole, 100) == update_alarms(whole.recent(NIGHTS_READ), 100) != []
+    assert update_alarms(whole, 100) == update_alarms(whole.recent(RUNS_READ), 100) != []
 
 
 @pytest.mark.parametrize(
@@ -175,13 +175,13 @@ def test_the_step_is_where_the_means_fall(means: Sequence[float], step: int) -> 
     assert find_step(np.array(means)) == step
 
 
-def test_what_cannot_be_watched_is_said() -> None:
-    with pytest.raises(ConfigError, match="no night"):
+def test_what_cannot_be_tested_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no run to test"):
         update_alarms(_panel(np.zeros((0, 4, 1))), 1)
     with pytest.raises(ConfigError, match="numbered from 1, got 0"):
         update_alarms(_panel(np.zeros((1, 4, 1))), 0)
     with pytest.raises(ConfigError, match=r"got 1\.5"):
         AlarmSettings(error=1.5)
-    with pytest.raises(ConfigError, match="at least 1 night"):
-        AlarmSettings(nights=0)
+    with pytest.raises(ConfigError, match="at least 1 run"):
+        AlarmSettings(runs=0)
     assert update_alarms(_panel(np.zeros((2, 4, 0))), 1) == []

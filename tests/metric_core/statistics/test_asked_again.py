@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metric_core.statistics.alarms import AlarmSettings
-from metric_core.statistics.asked_again import NIGHTS, POWER, count_rows, has_returned, is_changed, log_e_value
+from metric_core.statistics.asked_again import POWER, RUNS_TESTED, count_rows, has_returned, is_changed, log_e_value
 
 ROWS, WEEKS = 60, 20_000
 
@@ -36,18 +36,18 @@ def test_a_larger_change_takes_fewer_rows(drift: float) -> None:
     count, power = count_rows(drift, rows=1000)
     assert power >= POWER
     assert count < count_rows(drift / 1.5, rows=1000)[0]
-    assert count <= count_rows(drift, rows=1000, nights_of_year=8784)[0]
+    assert count <= count_rows(drift, rows=1000, runs_of_year=8784)[0]
 
 
 def test_a_small_anchor_is_asked_about_within_a_week_and_tells_less() -> None:
     count, power = count_rows(0.1, rows=40)
-    assert NIGHTS * count >= 40 > NIGHTS * (count - 1)
+    assert RUNS_TESTED * count >= 40 > RUNS_TESTED * (count - 1)
     assert power < POWER / 2
     assert count_rows(0.1, rows=1) == (1, 0.0)
 
 
 def test_a_change_is_told_at_the_error_that_the_judges_share() -> None:
-    settings = AlarmSettings(nights=366)
+    settings = AlarmSettings(runs=366)
     enough = np.log(20 / 0.9 * 366)
     assert is_changed([0.0, enough + 0.01], 200, settings=settings)
     assert not is_changed([0.0, enough - 0.01], 200, settings=settings)

@@ -35,11 +35,11 @@ def _nights(drops: Sequence[float], rows: int = ROWS, seed: int = 1) -> Floats:
 def _follow(panel: Panel) -> list[list[Alarm]]:
     """Watch all nights of a panel, one after the other."""
     standing: list[list[Alarm]] = [[]]
-    for last in range(1, len(panel.nights) + 1):
+    for last in range(1, len(panel.runs) + 1):
         known = panel.select(range(last))
         alarms = update_alarms(known, 100 + last, previous=standing[-1])
         further = [alarm for alarm in standing[-1] if alarm.further]
-        found = update_further_alarms(known, known, 100 + last, standing=[*alarms, *further])
+        found = update_further_alarms(known, known, 100 + last, known=[*alarms, *further])
         standing.append([*keep_sizes(alarms, found, standing[-1]), *found])
     return standing[1:]
 
@@ -87,8 +87,8 @@ def test_a_drop_after_a_regained_one_is_told_again() -> None:
 def test_night_that_raised_an_alarm_may_be_gone() -> None:
     panel = _panel(_nights([0.0, *[0.1] * 4, *[0.3] * 3]))
     [first] = update_alarms(panel.recent(8), 107, previous=_follow(_panel(_nights([0.0, *[0.1] * 4])))[-1])
-    assert update_further_alarms(panel, panel.recent(0), 108, standing=[first]) == []
-    [further] = update_further_alarms(panel, panel.recent(5), 108, standing=[first])
+    assert update_further_alarms(panel, panel.recent(0), 108, known=[first]) == []
+    [further] = update_further_alarms(panel, panel.recent(5), 108, known=[first])
     assert (further.further, further.is_new) == (1, True)
 
 

@@ -85,8 +85,8 @@ def test_rows_asked_again_show_the_judge_behind_cached_answers(tmp_path: Path) -
 
     assert found.cause is Cause.JUDGE
     assert found.reason.startswith(
-        "the judge big answers otherwise under the same name, and 30 of 30 anchor rows asked again have another score. "
-        "Of the change of -0.200, -0.200"
+        "the judge big answers differently under the same name, and 30 of 30 anchor rows asked again have another "
+        "score. Of the change of -0.200, -0.200"
     )
 
 

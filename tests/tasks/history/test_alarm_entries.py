@@ -17,11 +17,11 @@ from tasks.runs.outcome import RunOutcome
 ALARM = Alarm(
     stream=Stream("faithfulness"),
     since=datetime(2025, 11, 18, 3, tzinfo=UTC),
-    told=datetime(2025, 11, 20, 3, tzinfo=UTC),
+    raised=datetime(2025, 11, 20, 3, tzinfo=UTC),
     drop=0.062,
     interval=Interval(0.038, 0.094),
     rows=480,
-    nights=3,
+    runs=3,
 )
 SLICED = replace(ALARM, stream=Stream("noise_sensitivity", Slice("language", NO_VALUE)), lower_is_better=True)
 

@@ -83,7 +83,7 @@ def test_scores_are_paired_by_row_in_parts_of_the_range(tmp_path: Path) -> None:
     panel = read_monitored_runs(baseline, [_write(tmp_path, 2, worse)], Matching())
     assert panel.metrics == ("faithfulness", "noise_sensitivity", "stars", "instance_rubrics")
     assert panel.ranges == {"faithfulness": 1, "noise_sensitivity": 1, "stars": 4, "instance_rubrics": 4}
-    assert panel.nights == (datetime(2025, 11, 2, 3, tzinfo=UTC),)
+    assert panel.runs == (datetime(2025, 11, 2, 3, tzinfo=UTC),)
     assert panel.improvements.shape == (1, 12, 4), "rows that the baseline lacks are not watched"
     assert panel.improvements[0, 3].tolist() == [-0.5, -0.25, -0.5, -0.5]
     assert np.isnan(panel.improvements[0, 4]).tolist() == [True, False, False, True], "unscored, and on another scale"
@@ -91,8 +91,8 @@ def test_scores_are_paired_by_row_in_parts_of_the_range(tmp_path: Path) -> None:
     assert panel.lower_is_better == {"noise_sensitivity"}
     assert panel.favorable is not None
     assert np.isnan(panel.favorable).all(), "one missing score is chance"
-    assert set(panel.unwatched) == {"house_style", "latency", "aspect"}
-    assert "no bounds" in panel.unwatched["latency"]
+    assert set(panel.untested) == {"house_style", "latency", "aspect"}
+    assert "no bounds" in panel.untested["latency"]
 
 
 def test_a_drop_of_some_nights_is_told_by_metric_and_slice(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_baseline_may_lack_the_columns_of_groups_and_slices(tmp_path: Path) 
     ]
     with pytest.raises(ConfigError, match="cannot be grouped by topic"):
         read_monitored_runs(baseline, [night], Matching(by="topic"))
-    with pytest.raises(ConfigError, match="no run to watch"):
+    with pytest.raises(ConfigError, match="no run to test"):
         read_monitored_runs(baseline, [], Matching())
 
 
@@ -140,7 +140,7 @@ def test_an_earlier_night_with_other_rows_is_left_out(tmp_path: Path) -> None:
     baseline = _write(tmp_path, 1, _rows(12))
     other = _write(tmp_path, 2, _rows(12), names=False)
     panel = read_monitored_runs(baseline, [other, _write(tmp_path, 3, _rows(12))], Matching())
-    assert [night.day for night in panel.nights] == [3]
+    assert [night.day for night in panel.runs] == [3]
 
 
 @pytest.mark.parametrize("lacking", ["baseline", "night"])

@@ -32,6 +32,11 @@ def test_parameters_are_described_when_they_are_read() -> None:
     assert isinstance(evaluate, Flow)
 
 
+def test_a_deployment_has_the_parameters() -> None:
+    assert parameter_schema(evaluate) == evaluate.parameters
+    assert parameter_schema(evaluate.with_options(name="other")) == evaluate.parameters
+
+
 def test_a_parameter_of_a_wrong_type_is_refused() -> None:
     with pytest.raises(ParameterTypeError, match="config"):
         evaluate.validate_parameters({"config": 3, "index": "i", "version": "1"})

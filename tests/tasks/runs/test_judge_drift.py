@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from benchmarks.judge_drift import ONSET, QUIET, YEAR, World, night_told
-from metric_core.statistics.asked_again import FULL_NIGHTS, MOST_EARLIER, NIGHTS, count_rows
+from metric_core.statistics.asked_again import FULL_RUNS, MOST_EARLIER, RUNS_TESTED, count_rows
 from tasks.runs.judge_drift import (
     ASKED_AGAIN,
     JudgeDriftDetector,
     PastRepeat,
     RowAnswers,
+    find_changed_judges,
     read_findings,
-    standing_changes,
 )
 
 START = datetime(2026, 11, 2, 3, tzinfo=UTC)
@@ -66,7 +66,7 @@ class Sequence:
     def last(self) -> dict[str, Any]:
         return dict(self.past[-1].entry)
 
-    def until_told(self, others: Collection[str], most: int = NIGHTS) -> dict[str, Any]:
+    def until_told(self, others: Collection[str], most: int = RUNS_TESTED) -> dict[str, Any]:
         for _ in range(most):
             if (found := self.night(others))["told"] is not None:
                 return found
@@ -75,7 +75,7 @@ class Sequence:
 
 def test_all_rows_are_asked_about_at_first_and_then_each_in_turn() -> None:
     nights = Sequence()
-    for _ in range(FULL_NIGHTS):
+    for _ in range(FULL_RUNS):
         nights.night()
         assert len(nights.last["rows"]) == len(ROWS)
     asked: list[str] = []
@@ -90,21 +90,21 @@ def test_all_rows_are_asked_about_at_first_and_then_each_in_turn() -> None:
 @pytest.mark.parametrize("quiet", [0, 3, 20])
 def test_a_change_is_told_once_with_its_night_and_its_size(quiet: int) -> None:
     nights = Sequence()
-    for _ in range(FULL_NIGHTS + quiet):
+    for _ in range(FULL_RUNS + quiet):
         assert nights.night()["told"] is None
     changed = nights.start
     found = nights.until_told(ROWS[::5])
     told = found["told"]
     assert abs(datetime.fromisoformat(told["since"]) - changed) <= timedelta(days=1)
     assert told["sentence"].startswith(
-        "the judge llama at http://gpu:8000/v1 answers otherwise under the same name since "
+        "the judge llama at http://gpu:8000/v1 answers differently under the same name since "
     )
     assert (
         f"{told['changed']} of {told['rows']} anchor rows asked again got another verdict, none is usual"
         in (told["sentence"])
     )
     assert nights.night(ROWS[::5])["told"] == told
-    assert standing_changes(nights.last) == [{"judge": "llama", "told": told}]
+    assert find_changed_judges(nights.last) == [{"judge": "llama", "told": told}]
 
 
 def test_a_change_in_the_second_night_is_told_that_night() -> None:
@@ -122,15 +122,15 @@ def test_rows_that_have_always_fluctuated_are_no_evidence() -> None:
 
 def test_a_judge_that_answers_as_before_again_is_over_after_a_week_and_watched_from_the_start() -> None:
     nights = Sequence()
-    for _ in range(FULL_NIGHTS):
+    for _ in range(FULL_RUNS):
         nights.night()
     nights.until_told(ROWS[::3])
     over = 0
     while not nights.night()["has_returned"]:
         over += 1
-        assert over < 2 * NIGHTS
-    assert over >= NIGHTS - 2
-    assert standing_changes(nights.last) == []
+        assert over < 2 * RUNS_TESTED
+    assert over >= RUNS_TESTED - 2
+    assert find_changed_judges(nights.last) == []
     assert nights.night()["told"] is None
     assert (nights.last["night"], len(nights.last["rows"])) == (1, len(ROWS))
 
@@ -138,7 +138,7 @@ def test_a_judge_that_answers_as_before_again_is_over_after_a_week_and_watched_f
 @pytest.mark.parametrize("new", [{"reference": "two"}, {"restart": True}])
 def test_another_judge_or_new_kept_answers_restart_all_but_the_year(new: dict[str, Any]) -> None:
     nights = Sequence()
-    for _ in range(FULL_NIGHTS + 1):
+    for _ in range(FULL_RUNS + 1):
         nights.night()
     nights.until_told(ROWS[::2])
     count = len(nights.past)
@@ -151,17 +151,17 @@ def test_another_judge_or_new_kept_answers_restart_all_but_the_year(new: dict[st
 
 def test_the_judge_of_several_that_changed_is_named() -> None:
     nights = Sequence("llama", "qwen")
-    for _ in range(FULL_NIGHTS):
+    for _ in range(FULL_RUNS):
         nights.night()
-    for _ in range(2 * NIGHTS):
+    for _ in range(2 * RUNS_TESTED):
         nights.night(ROWS[::4], of=lambda name: name == "qwen")
-    assert [each["judge"] for each in standing_changes(nights.last)] == ["qwen"]
+    assert [each["judge"] for each in find_changed_judges(nights.last)] == ["qwen"]
 
 
 def test_a_run_without_an_anchor_asked_nothing_again() -> None:
     assert read_findings({}) == {}
     assert read_findings({"anchor": {ASKED_AGAIN: None}}) == {}
-    assert standing_changes({}) == []
+    assert find_changed_judges({}) == []
 
 
 def test_an_unchanged_judge_is_not_told_in_a_year() -> None:
@@ -175,5 +175,5 @@ def test_an_unchanged_judge_is_not_told_in_a_year() -> None:
     ids=["labels", "probabilities"],
 )
 def test_the_drift_to_be_seen_is_told_within_a_week(world: World) -> None:
-    late = [night_told(world, seed, ONSET + NIGHTS) for seed in range(10)]
+    late = [night_told(world, seed, ONSET + RUNS_TESTED) for seed in range(10)]
     assert sum(night is not None and night >= ONSET for night in late) >= 8

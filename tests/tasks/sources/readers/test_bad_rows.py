@@ -211,7 +211,7 @@ def test_such_texts_in_other_formats_are_texts_with_a_warning(tmp_path: Path) ->
     reader, table = read(write_lines(tmp_path / "log.jsonl", rows), NEEDED)
     assert column(table, "response") == ["nan", "None", "Yes."]
     assert reader.warnings == [
-        "evaluated as texts, although they may stand for missing values: 2 values of response ('nan', 'None')"
+        "evaluated as texts, although they may mean missing values: 2 values of response ('nan', 'None')"
     ]
 
 

@@ -20,7 +20,7 @@ from flows.monitoring.chain import run_chain
 from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms
-from flows.monitoring.teller import Teller
+from flows.monitoring.reporter import Reporter
 from metric_core.errors import JudgeError
 from tasks.reports.history.history_view import history_view
 from tasks.runs.baselines import EVALUATIONS, Baselines
@@ -56,11 +56,11 @@ def run_night(nights: Nights, flow_run: str, level: float) -> None:
     nights.prepare(level)
     config = nights.configuration()
     monitored_run = MonitoredRun.now(config, "schedule")
-    teller = Teller(options=config, monitored_run=monitored_run, flow_run=flow_run)
+    reporter = Reporter(options=config, monitored_run=monitored_run, flow_run=flow_run)
 
     @flow(name="night", persist_result=False)
     def night() -> None:
-        run_chain(teller, monitored_run, lambda baseline: nights.evaluate(config, monitored_run, baseline))
+        run_chain(reporter, monitored_run, lambda baseline: nights.evaluate(config, monitored_run, baseline))
 
     night()
 
@@ -131,7 +131,7 @@ def test_failed_night_is_in_the_history_and_its_recovery_says_so(nights: Nights)
     nights.run()
     with pytest.raises(JudgeError) as raised:
         nights.run(DOWN)
-    assert raised.value.__notes__ == ["people have been told of this error, as deploy.alerts says"]
+    assert raised.value.__notes__ == ["an alert about this error was sent to the recipients in deploy.alerts"]
     failed = nights.history.runs("support")[-1]
     assert (failed.status, failed.reason, failed.trigger) == ("failed", "the judge is down in attempt 2", "hand")
     nights.alerts()
@@ -244,7 +244,7 @@ def test_heartbeat_is_called_after_good_nights_only(
     assert [call["name"] for call in heartbeats.calls] == ["support"] * 3, "it is called again until it succeeds"
     with tags("auto-scheduled"):
         nights.run(0.2)
-    assert len(heartbeats.calls) == 4, "people have been told"
+    assert len(heartbeats.calls) == 4, "people have been notified"
     with pytest.raises(JudgeError):
         nights.run(DOWN)
     nights.deploy["alerts"] |= {"webhook": "env:HOOK"}

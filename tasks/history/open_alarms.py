@@ -1,4 +1,4 @@
-"""Find the alarms that stand after a monitored run, from the runs before it that had the same baseline."""
+"""Find the alarms that are open after a monitored run, from the earlier runs with the same baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from metric_core.errors import ConfigError, RunFolderError
-from metric_core.statistics.alarms import NIGHTS_READ, Alarm, AlarmSettings, update_alarms
-from metric_core.statistics.further_drops import NIGHTS_COMPARED, keep_sizes, update_further_alarms
+from metric_core.statistics.alarms import RUNS_READ, Alarm, AlarmSettings, update_alarms
+from metric_core.statistics.further_drops import RUNS_COMPARED, keep_sizes, update_further_alarms
 from metric_core.statistics.run_panel import Panel
 from tasks.comparison.run_pair import Matching
 from tasks.history.alarm_entries import read_alarm_state
@@ -18,47 +18,47 @@ from tasks.runs.outcome import OutcomeAlarm, RunOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class StandingAlarms:
+class OpenAlarms:
     """The alarms after a monitored run.
 
     Args:
-        alarms: Alarms that stand, new and earlier ones.
-        nights: Number of runs that were looked at, this one included.
-        unwatched: Metric -> reason why it is not watched.
+        alarms: Open alarms, new and earlier ones.
+        runs: Number of runs that were compared with the baseline, including this one.
+        untested: Metric -> reason why it is not tested.
         left_out: Sentences on earlier runs that could not be read.
-        before: Alarms of the night before, in words.
+        before: Alarms of the previous run, in words.
     """
 
     alarms: tuple[Alarm, ...]
-    nights: int
-    unwatched: Mapping[str, str] = field(default_factory=dict)
+    runs: int
+    untested: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     before: tuple[OutcomeAlarm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmRuns:
-    """The runs that alarms look at after a run.
+    """The runs that the alarms after a run are computed from.
 
     Args:
         panel: Rows of these runs and of the baseline.
         number: Number of the run among the monitored runs of its calendar year.
         monitored: Earlier monitored runs, oldest first.
-        nights: Those with the same baseline.
+        compared: Those with the same baseline.
         left_out: Sentences on those that could not be read.
     """
 
     panel: Panel
     number: int
     monitored: tuple[RecordedRun, ...]
-    nights: tuple[RecordedRun, ...]
+    compared: tuple[RecordedRun, ...]
     left_out: tuple[str, ...]
 
 
 def read_alarm_runs(
     history: Sequence[RecordedRun], baseline: FinishedRun, run: FinishedRun, matching: Matching
 ) -> AlarmRuns:
-    """Return the runs that alarms look at after a run; see `find_standing_alarms`."""
+    """Return the runs that the alarms after a run are computed from; see `find_open_alarms`."""
     started = datetime.fromisoformat(run.manifest["created"])
     started = started if started.tzinfo is not None else started.replace(tzinfo=UTC)
     monitored = [
@@ -66,28 +66,28 @@ def read_alarm_runs(
     ]
     year = started.astimezone(UTC).year
     number = 1 + sum(each.created.astimezone(UTC).year == year for each in monitored)
-    nights = [each for each in monitored if _has_baseline(each, baseline.run_id)]
+    compared = [each for each in monitored if _has_baseline(each, baseline.run_id)]
     left_out: list[str] = []
-    runs = _open_runs(nights[1 - NIGHTS_READ :], left_out)
+    runs = _open_runs(compared[1 - RUNS_READ :], left_out)
     panel = read_monitored_runs(baseline, [*runs, run], matching)
-    return AlarmRuns(panel, number, tuple(monitored), tuple(nights), tuple(left_out))
+    return AlarmRuns(panel, number, tuple(monitored), tuple(compared), tuple(left_out))
 
 
-def find_standing_alarms(
+def find_open_alarms(
     history: Sequence[RecordedRun],
     baseline: FinishedRun,
     run: FinishedRun,
     matching: Matching,
     settings: AlarmSettings | None = None,
-) -> StandingAlarms:
-    """Return the alarms that stand after a run.
+) -> OpenAlarms:
+    """Return the alarms that are open after a run.
 
-    The nights are the monitored runs whose outcome names the same baseline. Runs without an outcome, which someone
-    started by hand, are no nights.
+    They are computed from the monitored runs whose outcome names the same baseline. Runs without an outcome, which
+    someone started by hand, do not count.
 
     Args:
         history: Recorded runs of the evaluation, oldest first.
-        run: Run that has just finished; its own entry in the history, if there is one, is passed over.
+        run: Run that has just finished; its own entry in the history, if there is one, is ignored.
         settings: Settings of the alarms; None means the defaults.
 
     Raises:
@@ -95,54 +95,54 @@ def find_standing_alarms(
             sliced by these columns.
         RunFolderError: The folder of the run or of the baseline cannot be read.
     """
-    watched = read_alarm_runs(history, baseline, run, matching)
-    panel, number, nights, left_out = watched.panel, watched.number, watched.nights, list(watched.left_out)
-    # A night that could not be compared has no state: what stood before it stands after it.
-    before = next((each.outcome for each in reversed(nights) if each.outcome and each.outcome.alarm_state), None)
+    read = read_alarm_runs(history, baseline, run, matching)
+    panel, number, left_out = read.panel, read.number, list(read.left_out)
+    # A run that could not be compared has no state: alarms that were open before it are open after it.
+    before = next((each.outcome for each in reversed(read.compared) if each.outcome and each.outcome.alarm_state), None)
     previous = [] if before is None else _read_previous(before, left_out)
     alarms = update_alarms(panel, number, settings, previous)
     if previous:
-        standing = [*alarms, *(alarm for alarm in previous if alarm.further)]
-        references = _read_references(baseline, nights, previous, matching) or panel.recent(0)
-        further = update_further_alarms(panel, references, number, settings, standing)
+        known = [*alarms, *(alarm for alarm in previous if alarm.further)]
+        references = _read_references(baseline, read.compared, previous, matching) or panel.recent(0)
+        further = update_further_alarms(panel, references, number, settings, known)
         alarms = [*keep_sizes(alarms, further, previous), *further]
-    told = () if before is None else before.alarms
-    return StandingAlarms(tuple(alarms), len(panel.nights), panel.unwatched, tuple(left_out), told)
+    earlier = () if before is None else before.alarms
+    return OpenAlarms(tuple(alarms), len(panel.runs), panel.untested, tuple(left_out), earlier)
 
 
 def _has_baseline(run: RecordedRun, run_id: str) -> bool:
     return run.outcome is not None and run.outcome.baseline is not None and run.outcome.baseline.run_id == run_id
 
 
-def _open_runs(nights: Sequence[RecordedRun], left_out: list[str]) -> list[FinishedRun]:
-    """Return the finished runs of nights; a sentence is added for each that cannot be read."""
+def _open_runs(recorded: Sequence[RecordedRun], left_out: list[str]) -> list[FinishedRun]:
+    """Return the finished ones of recorded runs; a sentence is added for each that cannot be read."""
     runs = []
-    for night in nights:
-        if night.status != "completed" or not night.folder:
+    for each in recorded:
+        if each.status != "completed" or not each.folder:
             continue
         try:
-            run = FinishedRun(night.folder)
+            run = FinishedRun(each.folder)
         except RunFolderError as error:
-            left_out.append(f"alarms do without the run of {night.created:%Y-%m-%d %H:%M}: {error}")
+            left_out.append(f"alarms do without the run of {each.created:%Y-%m-%d %H:%M}: {error}")
             continue
-        if run.run_id == night.run_id:
+        if run.run_id == each.run_id:
             runs.append(run)
         else:
             left_out.append(
-                f"alarms do without the run of {night.created:%Y-%m-%d %H:%M}: its folder {night.folder} holds another "
-                "run. Give each run a folder of its own."
+                f"alarms do without the run of {each.created:%Y-%m-%d %H:%M}: its folder {each.folder} contains "
+                "another run. Give each run a separate folder."
             )
     return runs
 
 
 def _read_references(
-    baseline: FinishedRun, nights: Sequence[RecordedRun], alarms: Sequence[Alarm], matching: Matching
+    baseline: FinishedRun, recorded: Sequence[RecordedRun], alarms: Sequence[Alarm], matching: Matching
 ) -> Panel | None:
-    """Return the nights that raised alarms and those after them; None if they are all gone."""
+    """Return the runs that raised alarms and those after them; None if they are all gone."""
     found: dict[str, FinishedRun] = {}
-    for told in sorted({alarm.told for alarm in alarms}):
-        opened = (run for night in nights if night.created >= told for run in _open_runs([night], []))
-        found |= {run.run_id: run for run in islice(opened, NIGHTS_COMPARED)}
+    for raised in sorted({alarm.raised for alarm in alarms}):
+        opened = (run for each in recorded if each.created >= raised for run in _open_runs([each], []))
+        found |= {run.run_id: run for run in islice(opened, RUNS_COMPARED)}
     try:
         return read_monitored_runs(baseline, [*found.values()], Matching(matching.match)) if found else None
     except ConfigError:  # their rows cannot be matched

@@ -1,7 +1,7 @@
-"""Tell people of a monitored run, whatever started it and whatever became of it.
+"""Report a monitored run to people, whatever started it and whatever became of it.
 
-A schedule, an event and a person tell in the same way, and so does a run that could not begin: only the options that
-say how are needed, and they are read by themselves. docs/design/telling.md says in which order, and why.
+Runs of a schedule, an event or a person are reported in the same way, and so is a run that could not begin: that needs
+only a few options, which are read separately. docs/design/reporting.md says in which order, and why.
 """
 
 import uuid
@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 from prefect.runtime import flow_run
 
-from flows.alerting.alert import NOBODY, NOT_DELIVERED, SILENCED, TOLD, TOLD_BEFORE, Alert, show_value
+from flows.alerting.alert import NO_RECIPIENT, NOT_DELIVERED, REPORTED, REPORTED_BEFORE, SILENCED, Alert, show_value
 from flows.alerting.outbox import Outbox, Sent
 from flows.alerting.recipients import recipients_of
-from flows.config.loading import check_options, options_to_tell
+from flows.config.loading import check_options, reporting_options
 from flows.config.result_options import MonitoringOptions
 from flows.monitoring.heartbeat import call_heartbeat
 from flows.monitoring.incidents import IncidentBook, alert_incidents, change_incidents, error_key
@@ -34,8 +34,8 @@ from tasks.runs.run_folder import REPORT
 
 
 @dataclass(slots=True, kw_only=True)
-class Teller:
-    """A monitored run and the people to tell of it.
+class Reporter:
+    """Reports a monitored run.
 
     Args:
         options: Options of what follows from the run, as far as they are usable.
@@ -60,7 +60,7 @@ class Teller:
         """The incidents of the evaluation."""
         return IncidentBook(self.options.history, self.name, self.flow_run)
 
-    def tell(self, incidents: OutcomeIncidents, alert: Alert | None = None) -> Sent:
+    def report(self, incidents: OutcomeIncidents, alert: Alert | None = None) -> Sent:
         """Send an alert, or else what could not be sent earlier, and write the incidents.
 
         Args:
@@ -73,20 +73,20 @@ class Teller:
         return sent
 
     @contextmanager
-    def tells_errors(self) -> Iterator[None]:
-        """Tell of an error in the block, and raise it again; notes of the error say who has been told."""
+    def reporting_errors(self) -> Iterator[None]:
+        """Report an error in the block, and raise it again with notes on the delivery of the report."""
         try:
             yield
         except Exception as error:
             if not is_unavailable(error):  # the run is resumed, and could not reach its recipients anyway
-                self.tell_error(error)
+                self.report_error(error)
             raise
 
-    def tell_error(self, error: Exception) -> None:
-        """Tell of an error that ended the run, or because of which it could not begin.
+    def report_error(self, error: Exception) -> None:
+        """Report an error that ended the run, or that kept it from beginning.
 
-        People are told once of an error, until a run is finished or another error takes its place; of a version of an
-        index always. Notes of the error say who has been told.
+        An error is reported once, until a run is finished or another error takes its place; errors of a version of an
+        index are always reported. Notes on the delivery are added to the error.
         """
         # An AssayError is written for users; other messages may contain secrets, so only their type is sent.
         reason = str(error) if isinstance(error, AssayError) else f"{type(error).__name__}; the log of the run has more"
@@ -102,19 +102,19 @@ class Teller:
             incidents = change_incidents(known, [incident], lambda _open: False, replaced)
         is_news = bool(incidents.opened) or self.monitored_run is None or bool(self.monitored_run.index)
         alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
-        sent = self.tell(incidents, alert if is_news else None)
+        sent = self.report(incidents, alert if is_news else None)
         self._record_failure(reason, sent.undelivered)
         if sent.is_silenced:
             error.add_note(SILENCED)
         elif is_news and not recipients_of(self.options.deploy.alerts):
-            error.add_note(NOBODY)
+            error.add_note(NO_RECIPIENT)
         elif not sent.undelivered:
-            error.add_note(TOLD if is_news else TOLD_BEFORE)
+            error.add_note(REPORTED if is_news else REPORTED_BEFORE)
         for sentence in sent.undelivered:
             error.add_note(f"{NOT_DELIVERED}{sentence}")
 
     def beat(self, undelivered: Collection[str]) -> None:
-        """Call the heartbeat monitor after a run that has finished, unless people have not been told what it found.
+        """Call the heartbeat monitor after a run that has finished, unless a message about it was not delivered.
 
         Runs for an event do not count: they come whether or not the schedule works.
 
@@ -166,8 +166,8 @@ class Teller:
             run_logger().warning(warning)
 
 
-def tell_refused(parameters: dict[str, Any], error: Exception) -> NoReturn:
-    """Tell of a run for an event whose parameters cannot be used, and raise the error.
+def report_refused(parameters: dict[str, Any], error: Exception) -> NoReturn:
+    """Report a run for an event whose parameters cannot be used, and raise the error.
 
     Args:
         parameters: Parameters of the flow: `config`, or only the recipients, `alerts`.
@@ -176,14 +176,14 @@ def tell_refused(parameters: dict[str, Any], error: Exception) -> NoReturn:
     payload = event.get("payload") if isinstance(event, Mapping) else parameters
     explained = explain_refusal(parameters, error)
     fields = payload if isinstance(payload, Mapping) else {}
-    Teller(options=usable_options(parameters), payload=fields).tell_error(explained)
+    Reporter(options=usable_options(parameters), payload=fields).report_error(explained)
     if explained is error:
         raise error
     raise explained from error
 
 
 def usable_options(parameters: Mapping[str, Any]) -> MonitoringOptions:
-    """Return the options that say how to tell of a run, from the parameters of its flow, which may be invalid.
+    """Return the options for reporting a run, from the parameters of its flow, which may be invalid.
 
     Args:
         parameters: Parameters of the flow: `config`, or only the recipients, `alerts`.
@@ -192,11 +192,11 @@ def usable_options(parameters: Mapping[str, Any]) -> MonitoringOptions:
     if isinstance(config, MonitoringOptions):
         return narrow(config, MonitoringOptions)
     content = config if isinstance(config, Mapping) else {"deploy": {"alerts": parameters.get("alerts")}}
-    return options_to_tell(content)
+    return reporting_options(content)
 
 
 def explain_refusal(parameters: Mapping[str, Any], error: Exception) -> Exception:
-    """Return the error because of which the parameters of a run were refused, in words for users if there are any."""
+    """Return the error for which the parameters of a run were refused, worded for users if possible."""
     config = parameters.get("config")
     if isinstance(error, AssayError) or not isinstance(config, Mapping):
         return error

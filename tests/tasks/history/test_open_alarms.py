@@ -15,8 +15,8 @@ from metric_core.statistics.alarms import Alarm
 from tasks.comparison.run_pair import Matching
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
 from tasks.history.alarm_explanation import explain_alarms
+from tasks.history.open_alarms import OpenAlarms, find_open_alarms
 from tasks.history.recorded_run import RecordedRun
-from tasks.history.standing_alarms import StandingAlarms, find_standing_alarms
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import OutcomeBaseline, RunOutcome
 from tests.tasks.reports import folders
@@ -50,13 +50,13 @@ def _record(run: FinishedRun, baseline: FinishedRun | None, alarms: Sequence[Ala
     return RecordedRun(run.run_id, "support", created, str(run.folder), "completed", outcome=outcome)
 
 
-def follow(folder: Path, lost: Sequence[int]) -> tuple[list[RecordedRun], list[StandingAlarms]]:
+def follow(folder: Path, lost: Sequence[int]) -> tuple[list[RecordedRun], list[OpenAlarms]]:
     """Write and watch a run per number of lost rows, on the days after the baseline's."""
     baseline = _write(folder, 1, 0)
     history, found = [_record(baseline, None)], []
     for day, count in enumerate(lost, start=2):
         run = _write(folder, day, count)
-        found.append(find_standing_alarms(history, baseline, run, Matching()))
+        found.append(find_open_alarms(history, baseline, run, Matching()))
         history.append(_record(run, baseline, found[-1].alarms))
     return history, found
 
@@ -66,7 +66,7 @@ def test_a_drop_stands_from_its_first_night_until_it_is_regained(tmp_path: Path)
     assert [len(each.alarms) for each in found] == [0, 0, 1, 1, 1, 1, 0, 0]
     assert [each.alarms[0].is_new for each in found if each.alarms] == [True, False, False, False]
     assert {each.alarms[0].since for each in found if each.alarms} == {datetime(2025, 11, 4, 3, tzinfo=UTC)}
-    assert [each.nights for each in found] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [each.runs for each in found] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 def test_a_further_drop_is_an_alarm_of_its_own_also_if_the_first_night_is_gone(tmp_path: Path) -> None:
@@ -75,18 +75,18 @@ def test_a_further_drop_is_an_alarm_of_its_own_also_if_the_first_night_is_gone(t
     assert [alarm.metric for alarm in found[-1].before] == ["faithfulness", "faithfulness"]
     shutil.rmtree(history[2].folder)
     baseline, tonight = FinishedRun(history[0].folder), _write(tmp_path / "again", 6, 60)
-    again = find_standing_alarms(history[:5], baseline, tonight, Matching())
+    again = find_open_alarms(history[:5], baseline, tonight, Matching())
     assert [(alarm.further, alarm.is_new) for alarm in again.alarms] == [(0, False), (1, True)]
     for run in history[3:5]:
         shutil.rmtree(run.folder)
-    assert [alarm.further for alarm in find_standing_alarms(history[:5], baseline, tonight, Matching()).alarms] == [0]
+    assert [alarm.further for alarm in find_open_alarms(history[:5], baseline, tonight, Matching()).alarms] == [0]
 
 
 def test_alarms_stand_after_a_night_that_could_not_be_compared(tmp_path: Path) -> None:
     history, _ = follow(tmp_path, [0, 24, 24])
     assert history[-1].outcome is not None
     lost = history[-1].outcome.model_copy(update={"alarms": (), "alarm_state": {}})
-    found = find_standing_alarms(
+    found = find_open_alarms(
         [*history[:-1], replace(history[-1], outcome=lost)],
         FinishedRun(history[0].folder),
         _write(tmp_path / "again", 5, 24),
@@ -98,10 +98,10 @@ def test_alarms_stand_after_a_night_that_could_not_be_compared(tmp_path: Path) -
 def test_runs_with_another_baseline_or_without_an_outcome_are_no_nights(tmp_path: Path) -> None:
     history, _ = follow(tmp_path, [24, 24])
     new, tonight = _write(tmp_path, 5, 24), _write(tmp_path, 6, 24)
-    found = find_standing_alarms([*history, _record(new, None)], new, tonight, Matching())
-    assert found == StandingAlarms((), 1)
+    found = find_open_alarms([*history, _record(new, None)], new, tonight, Matching())
+    assert found == OpenAlarms((), 1)
     by_hand = [replace(each, outcome=None) for each in history]
-    assert find_standing_alarms(by_hand, FinishedRun(history[0].folder), tonight, Matching()).nights == 1
+    assert find_open_alarms(by_hand, FinishedRun(history[0].folder), tonight, Matching()).runs == 1
 
 
 def test_runs_that_are_gone_or_replaced_are_left_out_and_named(tmp_path: Path) -> None:
@@ -109,11 +109,11 @@ def test_runs_that_are_gone_or_replaced_are_left_out_and_named(tmp_path: Path) -
     shutil.rmtree(history[1].folder)
     history[2] = replace(history[2], run_id="earlier")
     history[3].outcome.alarm_state["alarms"] = [{}]  # type: ignore[union-attr]
-    found = find_standing_alarms(history, FinishedRun(history[0].folder), _write(tmp_path, 6, 0), Matching())
-    assert found.nights == 2
+    found = find_open_alarms(history, FinishedRun(history[0].folder), _write(tmp_path, 6, 0), Matching())
+    assert found.runs == 2
     gone, replaced, damaged = found.left_out
     assert "2025-11-02" in gone
-    assert "holds another run" in replaced
+    assert "contains another run" in replaced
     assert "Field required" in damaged
 
 
@@ -123,7 +123,7 @@ def test_all_monitored_runs_of_the_year_share_its_error(tmp_path: Path, runs: in
     baseline = _write(tmp_path, 1, 0)
     entry = _record(baseline, None)
     history = [replace(entry, run_id=f"other-{i}") for i in range(runs)]
-    assert bool(find_standing_alarms(history, baseline, _write(tmp_path, 2, 16), Matching()).alarms) is is_told
+    assert bool(find_open_alarms(history, baseline, _write(tmp_path, 2, 16), Matching()).alarms) is is_told
 
 
 def test_the_evidence_explains_from_which_run_on_an_alarm_stands(tmp_path: Path) -> None:
