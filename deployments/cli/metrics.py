@@ -61,6 +61,7 @@ def metrics(
         stdout.print(
             "`assay metrics NAME` shows the formula, the parameters, an example, and when a score is undefined.",
             style="dim",
+            soft_wrap=False,
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
+from typing import cast
 
 from prefect.futures import PrefectFuture
 
@@ -133,9 +134,9 @@ class _ShardQueue:
         self, queue: "deque[tuple[PackedShard, RunningShard | PrefectFuture[ShardResult]]]"
     ) -> tuple[PackedShard, ShardResult]:
         shard, running = queue.popleft()
-        if isinstance(running, RunningShard):
+        if self._schedule is not None:
             return shard, running.result()
-        results = await_shard(running, self._run.storage.runner)
+        results = await_shard(cast("PrefectFuture[ShardResult]", running), self._run.storage.runner)
         for stage, result in results.items():
             count_elsewhere(self._run.models, result.usage)
             progress.advance(stage, len(shard))

@@ -135,7 +135,7 @@ def stage_table(manifest: Mapping[str, Any]) -> Table:
         for (stage, entry), of_stage in zip(found, counts, strict=True)
     ]
     seconds = sum(entry["seconds"] for _, entry in found)
-    sums = (f"{sum(column):,}" for column in zip(*counts, strict=True))
+    sums = (f"{sum(of_stage[i] for of_stage in counts):,}" for i in range(len(names) + 1))
     numbers = ("rows", "seconds", "questions", "cached", "prompt tokens", "output tokens", "failed")
     rows.append((own(TOTAL), "", f"{seconds:,.1f}", *sums, ""))
     return make_table(("stage", *numbers, "reasons"), rows, numbers)

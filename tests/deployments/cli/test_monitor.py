@@ -134,7 +134,7 @@ def test_error_in_a_silence_is_not_said_to_be_told(job: Job) -> None:
     now = datetime.now(UTC)
     AlertLog(str(job.folder / "history.db")).silence("support", Silence(now, now + timedelta(hours=1)))
     job.source(None)
-    said = "messages are silenced: people are told of this error at the end of the silence, unless it is over by then"
+    said = "messages are silenced: this error is reported at the end of the silence, unless it is over by then"
     assert [job.run().err.splitlines()[-1] for _ in range(2)] == [said] * 2
     assert job.alerts() == []
     (incident,) = job.history.open_incidents("support")

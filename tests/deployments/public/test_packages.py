@@ -117,7 +117,9 @@ def test_the_command_line_is_immune(tmp_path: Path, path: str) -> None:
 
 
 def test_a_module_of_the_packages_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
-    done = execute(write_modules(tmp_path), "-m", "rag_assay._child", "deployments.local_server", "--help", path=".")
+    done = execute(
+        write_modules(tmp_path), "-m", "rag_assay._child", "deployments.local_server.server_process", "--help", path="."
+    )
     assert done.returncode == 0, done.stderr
     assert "python -m deployments.local_server" in done.stdout
     refused = execute(tmp_path, "-m", "rag_assay._child", "http.server")

@@ -59,7 +59,7 @@ class Counted:
             self.waiting -= 1
             return compute()
 
-        return SimpleNamespace(result=result)
+        return SimpleNamespace(result=result, wait=lambda timeout: None)  # noqa: ARG005 a future has this argument
 
 
 @pytest.fixture
