@@ -36,6 +36,8 @@ LEAST_EFFECTIVE = 10
 """Number of rows on which judge and people differ, or of labels of the rarer kind, below which it is so, too."""
 LEAST_UNITS = 5
 """Number of labelled rows, or effective number of groups, below which there is no interval."""
+_ROUNDING = 1e-12
+"""Largest deviation that counts as a rounding error."""
 FOLDS = 5
 
 Names: TypeAlias = NDArray[np.str_]
@@ -247,6 +249,7 @@ def _weakness(sample: SampledLabels, powered: _Powered) -> str:
 
 def _effective(values: Floats) -> float:
     """Return the number of equal values, the others being 0, whose sum would be as nearly normal."""
+    values = np.where(np.abs(values) < _ROUNDING, 0.0, values)
     fourth = float((values**4).sum())
     return float((values**2).sum()) ** 2 / fourth if fourth > 0 else 0.0
 

@@ -18,6 +18,7 @@ from metric_core.evidence import Evidence
 from metric_core.records import Status
 from metric_core.stages import PRODUCT_STAGES, Stage
 from metric_core.statistics.pairs import name_group
+from metric_core.statistics.resampling import LEVEL
 from tasks.calibration.calibration_files import Counts
 from tasks.calibration.run_labels import RunLabels
 from tasks.runs.finished_run import FinishedRun
@@ -274,10 +275,14 @@ def _require_enough(counts: Counts, labels: Sequence[float]) -> None:
     if len(labels) < LEAST_ROWS or len(set(labels)) < 2:
         seen = "all with the same label" if labels else "none"
         seen = seen if len(labels) >= LEAST_ROWS or not labels else f"only {len(labels)}"
+        percent = math.floor(1000 * (1 - LEVEL) ** (1 / max(1, len(labels)))) / 10
+        known = f" If they are a random sample, at least {percent} % of the rows have this label (95 % limit)."
         raise SourceError(
             f"of {counts.rows} rows, {seen} can be compared: {counts.unlabelled} have no label, {counts.undefined} "
             f"have nothing to measure, and for {counts.failed} the judge returned nothing usable. "
             f"A calibration needs at least {LEAST_ROWS} labelled and scored rows with different labels."
+            + known
+            * (len(labels) >= LEAST_ROWS)
         )
 
 

@@ -191,3 +191,12 @@ def test_differences_between_strata_are_no_chance() -> None:
         plain.append(found[1].high - found[1].low)
     assert held / 150 >= 0.91
     assert np.mean(widths) < 0.85 * np.mean(plain)
+
+
+def test_equal_labels_are_used_alone_whatever_their_rounding() -> None:
+    for count in range(50, 300):
+        labels = np.append(np.ones(count), np.full(ROWS - count, np.nan))
+        scores = np.random.default_rng(count).random(ROWS)
+        found = estimate_label_mean(SampledLabels([str(number) for number in range(ROWS)], scores, labels))
+        assert (found.is_powered, found.reason) == (False, "nearly all labels are the same")
+        assert found.estimate.limits(0.05).low == pytest.approx(0.05 ** (1 / count))
