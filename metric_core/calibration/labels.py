@@ -8,6 +8,7 @@ from typing import Any
 
 from metric_core.errors import ConfigError, SourceError
 from metric_core.records import finite_number
+from metric_core.statistics.resampling import LEVEL
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MOST_EXAMPLES = 6
@@ -73,7 +74,8 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
         raise ConfigError(f"no label in {rules.column!r} is {rules.positive!r}; there are {', '.join(examples)}")
     if len(distinct) == 1:
         raise SourceError(
-            f"all {len(values)} labels in {rules.column!r} are the same: agreement cannot be distinguished from chance"
+            f"all {len(values)} labels in {rules.column!r} are the same: agreement cannot be distinguished from chance. "
+            + describe_equal_labels(len(values))
         )
     scale = Scale.BINARY if set(distinct) == {0.0, 1.0} and rules.span is None else Scale.GRADED
     if rules.span is not None and not rules.span[0] <= distinct[0] <= distinct[-1] <= rules.span[1]:
@@ -82,6 +84,16 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
             f"which is outside of the range {rules.span[0]:g} to {rules.span[1]:g}"
         )
     return Labels(scale, values, len(cells) - len(values))
+
+
+def describe_equal_labels(labels: int) -> str:
+    """Return what is known of rows if all labels of a random sample are the same: the limit of Clopper and Pearson.
+
+    >>> describe_equal_labels(60)
+    'If these rows are a random sample, at least 95.1 % of all rows have this label (95 % limit).'
+    """
+    percent = math.floor(1000 * (1 - LEVEL) ** (1 / labels)) / 10
+    return f"If these rows are a random sample, at least {percent} % of all rows have this label (95 % limit)."
 
 
 def _is_blank(cell: Any) -> bool:

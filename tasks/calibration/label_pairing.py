@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from metric_core.calibration.calibrate import LabelledScores, scale_to_unit
-from metric_core.calibration.labels import LabelRules, Labels, Scale, read_labels
+from metric_core.calibration.labels import LabelRules, Labels, Scale, describe_equal_labels, read_labels
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
@@ -18,7 +18,6 @@ from metric_core.evidence import Evidence
 from metric_core.records import Status
 from metric_core.stages import PRODUCT_STAGES, Stage
 from metric_core.statistics.pairs import name_group
-from metric_core.statistics.resampling import LEVEL
 from tasks.calibration.calibration_files import Counts
 from tasks.calibration.run_labels import RunLabels
 from tasks.runs.finished_run import FinishedRun
@@ -275,14 +274,11 @@ def _require_enough(counts: Counts, labels: Sequence[float]) -> None:
     if len(labels) < LEAST_ROWS or len(set(labels)) < 2:
         seen = "all with the same label" if labels else "none"
         seen = seen if len(labels) >= LEAST_ROWS or not labels else f"only {len(labels)}"
-        percent = math.floor(1000 * (1 - LEVEL) ** (1 / max(1, len(labels)))) / 10
-        known = f" If they are a random sample, at least {percent} % of the rows have this label (95 % limit)."
+        known = f" {describe_equal_labels(len(labels))}" if len(labels) >= LEAST_ROWS else ""
         raise SourceError(
             f"of {counts.rows} rows, {seen} can be compared: {counts.unlabelled} have no label, {counts.undefined} "
             f"have nothing to measure, and for {counts.failed} the judge returned nothing usable. "
-            f"A calibration needs at least {LEAST_ROWS} labelled and scored rows with different labels."
-            + known
-            * (len(labels) >= LEAST_ROWS)
+            f"A calibration needs at least {LEAST_ROWS} labelled and scored rows with different labels.{known}"
         )
 
 

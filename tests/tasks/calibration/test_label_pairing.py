@@ -101,7 +101,7 @@ def test_grades_are_in_the_metric_s_range_or_scaled_to_it(tmp_path: Path) -> Non
         ([Score.scored(1)] * 6, (1, 0, 1), SourceError, "of 6 rows, only 3 can be compared: 3 have no label"),
         ([Score.failed("x")] * 6, (1, 0, 1, 0), SourceError, "for 4 the judge returned nothing usable"),
         ([Score.failed("x")] + [Score.scored(1)] * 5, (0, 1, 1, 1, 1), SourceError, "all with the same label"),
-        ([Score.scored(1)] * 6, (1,) * 6, SourceError, r"at least 60.6 % of the rows have this label \(95 % limit\)"),
+        ([Score.scored(1)] * 6, (1,) * 6, SourceError, r"at least 60.6 % of all rows have this label \(95 % limit\)"),
         ([Score.labelled("formal")] * 6, (1, 0, 1, 0), ConfigError, "has categories as values"),
     ],
 )
