@@ -74,8 +74,8 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
         raise ConfigError(f"no label in {rules.column!r} is {rules.positive!r}; there are {', '.join(examples)}")
     if len(distinct) == 1:
         raise SourceError(
-            f"all {len(values)} labels in {rules.column!r} are the same: agreement cannot be distinguished from chance. "
-            + describe_equal_labels(len(values))
+            f"all {len(values)} labels in {rules.column!r} are the same: agreement cannot be distinguished from "
+            f"chance. {describe_equal_labels(len(values))}"
         )
     scale = Scale.BINARY if set(distinct) == {0.0, 1.0} and rules.span is None else Scale.GRADED
     if rules.span is not None and not rules.span[0] <= distinct[0] <= distinct[-1] <= rules.span[1]:
