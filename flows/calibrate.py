@@ -308,7 +308,7 @@ def _results(agreement: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
     arguments = (judged.labels, judged.scores, judged.groups)
     curve = lack_of_fit(*arguments, judged.weights) if has_ends and judged.scale is Scale.GRADED else None
-    refused = _REFUSED.format(p=curve) if is_crooked(curve) else ""
+    refused = rows.selected or (_REFUSED.format(p=curve) if is_crooked(curve) else "")
     return {
         "figures": agreement.figures,
         "best": agreement.best,

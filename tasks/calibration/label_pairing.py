@@ -12,6 +12,7 @@ import pyarrow as pa
 from metric_core.calibration.calibrate import LabelledScores, scale_to_unit
 from metric_core.calibration.labels import LabelRules, Labels, Scale, describe_equal_labels, read_labels
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
+from metric_core.calibration.sampled_labels import p_random
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.evidence import Evidence
@@ -33,6 +34,8 @@ from tasks.tables.sample_evidence import (
 
 LEAST_ROWS = 4
 FEW_ROWS = 50
+_SELECTED = 0.001
+"""P-value of the scores below which labelled rows are no random sample."""
 
 RANDOM, UNKNOWN = "random", "unknown"
 PROBABILITY_COLUMN = "label_probability"
@@ -180,6 +183,7 @@ class PairedLabels:
         warnings: Sentences that a reader should know.
         of_run: All scored rows of the run, with the labels of some; None if the grades have no range.
         is_random: True if the labelled rows are a random sample of these rows, or all of them.
+        selected: Why rows that are said to be a random sample are none; empty if nothing contradicts it.
     """
 
     judged: LabelledScores
@@ -188,6 +192,7 @@ class PairedLabels:
     warnings: tuple[str, ...]
     of_run: RunLabels | None
     is_random: bool
+    selected: str = ""
 
 
 def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, rules: LabelRules) -> PairedLabels:
@@ -234,8 +239,25 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
     )
     has_ends = data.labels.scale is Scale.BINARY or span is not None
     of_run = _of_run(cells, dict(zip(scored, labels.tolist(), strict=True)), data, request) if has_ends else None
-    is_random = data.sampling.is_random or (of_run is not None and None not in of_run.labels)
-    return PairedLabels(judged, counts, span, tuple(_warnings(counts, data, rules, span)), of_run, is_random)
+    is_whole = of_run is not None and None not in of_run.labels
+    is_said_random = data.sampling.is_random and not is_whole
+    selected = _describe_selection(of_run) if is_said_random and of_run is not None else ""
+    is_random = is_whole or (is_said_random and not selected)
+    return PairedLabels(judged, counts, span, tuple(_warnings(counts, data, rules, span)), of_run, is_random, selected)
+
+
+def _describe_selection(of_run: RunLabels) -> str:
+    """Return why labelled rows that are said to be a random sample are none; empty if nothing contradicts it."""
+    sample = of_run.as_sample()
+    p = p_random(sample)
+    if p is None or p >= _SELECTED:
+        return ""
+    is_labelled = np.isfinite(sample.labels)
+    means = (float(sample.scores[rows].mean()) for rows in (is_labelled, ~is_labelled))
+    return (
+        "the labelled rows are no random sample of the run: they score {:.2f} on average, the others {:.2f} "
+        "(p = {:.2g})"
+    ).format(*means, p)
 
 
 def _of_run(

@@ -47,13 +47,17 @@ class CorrectionText:
         >>> grades |= {"method": "prediction-powered", "reason": "", "labelled": 100, "rows": 970}
         >>> CorrectionText.from_entry(grades).basis
         'of 970 scored rows, by 100 labels of them drawn at random'
+        >>> whole = {"label": "good", "span": None, "value": 0.7, "low": 0.6, "high": 0.8, "reason": ""}
+        >>> print(CorrectionText.from_entry(whole | {"method": "labels alone", "labelled": 66, "rows": 66}))
+        mean label ('good') 70.0 % (60.0 to 80.0), of all 66 scored rows
         """
         if entry["value"] is None:
             return cls(f"no bias-corrected mean: {entry.get('reason') or _UNEXPLAINED}")
         is_share = entry["span"] is None
         scale, decimals = (100, 1) if is_share else (1, 2)
         value, low, high = (_format_value(scale * entry[end], decimals, is_difference) for end in _ENDS)
-        name = "difference of the bias-corrected means" if is_difference else "bias-corrected mean"
+        kind = "mean label" if _is_whole(entry) else "bias-corrected mean"
+        name = f"difference of the {kind}s" if is_difference else kind
         unit = " percentage points" if is_difference else " %"
         shown = f"{value}{unit}" if is_share else value
         return cls(f"{name} ({entry['label']!r})", shown, f"{low} to {high}", _basis(entry))
@@ -65,11 +69,18 @@ class CorrectionText:
         return ", ".join(filter(None, (f"{self.lead} {self.value} ({self.interval})", self.basis)))
 
 
+def _is_whole(entry: Mapping[str, Any]) -> bool:
+    """Return whether all scored rows are labelled, so that their mean label is neither corrected nor a sample."""
+    return entry.get("method") == Method.LABELS and entry["labelled"] == entry["rows"]
+
+
 def _basis(entry: Mapping[str, Any]) -> str:
     """Return the rows and labels that an entry rests on."""
     if "method" not in entry or entry["labelled"] is None:
         return ""
     rows, labelled = f"{entry['rows']:,}", f"{entry['labelled']:,}"
+    if _is_whole(entry):
+        return f"of all {rows} scored rows"
     bases = {
         Method.POWERED: f"of {rows} scored rows, by {labelled} labels of them drawn at random",
         Method.LABELS: f"by {labelled} labels alone, drawn at random from {rows} scored rows",

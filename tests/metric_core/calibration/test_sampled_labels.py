@@ -10,6 +10,7 @@ from metric_core.calibration.sampled_labels import (
     _estimate_powered,
     estimate_label_difference,
     estimate_label_mean,
+    p_random,
 )
 from metric_core.statistics.resampling import Floats, Interval, Units
 
@@ -200,3 +201,37 @@ def test_equal_labels_are_used_alone_whatever_their_rounding() -> None:
         found = estimate_label_mean(SampledLabels([str(number) for number in range(ROWS)], scores, labels))
         assert (found.is_powered, found.reason) == (False, "nearly all labels are the same")
         assert found.estimate.limits(0.05).low == pytest.approx(0.05 ** (1 / count))
+
+
+def selected(generator: np.random.Generator, kind: str) -> SampledLabels:
+    """A run of scores with many ties, of which 50 or 100 rows are labelled, chosen at random or by their scores."""
+    scores = np.where(generator.random(300) < 0.6, 1.0, generator.integers(0, 4, 300) / 4)
+    worst, shuffled = np.argsort(scores, kind="stable"), generator.permutation(300)
+    chosen = {"random": shuffled[:100], "worst": worst[:100], "half": np.append(worst[:50], shuffled[:50])}[kind]
+    labels = np.full(300, np.nan)
+    labels[chosen] = 1.0
+    return SampledLabels([f"r{number}" for number in range(300)], scores, labels)
+
+
+def test_rows_chosen_by_their_scores_are_no_random_sample() -> None:
+    generator = np.random.default_rng(6)
+    found = {kind: [p_random(selected(generator, kind)) or 0.0 for _ in range(200)] for kind in ("worst", "half")}
+    assert all(p < 0.001 for p in found["worst"])
+    assert sum(p < 0.001 for p in found["half"]) >= 195
+
+
+def test_a_random_sample_is_one() -> None:
+    generator = np.random.default_rng(7)
+    found = np.array([p_random(selected(generator, "random")) for _ in range(2000)], dtype=np.float64)
+    assert (found < 0.001).sum() <= 8
+    assert 60 <= (found < 0.05).sum() <= 140
+
+
+def test_nothing_is_said_of_weighted_few_and_grouped_rows() -> None:
+    sample = selected(np.random.default_rng(8), "worst")
+    weighted = SampledLabels(sample.rows, sample.scores, sample.labels, np.linspace(0.1, 1, 300))
+    few = SampledLabels(sample.rows[:8], sample.scores[:8], np.array([1.0] * 4 + [np.nan] * 4))
+    whole = SampledLabels(sample.rows, sample.scores, np.ones(300))
+    of_each = SampledLabels(sample.rows, np.arange(300.0), sample.labels, groups=[str(i // 30) for i in range(300)])
+    of_each.labels[::30] = 1.0
+    assert [p_random(each) for each in (weighted, few, whole, of_each)] == [None] * 4

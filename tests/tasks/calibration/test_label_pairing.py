@@ -14,7 +14,7 @@ from metric_core.errors import AssayError, ConfigError, SourceError
 from metric_core.metrics.registry import parse_request
 from metric_core.records import Direction, Score
 from metric_core.stages import Stage
-from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
+from tasks.calibration.label_pairing import LabelledData, PairedLabels, Sampling, pair_labels, read_labelled
 from tasks.calibration.run_labels import RunLabels, read_run_labels, write_labels
 from tasks.runs.finished_run import FinishedRun
 from tasks.sources import SourceOptions
@@ -140,3 +140,19 @@ def test_labels_of_strata_are_read_again_and_older_files_have_none(tmp_path: Pat
     table = pq.read_table(tmp_path / "labels.parquet")
     pq.write_table(table.drop_columns(["stratum"]), tmp_path / "labels.parquet")
     assert read_run_labels(tmp_path, "mine") == replace(labels, strata=None)
+
+
+def test_labels_of_rows_chosen_by_their_scores_are_not_called_random(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(tmp_path, *map(Score.scored, (0.0, 0.1, 0.2, 0.3, 0.9, 1.0)))
+    labels = read_labels(dict(zip(IDS[:4], (0, 1, 0, 1), strict=True)), RULES)
+    data = LabelledData(labels, None, Sampling(is_random=True))
+    paired = [pair_labels(run, parse_request("faithfulness"), data, RULES)]
+    monkeypatch.setattr("tasks.calibration.label_pairing.p_random", lambda _sample: 1e-9)
+    paired.append(pair_labels(run, parse_request("faithfulness"), data, RULES))
+    assert [found.is_random for found in paired] == [True, False]
+    assert [found.selected for found in paired] == [
+        "",
+        "the labelled rows are no random sample of the run: they score 0.15 on average, the others 0.95 (p = 1e-09)",
+    ]
