@@ -203,7 +203,7 @@ def test_equal_labels_are_used_alone_whatever_their_rounding() -> None:
         assert found.estimate.limits(0.05).low == pytest.approx(0.05 ** (1 / count))
 
 
-def selected(generator: np.random.Generator, kind: str) -> SampledLabels:
+def select_labels(generator: np.random.Generator, kind: str) -> SampledLabels:
     """A run of scores with many ties, of which 50 or 100 rows are labelled, chosen at random or by their scores."""
     scores = np.where(generator.random(300) < 0.6, 1.0, generator.integers(0, 4, 300) / 4)
     worst, shuffled = np.argsort(scores, kind="stable"), generator.permutation(300)
@@ -215,20 +215,20 @@ def selected(generator: np.random.Generator, kind: str) -> SampledLabels:
 
 def test_rows_chosen_by_their_scores_are_no_random_sample() -> None:
     generator = np.random.default_rng(6)
-    found = {kind: [p_random(selected(generator, kind)) or 0.0 for _ in range(200)] for kind in ("worst", "half")}
+    found = {kind: [p_random(select_labels(generator, kind)) or 0.0 for _ in range(200)] for kind in ("worst", "half")}
     assert all(p < 0.001 for p in found["worst"])
     assert sum(p < 0.001 for p in found["half"]) >= 195
 
 
 def test_a_random_sample_is_one() -> None:
     generator = np.random.default_rng(7)
-    found = np.array([p_random(selected(generator, "random")) for _ in range(2000)], dtype=np.float64)
+    found = np.array([p_random(select_labels(generator, "random")) for _ in range(2000)], dtype=np.float64)
     assert (found < 0.001).sum() <= 8
     assert 60 <= (found < 0.05).sum() <= 140
 
 
 def test_nothing_is_said_of_weighted_few_and_grouped_rows() -> None:
-    sample = selected(np.random.default_rng(8), "worst")
+    sample = select_labels(np.random.default_rng(8), "worst")
     weighted = SampledLabels(sample.rows, sample.scores, sample.labels, np.linspace(0.1, 1, 300))
     few = SampledLabels(sample.rows[:8], sample.scores[:8], np.array([1.0] * 4 + [np.nan] * 4))
     whole = SampledLabels(sample.rows, sample.scores, np.ones(300))
