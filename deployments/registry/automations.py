@@ -46,12 +46,16 @@ def automations_of(client: SyncPrefectClient, deployments: Collection[str]) -> l
 
 
 def stale_automations(client: SyncPrefectClient) -> list[Automation]:
-    """Return the automations of rag-assay whose deployment is gone."""
+    """Return the automations of rag-assay whose deployment is gone.
+
+    Automations are read first: others may deploy meanwhile, and a deployment is created before its automations.
+    """
+    automations = _read_automations(client)
     deployments = read_deployments(client)
     names, ids = {each.name for each in deployments}, {each.id for each in deployments}
     return [
         each
-        for each in _read_automations(client)
+        for each in automations
         if (each.name != UNHEARD and _deployment_of(each.name) not in names)
         or any(isinstance(action, RunDeployment) and action.deployment_id not in ids for action in each.actions)
     ]
