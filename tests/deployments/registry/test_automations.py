@@ -20,7 +20,7 @@ def automation(name: str, of: UUID) -> Any:
 
 
 class Server:
-    """A server on which somebody deploys while it is read: before the second answer."""
+    """A server with a deployment more from its second answer on, and its automation."""
 
     def __init__(self) -> None:
         self.gone = automation("gone", uuid4())
