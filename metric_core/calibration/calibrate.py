@@ -20,7 +20,7 @@ from metric_core.calibration.figure_intervals import correlation_interval, quant
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map, predict_out_of_sample
 from metric_core.calibration.weighted_statistics import Booleans, Statistic
-from metric_core.statistics.resampling import SEED, Floats, Interval, Units
+from metric_core.statistics.resampling import SEED, Floats, Interval, effective_number
 
 RESAMPLES = 1000
 FOLDS = 5
@@ -366,7 +366,7 @@ def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats,
     return {
         name: Figure(
             measure.value,
-            correlation_interval(measure.value, values[name], Units(sizes, sizes).effective)
+            correlation_interval(measure.value, values[name], effective_number(sizes))
             if measure.is_correlation
             else quantile_interval(values[name]),
         )

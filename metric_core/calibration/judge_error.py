@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.estimates import DIFFERENCE, SHARE, DrawnEstimate, Estimate
-from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
+from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units, effective_number
 
 _OUTSIDE_ERRORS = 3.0
 """Standard errors beyond the scores of labelled rows from which a mean score contradicts them."""
@@ -364,9 +364,8 @@ class _Units:
 
     @property
     def effective(self) -> float:
-        """Effective number of the units, see `Units.effective`."""
-        rows = self.sums(np.ones(len(self.of_row)))
-        return Units(rows, rows).effective
+        """Effective number of the units, see `effective_number`."""
+        return effective_number(self.sums(np.ones(len(self.of_row))))
 
     def sums(self, values: Floats) -> Floats:
         """Return the weighted sum of the values of each unit."""

@@ -28,7 +28,7 @@ from metric_core.calibration.estimates import (
     ExactEstimate,
     NormalEstimate,
 )
-from metric_core.statistics.resampling import SEED, Floats, Units
+from metric_core.statistics.resampling import SEED, Floats, Units, effective_number
 
 LEAST_LABELS = 50
 """Number of labelled rows, or effective number of groups, below which labels are used alone."""
@@ -247,7 +247,7 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
     residual = by_unit(shares * sample.deviations(errors), at)
     value = weight * float(scores.mean()) + float(shares @ errors)
     rows = np.bincount(np.unique(at, return_inverse=True)[1]).astype(np.float64)
-    return _Powered(value, names, weight * of_scores + residual, residual, Units(rows, rows).effective)
+    return _Powered(value, names, weight * of_scores + residual, residual, effective_number(rows))
 
 
 def _best_weight(labels: Floats, scores: Floats) -> float:

@@ -41,6 +41,25 @@ class Interval:
     high: float
 
 
+def effective_number(counts: Floats) -> float:
+    """Return the number of equal groups whose mean would be as uncertain as that of these groups, and be known to be.
+
+    The effective number for the mean is `sum(n)² / sum(n²)` (Kish, "Survey Sampling", 1965); that for its variance,
+    `sum(n²)² / sum(n⁴)`, is lower if few groups are large. This is their geometric mean.
+
+    Args:
+        counts: Number of rows of each group.
+
+    >>> effective_number(np.full(12, 5.0)), round(effective_number(np.array([100.0] + [1.0] * 900)), 1)
+    (12.0, 10.4)
+    """
+    if not len(counts) or counts.min() == counts.max():
+        return float(len(counts))
+    shares = counts / counts.mean()
+    squares = shares**2
+    return round(float(len(counts) * np.sqrt(squares.sum() / (squares @ squares))), 9)
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
     """Units of resampling: single rows, or groups of rows.
@@ -71,21 +90,8 @@ class Units:
 
     @property
     def effective(self) -> float:
-        """Number of equal groups whose mean would be as uncertain as that of these groups, and be known to be.
-
-        The effective number for the mean is `sum(n)² / sum(n²)` (Kish, "Survey Sampling", 1965); that for its
-        variance, `sum(n²)² / sum(n⁴)`, is lower if few groups are large. This is their geometric mean.
-
-        >>> Units(np.zeros(12), np.full(12, 5.0)).effective
-        12.0
-        >>> round(Units(np.zeros(901), np.array([100.0] + [1.0] * 900)).effective, 1)
-        10.4
-        """
-        if not len(self):
-            return 0.0
-        counts = self.counts / self.counts.mean()
-        squares = counts**2
-        return round(float(len(counts) * np.sqrt(squares.sum() / (squares @ squares))), 9)
+        """Effective number of the units, see `effective_number`."""
+        return effective_number(self.counts)
 
     def widen_tail(self, share: float) -> float:
         """Return the quantile to take of a distribution that knows the number of the units, not that sizes differ.
