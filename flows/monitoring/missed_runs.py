@@ -80,7 +80,7 @@ class MissedRuns:
     """Scheduled runs that did not start, or not in time, or could not report.
 
     Args:
-        since: Start of the last run before them.
+        since: Time at which the last run before them was due.
         runs: The runs that did not start, oldest first; at most 500.
         late: Time at which the run was due that started late; None if it started in time.
         is_resumed: True if that run was resumed late after a crash.
@@ -188,19 +188,21 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         deployment = wait_for_server(lambda: client.read_deployment(deployment_id))
         until = run.start_time or datetime.now(UTC)  # the next run may be due before this one ends
         known = [each for each in runs if each.run_id != str(run.id) and _is_scheduled(each, deployment.name)]
-        finished = [each.created for each in known if each.outcome is not None and each.status == "completed"]
-        since = max(finished) if finished else wait_for_server(lambda: _read_last_start(client, run, until))
-        if since is None:
+        finished = [each for each in known if each.outcome is not None and each.status == "completed"]
+        last = max(finished, key=lambda each: each.created, default=None)
+        found = wait_for_server(lambda: _read_last_run(client, run, until)) if last is None else _times(last)
+        if found is None:
             return None
+        start, since = found
         due = wait_for_server(lambda: _read_due(client, run, since, until))
         states = wait_for_server(lambda: client.read_flow_run_states(run.id))
     schedules = [ActiveSchedule(each.schedule, each.created) for each in deployment.schedules if each.active]
-    starts = [each.created for each in known]
-    missed = missed_between(schedules, since, until, due, starts, own=_due_date(run))
-    is_resumed = run.run_count > 1
-    if _was_resumed_late(states, since, patience) if is_resumed else _started_late(states, until, patience):
-        missed = replace(missed or MissedRuns(since), late=_due_date(run), is_resumed=is_resumed)
     recorded = {each.due for each in runs} | {each.run_id for each in runs}
+    places = [each.due or each.created for each in [*known, *(each for each in runs if each.status == "missed")]]
+    missed = missed_between(schedules, since, until, due, places, own=_due_date(run))
+    is_resumed = run.run_count > 1
+    if _was_resumed_late(states, start, patience) if is_resumed else _started_late(states, until, patience):
+        missed = replace(missed or MissedRuns(since), late=_due_date(run), is_resumed=is_resumed)
     failed = (each for each in due if not recorded & {_due_date(each), str(each.id)})
     if unreported := tuple(found for each in sorted(failed, key=_due_date) if (found := _unreported(each)) is not None):
         missed = replace(missed or MissedRuns(since), unreported=unreported)
@@ -219,10 +221,11 @@ def missed_between(  # noqa: PLR0913 what the server, the history and the run it
     """Return the runs that were due between two others.
 
     Args:
-        since: Start of the earlier run.
+        since: Time at which the earlier run was due: one that started late may have started after the next was due.
         until: Start of the later run.
         flow_runs: Scheduled runs that the server has, whether they started or not.
-        starts: Starts of runs in the history; each run takes the place of the last date before it.
+        starts: Times at which runs in the history were due, or started where that is not known; each run takes the
+            place of the last date up to it.
         own: Date at which the later run was due; None for the last date before its start.
     """
     due: dict[datetime, UUID | None] = {date: None for each in schedules for date in each.dates(since, until)}
@@ -230,8 +233,7 @@ def missed_between(  # noqa: PLR0913 what the server, the history and the run it
     dates = sorted(date for date in due if since < date <= until)
     taken = {_due_date(each) for each in flow_runs if _has_started(each) or _was_cancelled(each)}
     taken.update(max((date for date in dates if date <= start), default=start) for start in starts)
-    last = max(dates, default=until)
-    taken.add(own if own in due else last)
+    taken.add(max(dates, default=until) if own is None else own)
     missed = [MissedRun(date, due[date]) for date in dates if date not in taken]
     return MissedRuns(since, tuple(missed[:_MOST_DATES])) if missed else None
 
@@ -321,8 +323,13 @@ def _read_due(client: SyncPrefectClient, run: FlowRun, since: datetime, until: d
     return read_flow_runs(client, due, {"id": {"any_": [run.deployment_id]}})
 
 
-def _read_last_start(client: SyncPrefectClient, run: FlowRun, until: datetime) -> datetime | None:
-    """Return the start of the last run of the schedule that started before this one."""
+def _times(run: RecordedRun) -> tuple[datetime, datetime]:
+    """Return when a run started, and when it was due; the start for both if that is not known."""
+    return run.created, run.due or run.created
+
+
+def _read_last_run(client: SyncPrefectClient, run: FlowRun, until: datetime) -> tuple[datetime, datetime] | None:
+    """Return when the last run of the schedule that started before this one started, and when it was due."""
     found = client.read_flow_runs(
         flow_run_filter=FlowRunFilter.model_validate(
             {"tags": {"all_": [SCHEDULED]}, "start_time": {"before_": until, "is_null_": False}}
@@ -331,7 +338,8 @@ def _read_last_start(client: SyncPrefectClient, run: FlowRun, until: datetime) -
         sort=FlowRunSort.START_TIME_DESC,
         limit=PAGE,
     )
-    return next((each.start_time for each in found if each.id != run.id and _has_started(each)), None)
+    started = (each for each in found if each.id != run.id and _has_started(each))
+    return next(((each.start_time, _due_date(each)) for each in started if each.start_time is not None), None)
 
 
 def _dates(schedule: Any, since: datetime, until: datetime) -> list[datetime]:

@@ -105,6 +105,8 @@ def test_a_run_stands_for_its_own_date_and_not_for_later_ones() -> None:
     missed = missed_between([daily], MONDAY, until, [started, waits], own=MONDAY + DAY)
     assert dates_of(missed) == ["18 06:00"]
     assert missed_between([daily], MONDAY, until, [started], own=MONDAY + 2 * DAY) is None
+    own = MONDAY + DAY  # the run before it started later than that
+    assert dates_of(missed_between([daily], own + timedelta(hours=1), until, [waits], own=own)) == ["18 06:00"]
 
 
 def test_history_knows_what_the_server_has_pruned() -> None:
@@ -198,7 +200,30 @@ def test_only_runs_that_never_started_are_missed(schedule: DeployedSchedule, mon
     missed = find_missed_runs([finished, failed], DAY)
     assert missed is not None
     assert [each.flow_run for each in missed.runs] == [schedule.runs[2].id]
-    assert find_missed_runs([], DAY) is None  # the history is lost, and the run before has just started
+    missed = find_missed_runs([], DAY)  # the history is lost: the server knows which run started last
+    assert missed is not None
+    assert [each.flow_run for each in missed.runs] == [schedule.runs[5].id]
+
+
+@pytest.mark.prefect
+def test_a_run_that_was_due_while_another_waited_is_missed_once(
+    schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        schedule.set_states(number, Running(), Completed())
+    for number in (4, 5):
+        schedule.set_states(number, Late(), Cancelled(name=STATE))
+    schedule.set_states(6, Running())
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
+    times = {"created": schedule.due(schedule.runs[4]) + timedelta(hours=1), "due": schedule.due(schedule.runs[3])}
+    late = schedule.make_entry(3, outcome=RunOutcome(name="support", trigger="schedule"), **times)
+    missed = find_missed_runs([late], DAY)
+    assert missed is not None
+    assert [each.flow_run for each in missed.runs] == [schedule.runs[4].id, schedule.runs[5].id]
+    told = missed.entries("support")[:1]  # by a run that started before the last one
+    missed = find_missed_runs([late, *told], DAY)
+    assert missed is not None
+    assert [each.flow_run for each in missed.runs] == [schedule.runs[5].id]
 
 
 @pytest.mark.prefect
