@@ -191,13 +191,13 @@ def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_
     )
     if any(metric.needed is None for metric in found):
         stdout.print(
-            f"-: fewer than {LEAST_OBSERVED} scored rows, or groups of rows, do not tell how much rows vary",
+            f"-: a variance needs at least {LEAST_OBSERVED} scored rows, or groups of rows",
             style="dim",
         )
     if len(runs) == 1:
         stdout.print(
-            "One run does not tell how alike two runs are: the rows are taken to vary independently, which needs more "
-            "rows than similar systems do. Name two runs of the same rows with --from twice.",
+            "These numbers are for two unrelated systems. Similar systems need fewer rows: give --from twice, with two "
+            "runs of the same rows, and the correlation between their scores is used.",
             style="dim",
         )
 

@@ -125,19 +125,20 @@ def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
         dry_run: If true, remove nothing.
 
     Returns:
-        The objects that were removed, or would be.
+        The objects that were removed, or are to be.
 
     Raises:
         AssayError: The server cannot be reached, or refuses a request.
     """
     specs = build_specs(plan_deployments(RunConfig(), suffix))
     done: list[AppliedChanges] = []
+    change = Change.TO_REMOVE if dry_run else Change.REMOVED
     with _translate_server_errors(), get_client(sync_client=True) as client:
         found = {each.name: each for each in read_deployments(client)}
         automations = [*automations_of(client, [spec.name for spec in specs]), *stale_automations(client)]
         unique = {each.id: each for each in automations}.values()
         if dry_run:
-            done += [AppliedChanges("automation", each.name, Change.REMOVED) for each in unique]
+            done += [AppliedChanges("automation", each.name, change) for each in unique]
         else:
             done += remove_automations(client, unique)
         for spec in specs:
@@ -146,7 +147,7 @@ def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
             if (existing := found.get(spec.name)) is not None:
                 if not dry_run:
                     client.delete_deployment(existing.id)
-                done.append(AppliedChanges("deployment", spec.full_name, Change.REMOVED, _schedules(existing)))
+                done.append(AppliedChanges("deployment", spec.full_name, change, _schedules(existing)))
         if not dry_run:
             done += [each for each in apply_refusal(client) if each.change is not Change.UNCHANGED]
     return done

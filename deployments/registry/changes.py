@@ -11,6 +11,7 @@ class Change(StrEnum):
     UPDATED = "updated"
     UNCHANGED = "unchanged"
     REMOVED = "removed"
+    TO_REMOVE = "to remove"
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def remove_recipients(
             continue
         if not dry_run:
             client.delete_block_document(found.id)
-        yield AppliedChanges(KIND, f"{slug}/{name}", Change.REMOVED)
+        yield AppliedChanges(KIND, f"{slug}/{name}", Change.TO_REMOVE if dry_run else Change.REMOVED)
 
 
 def block_name(deployment: str, channel: str) -> str:

@@ -32,10 +32,10 @@ from flows.publishing.artifacts import COMPARISON_ARTIFACT, write_artifact
 from flows.publishing.history_record import NotRecordedError, record_in_history, record_surely
 from flows.publishing.metrics_file import write_metrics_file
 from flows.results.gated_comparison import CompareOptions, compare_runs
-from metric_core.errors import AssayError, RunFolderError
+from metric_core.errors import AssayError, ConfigError, RunFolderError
 from metric_core.statistics.comparison import ChangeOutcome
 from tasks.comparison.run_comparison import RunComparison
-from tasks.comparison.run_pair import Matching
+from tasks.comparison.run_pair import Matching, RunRows
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import COMPLETED, RecordedRun
 from tasks.prefect_support.run_log import run_logger
@@ -110,6 +110,10 @@ class _Chain:
         """The options of what follows from the run."""
         return self.reporter.options
 
+    @property
+    def _matching(self) -> Matching:
+        return Matching(match=self.options.deploy.match)
+
     def finish(self, before: Baseline | None) -> ChainResult:
         """Compare the run with its baseline, report what has changed, accept the run, and write the outcome.
 
@@ -173,13 +177,16 @@ class _Chain:
     def _record_first(self, outcome: RunOutcome, run_id: str) -> OutcomeIncident | None:
         """Record a first run before it is accepted; return the incident that this is not possible.
 
-        Later runs are compared with what is recorded of the baseline.
+        Later runs are compared with what is recorded of the baseline, and their rows are matched with its rows.
         """
+        run = FinishedRun(self.folder)
         try:
             write_outcome(self.folder, outcome)
             record_surely(self.options.history, self.folder)
-            lacks = "; ".join(missing_scores(FinishedRun(self.folder).manifest.get("anchor") or {}))
-        except (NotRecordedError, RunFolderError) as error:
+            lacks = "; ".join(missing_scores(run.manifest.get("anchor") or {}))
+            if self._matching.match is not None:
+                RunRows.from_run(run, self._matching)
+        except (ConfigError, NotRecordedError, RunFolderError) as error:
             lacks = str(error)
         if not lacks:
             return None
@@ -214,7 +221,7 @@ class _Chain:
         """Return sentences on the metrics that differ significantly from those of the run before."""
         if not runs or before is None or self.monitored_run.index or runs[-1].folder == before.folder:
             return ()
-        options = CompareOptions(matching=Matching(self.options.deploy.match))
+        options = CompareOptions(matching=self._matching)
         try:
             compared = compare_runs(Path(runs[-1].folder), self.folder, options)
         except AssayError:  # it was pruned, or has other rows
@@ -227,8 +234,7 @@ class _Chain:
         if before is None and self.monitored_run.index:
             return GatedRun()  # the first version is what later ones are compared with
         baseline, obstacle = _find_folder(self.store, before)
-        matching = Matching(match=self.options.deploy.match)
-        gated = judge_run(self._gate(), baseline, self.folder, matching)
+        gated = judge_run(self._gate(), baseline, self.folder, self._matching)
         if (
             obstacle is None
             and gated.obstacle is None

@@ -24,7 +24,7 @@ class Matching:
     """The columns by which rows are matched, grouped and sliced.
 
     Args:
-        match: Column by which rows of the two runs are matched; None means their ids.
+        match: Column by which rows of the two runs are matched; None and `id` mean their ids.
         by: Column by which rows of a run are grouped; None if they are not grouped.
         slices: Columns that divide the rows into slices.
         kept: Column -> values that are separate slices, however few rows have them.
@@ -61,7 +61,7 @@ class RunRows:
         Raises:
             ConfigError: The run lacks a column, or the column does not identify its rows.
         """
-        name = ROW_ID if matching.match is None else matching.match
+        name = ROW_ID if matching.match in (None, "id") else matching.match
         names, by = TextColumn(name, "rows cannot be matched"), group_column(matching.by or ROW_ID)
         keys: dict[str, str] = {}
         groups: dict[str, str] = {}

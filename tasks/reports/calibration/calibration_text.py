@@ -129,7 +129,7 @@ def needed_words(needed: LabelsNeeded, corrected: Mapping[str, Any]) -> str:
 
     >>> from metric_core.calibration.label_needs import LabelsNeeded
     >>> needed_words(LabelsNeeded(240, 80, 80), {"method": "judge error", "rows": 276})
-    'about 240 more like these would halve this interval, or 160 of which 80 are bad and 80 good'
+    'about 240 more like these would halve this interval, or 160 (80 bad and 80 good)'
     >>> needed_words(LabelsNeeded(300), {"method": "labels alone", "rows": 276, "labelled": 100})
     'about 300 more would halve this interval; the run has 276 scored rows, so it would have to be larger'
     >>> needed_words(LabelsNeeded(None), {"method": "judge error", "rows": 30})
@@ -138,9 +138,9 @@ def needed_words(needed: LabelsNeeded, corrected: Mapping[str, Any]) -> str:
     is_own = corrected.get("method") != Method.JUDGE
     if needed.good is not None and needed.bad is not None:
         total = needed.good + needed.bad
-        kinds = f"{needed.bad:,} are bad and {needed.good:,} good"
-        kinds = f"all are {'bad' if needed.bad else 'good'}" if 0 in (needed.good, needed.bad) else kinds
-        mixed = f"{total:,} of which {kinds}"
+        only = "bad ones" if needed.bad else "good ones"
+        both = f"({needed.bad:,} bad and {needed.good:,} good)"
+        mixed = f"{total:,} {only if 0 in (needed.good, needed.bad) else both}"
         if needed.more is None:
             return f"about {mixed} would halve this interval"
         return f"about {needed.more:,} more like these would halve this interval, or {mixed}"

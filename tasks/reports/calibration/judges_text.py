@@ -50,24 +50,24 @@ def recommendation(comparison: JudgeComparison, recommended: str | None, by: str
     best = comparison.judges[0].name
     if not able:
         return (
-            f"no judge is recommended: {best} agrees most, but these {comparison.rows:,} rows do not show of any judge "
-            f"that it is not worse than the others by {comparison.margin:g} or more; label more rows"
+            f"no judge is recommended: {best} agrees most, but {comparison.rows:,} rows are too few to show that any "
+            f"judge is at most {comparison.margin:g} worse than the others; label more rows"
         )
     if recommended is None:
         unknown = ", ".join(name for name in able if not known.get(name))
         return (
-            f"not worse than {best} by more than {comparison.margin:g}: {', '.join(able)}; which is cheapest cannot be "
-            f"told, because all answers of {unknown} were cached (--refresh verdicts asks again)"
+            f"at most {comparison.margin:g} worse than {best}: {', '.join(able)}; which of them is cheapest is not "
+            f"known, because all answers of {unknown} were cached (--refresh verdicts asks again)"
         )
     if len(able) == 1:
         return (
-            f"recommended: {recommended}; these {comparison.rows:,} rows do not show of any other judge that it is not "
-            f"worse by more than {comparison.margin:g}"
+            f"recommended: {recommended}; {comparison.rows:,} rows are too few to show that another judge is at most "
+            f"{comparison.margin:g} worse"
         )
     caution = "; a token of a large model costs more than one of a small model: set [prices]" if by == "tokens" else ""
     return (
-        f"recommended: {recommended}, the cheapest by {by} of those that are not worse than {best} by more than "
-        f"{comparison.margin:g}: {', '.join(able)}{caution}"
+        f"recommended: {recommended}, the cheapest by {by} of those that are at most {comparison.margin:g} worse than "
+        f"{best}: {', '.join(able)}{caution}"
     )
 
 

@@ -283,7 +283,7 @@ def _export(export: Callable[[], bool]) -> str | None:
     propagated, logger.propagate = logger.propagate, False
     logger.addHandler(said)
     try:
-        return None if export() else said.text
+        return None if export() else said.text.rstrip(". ")
     finally:
         logger.removeHandler(said)
         logger.propagate = propagated

@@ -21,7 +21,7 @@ def test_rows_are_found_from_one_run_and_from_two(assay: Assay, run: str, tmp_pa
     other = str(compared.write_run(tmp_path / "other", 0.75))
     shown = assay("plan", "--detect", "0.05", "--from", run)
     assert shown.code == 0
-    assert "Name two runs" in shown.out
+    assert "give --from twice" in shown.out
     assert shown.out.index("rows to see it") < shown.out.index("faithfulness")
     both = json.loads(assay("plan", "--detect", "0.05", "--from", run, "--from", other, "--json").out)
     assert both["difference"] == 0.05

@@ -331,6 +331,7 @@ def test_undeploy_removes_everything_of_a_configuration(story: Story, assay: Cal
         }
         shown = assay("undeploy", "--name", "gone")
         assert "add --yes to remove" in shown.out
+        assert "to remove  automation  rag-assay: rerun-crashed-gone: silence" in shown.out
         assert client.read_deployment_by_name("monitor/monitor-gone")
         done = assay("undeploy", "--name", "gone", "--yes")
         assert (done.code, done.err) == (0, "")

@@ -186,6 +186,19 @@ def test_first_run_that_cannot_be_recorded_is_not_the_baseline(nights: Nights) -
     assert "the first run does not become the baseline" in alert["text"]
 
 
+@pytest.mark.parametrize(("match", "verdict"), [("id", "accepted"), ("user_inptu", "inconclusive")])
+def test_first_run_whose_rows_cannot_be_matched_is_not_the_baseline(nights: Nights, match: str, verdict: str) -> None:
+    nights.deploy["match"] = match
+    del nights.deploy["gate"]  # its rules would look for the rows themselves
+    assert nights.run()[0] == verdict
+    told = [
+        f"the first run does not become the baseline: rows cannot be matched by {match}" in alert["text"]
+        for alert in nights.alerts()
+    ]
+    assert told == ([] if verdict == "accepted" else [True])
+    assert verdict == "inconclusive" or nights.run()[0] == "passed"
+
+
 def test_first_run_whose_anchor_has_no_scores_is_not_the_baseline(nights: Nights) -> None:
     verdict, outcome = nights.run(anchor={"reason": "no space left"})
     assert (verdict, outcome.accepted, [each.kind for each in outcome.incidents.opened]) == (
