@@ -173,7 +173,7 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
     The server says which runs were due and which started, the history too: each knows runs that the other has pruned.
 
     Args:
-        runs: Runs of the evaluation in the history, oldest first; that of this flow run is passed over.
+        runs: Runs of the evaluation in the history, oldest first.
         patience: Time after which the server reports a run that has not started.
 
     Returns:
@@ -187,7 +187,7 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
             return None
         deployment = wait_for_server(lambda: client.read_deployment(deployment_id))
         until = run.start_time or datetime.now(UTC)  # the next run may be due before this one ends
-        known = [each for each in runs if each.run_id != str(run.id) and _is_scheduled(each, deployment.name)]
+        known = [each for each in runs if _is_scheduled(each, deployment.name)]  # the evaluation of this run, too
         finished = [each for each in known if each.outcome is not None and each.status == "completed"]
         last = max(finished, key=lambda each: each.created, default=None)
         found = wait_for_server(lambda: _read_last_run(client, run, until)) if last is None else _times(last)

@@ -227,6 +227,23 @@ def test_a_run_that_was_due_while_another_waited_is_missed_once(
 
 
 @pytest.mark.prefect
+def test_a_run_that_waited_takes_its_own_date_and_not_the_next(
+    schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        schedule.set_states(number, Running(), Completed())
+    schedule.set_states(6, Late(), Cancelled(name=STATE))
+    schedule.set_states(5, AwaitingConcurrencySlot(), Running())
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[5].id))
+    finished = schedule.make_entry(4, outcome=RunOutcome(name="support", trigger="schedule"))
+    times = {"created": datetime.now(UTC), "due": schedule.due(schedule.runs[5])}
+    own = schedule.make_entry(5, deployment=schedule.name, **times)  # its evaluation, which is not reported yet
+    missed = find_missed_runs([finished, own], DAY)
+    assert missed is not None
+    assert [each.flow_run for each in missed.runs] == [schedule.runs[6].id]
+
+
+@pytest.mark.prefect
 def test_a_run_that_was_reported_as_not_started_says_that_it_has_started(
     schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
