@@ -28,6 +28,7 @@ from flows.publishing.run_subject import name_monitored_run
 from flows.resume_crashed import find_given_up
 from metric_core.errors import ConfigError
 from tasks.options.narrow import narrow
+from tasks.prefect_support.first_state import send_first_state
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server, is_unavailable
 from tasks.runs.outcome import Trigger
@@ -77,8 +78,10 @@ def monitor(config: RunConfig) -> State[Any]:
     if (crashed := find_given_up()) is not None:
         return _end(reporter, crashed)
     try:
-        if monitored_run.trigger == "schedule" and (ended := end_overdue_runs()):
-            get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
+        if monitored_run.trigger == "schedule":
+            send_first_state()
+            if ended := end_overdue_runs():
+                get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
         done = run_chain(reporter, monitored_run, lambda baseline: _evaluate(config, monitored_run, baseline))
     except Exception as error:
         if is_unavailable(error):

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import httpx
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import DeploymentFilter
 
 from benchmarks.month.data_stories import ERROR, start
 from benchmarks.month.ledger import begins, ends
@@ -259,17 +260,10 @@ def _kill_run(nights: Nights) -> None:
 
 def _ended_runs(nights: Nights) -> list[str]:
     """Return the states of the runs of events about an index that have ended."""
+    wanted = DeploymentFilter.model_validate({"name": {"like_": f"index-rebuilt-{nights.name}"}})
     with get_client(sync_client=True) as client:
-        runs = client.read_flow_runs(limit=200)
-        names = {each.id: each.name for each in client.read_deployments()}
-    ended = [
-        each
-        for each in runs
-        if each.state is not None
-        and each.state.is_final()
-        and each.deployment_id is not None
-        and names.get(each.deployment_id, "").startswith(f"index-rebuilt-{nights.name}")
-    ]
+        runs = client.read_flow_runs(deployment_filter=wanted, limit=200)
+    ended = [each for each in runs if each.state is not None and each.state.is_final()]
     return [str(each.state and each.state.name) for each in sorted(ended, key=lambda run: run.end_time or _LONG_AGO)]
 
 

@@ -261,7 +261,7 @@ class Nights:
         while time.monotonic() < deadline:
             if found := look():
                 return found
-            time.sleep(1)
+            time.sleep(2)
         raise RuntimeError(f"{self.name}: waited in vain for {what}")
 
     def wait_for_message(self, key: str, what: str) -> Message:

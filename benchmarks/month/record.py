@@ -2,7 +2,7 @@
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -115,11 +115,16 @@ def incidents_of(messages: Iterable[Message], entries: Sequence[Entry]) -> list[
 
 
 def check_beats(runs: Iterable[SeenRun], beats: Sequence[datetime]) -> Iterator[str]:
-    """Yield the runs that have called the heartbeat monitor too often, or not often enough."""
-    for run in runs:
-        count = sum(run.begun <= beat <= run.ended + _SLACK for beat in beats)
-        if run.beats not in (None, count):
-            yield f"the run of {run.begun:%H:%M:%S} sent {count} heartbeats, not {run.beats}"
+    """Yield the runs that have called the heartbeat monitor too often, or not often enough.
+
+    A run calls it when it ends, so a beat belongs to the run that ends next: one that was resumed may be older.
+    """
+    ordered = sorted(runs, key=lambda run: run.ended)
+    ends = [run.ended + _SLACK for run in ordered]
+    counts = Counter(bisect_left(ends, beat) for beat in beats)
+    for place, run in enumerate(ordered):
+        if run.beats not in (None, counts[place]):
+            yield f"the run of {run.begun:%H:%M:%S} sent {counts[place]} heartbeats, not {run.beats}"
 
 
 def check_escalations(entries: Iterable[Entry], messages: Iterable[Message]) -> Iterator[str]:

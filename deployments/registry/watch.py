@@ -14,9 +14,9 @@ counts as that, by the event `rag.deployment.watched`, so that a first run that 
 what is reported is told too: by the next run where it knows of it, and else by the server.
 
 Prefect handles the events of a run that was made less than five minutes before it is due 15 minutes late: they say that
-they follow the event of its first state, which Prefect never sends for runs of a schedule. So for 15 minutes nothing is
-heard of runs that are due within five minutes of deploying or of resuming a schedule. That must not be taken for their
-absence: see `_UNHEARD` and `WATCHED`.
+they follow the event of its first state, which Prefect never sends for runs of a schedule. A run that starts sends it
+itself. Of one that never starts, and was due within five minutes of deploying or of resuming a schedule, nothing is
+heard for 15 minutes. That must not be taken for its absence: see `_UNHEARD` and `WATCHED`.
 """
 
 from collections.abc import Iterable, Iterator

@@ -190,10 +190,10 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         known = [each for each in runs if _is_scheduled(each, deployment.name)]  # the evaluation of this run, too
         finished = [each for each in known if each.outcome is not None and each.status == "completed"]
         last = max(finished, key=lambda each: each.created, default=None)
-        found = wait_for_server(lambda: _read_last_run(client, run, until)) if last is None else _times(last)
-        if found is None:
+        times = wait_for_server(lambda: _read_last_run(client, run, until)) if last is None else _times(last)
+        if times is None:
             return None
-        start, since = found
+        start, since = times
         due = wait_for_server(lambda: _read_due(client, run, since, until))
         states = wait_for_server(lambda: client.read_flow_run_states(run.id))
     schedules = [ActiveSchedule(each.schedule, each.created) for each in deployment.schedules if each.active]
