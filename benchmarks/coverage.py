@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
 from scipy.stats import binomtest, wilcoxon
 
 from benchmarks.docs_tables import publish
 from metric_core.gates.rules import Threshold
-from metric_core.gates.thresholds import RandomStream, check_mean
+from metric_core.gates.thresholds import Confidence, RandomStream, check_mean
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
 from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
@@ -99,6 +101,7 @@ def tables(runs: int) -> Iterator[str]:
     )
     yield from pair_tables(runs)
     yield from uneven_table(runs)
+    yield from year_tables(runs)
 
 
 def table(
@@ -144,7 +147,7 @@ def errors(is_pass: bool, runs: int, world: World, size: int) -> list[Share]:
     for seed in range(runs):
         units = Units.from_values(world.draw(generator, size))
         for share, known in zip(shares, (None, bounds), strict=True):
-            finding = check_mean(units, Threshold(world.mean), 0.95, known, RandomStream(seed))
+            finding = check_mean(units, Threshold(world.mean), Confidence(0.95), known, RandomStream(seed))
             is_certain = known is None and not units.influence.any()
             p = finding.p_violated if is_pass else finding.p_met
             # An earlier rule without bounds took rows that are all alike as proof.
@@ -246,6 +249,74 @@ def uneven(counts: Floats, correlation: float, runs: int) -> list[Share]:
         for share, each in zip(shares[2:], (units.widen_tail(p), p), strict=True):
             share.add(each <= 0.05)
     return shares
+
+
+NIGHTS = 366
+BAR = 0.9
+
+
+@dataclass(frozen=True)
+class Nightly:
+    """An evaluation of the same questions every night, scored 0 or 1.
+
+    Args:
+        correlation: Correlation of two answers to the same question.
+        changing: Share of the answers that are drawn again every night.
+    """
+
+    name: str = "a fifth of the answers change every night"
+    rows: int = 200
+    correlation: float = 0.5
+    changing: float = 0.2
+
+    def failures(self, mean: float, seed: int, nights: int = NIGHTS) -> NDArray[np.bool_]:
+        """Return on which nights a gate fails, at one look and at one of 366, as 2 x nights."""
+        generator, rows = np.random.default_rng([29, seed]), self.rows
+        size = 1 / self.correlation - 1 if self.correlation else np.inf
+        good = generator.beta(mean * size, (1 - mean) * size, rows) if self.correlation else np.full(rows, mean)
+        answers, counts = generator.random(rows) < good, np.empty(nights)
+        for night in range(nights):
+            answers = np.where(generator.random(rows) < self.changing, generator.random(rows) < good, answers)
+            counts[night] = answers.sum()
+        p = betainc(rows - counts, counts + 1, 1 - BAR)  # Clopper and Pearson, as `check_mean` for scores of 0 and 1
+        return np.stack([p <= 0.05, p <= 1 - Confidence(0.95, NIGHTS).of_failure])
+
+
+NIGHTLY = (
+    Nightly(),
+    Nightly("all answers change every night", changing=1.0),
+    Nightly("all questions are new every night", correlation=0.0, changing=1.0),
+    Nightly("an answer stays for 50 nights", changing=0.02),
+    Nightly(rows=60),
+    Nightly(rows=1000),
+)
+
+
+def year_tables(runs: int) -> Iterator[str]:
+    """Yield tables of gates that are applied every night, for one look and for 366."""
+    yield "\n### A gate at 0.9 every night: failed nights a year, and years with a failed night\n\n"
+    yield f"| world | rows | true mean | `looks = 1` | | **`looks = 366`** | |\n|{'---|' * 7}\n"
+    for world in NIGHTLY:
+        for mean in (BAR, BAR + 0.02):
+            years, nights = [Share(), Share()], np.zeros(2)
+            for seed in range(runs):
+                found = world.failures(mean, seed)
+                nights += found.sum(axis=1)
+                for share, is_failed in zip(years, found.any(axis=1), strict=True):
+                    share.add(bool(is_failed))
+            cells = " | ".join(f"{count / runs:.1f} | {share}" for count, share in zip(nights, years, strict=True))
+            yield f"| {world.name} | {world.rows:,} | {mean:g} | {cells} |\n"
+    yield "\n### The same gate after a drop below 0.9: it has failed by night 1, 5, 30\n\n"
+    yield f"| rows | true mean | `looks = 1` | | | **`looks = 366`** | | |\n|{'---|' * 8}\n"
+    for rows in (200, 1000):
+        for mean in (0.87, 0.85, 0.82, 0.8):
+            shares = [Share() for _ in range(6)]
+            for seed in range(runs):
+                found = Nightly(rows=rows).failures(mean, seed, 30)
+                has_failed = [bool(each[:nights].any()) for each in found for nights in (1, 5, 30)]
+                for share, is_failed in zip(shares, has_failed, strict=True):
+                    share.add(is_failed)
+            yield f"| {rows:,} | {mean:g} | {' | '.join(map(str, shares))} |\n"
 
 
 def _pairs(values: Floats) -> Pairs:

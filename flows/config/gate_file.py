@@ -231,6 +231,14 @@ class GateSettings(OptionGroup, affects_scores=False):
             "Confidence level of the intervals, and probability that the gate does not fail by chance.", gt=0.5, lt=1
         ),
     ] = 0.95
+    looks: Annotated[
+        int,
+        Option(
+            "Number of runs over which the gate does not fail by chance with that probability: 366 for a gate that is "
+            "applied every night for a year.",
+            ge=1,
+        ),
+    ] = 1
     small_slices: Annotated[
         Literal["inconclusive", "skip"],
         Option(
@@ -260,6 +268,7 @@ class GateSettings(OptionGroup, affects_scores=False):
             judge=None if self.judge is None else self.judge.rule(),
             min_rows=self.min_rows,
             level=self.level,
+            looks=self.looks,
             skips_small_slices=self.small_slices == "skip",
         )
 

@@ -25,6 +25,7 @@ from metric_core.gates.rules import (
     Threshold,
 )
 from metric_core.gates.sliced_rules import ColumnParts, leave_out_small, name_slice
+from metric_core.gates.thresholds import Confidence
 from metric_core.metrics.registry import resolve
 from metric_core.parsing.suggestions import suggest_names
 from metric_core.records import Direction, Score, Status
@@ -91,10 +92,10 @@ def check_gate(
     left_out: list[str] = []
     if gate.skips_small_slices:
         drafts, left_out = leave_out_small(drafts)
-    checks = settle_all(drafts, gate.level)
+    checks = settle_all(drafts, gate)
     if gate.judge is not None:
         checks = _apply_judge_rules(gate.judge, drafts, checks, columns, facts.agreements)
-    return GateResult.from_checks(checks, gate.level, left_out)
+    return GateResult.from_checks(checks, gate, left_out)
 
 
 def _apply_judge_rules(
@@ -132,7 +133,7 @@ def _corrected_draft(
     )
     if mean is None:
         return Draft(replace(check, reason=NO_CORRECTION))
-    finding = mean.check(rule.threshold, gate.level)
+    finding = mean.check(rule.threshold, Confidence(gate.level, gate.looks))
     if finding is None:
         return Draft(replace(check, reason=f"there is no bias-corrected mean: {mean.reason}"))
     return Draft(check, finding, advice=partial(mean.advise, rule.threshold, gate.level))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from metric_core.calibration.estimates import Estimate
 from metric_core.calibration.label_needs import MOST_TIMES, own_labels_to_decide
 from metric_core.gates.rules import Threshold
-from metric_core.gates.thresholds import Finding
+from metric_core.gates.thresholds import Confidence, Finding
 from metric_core.statistics.resampling import Interval
 
 NO_CORRECTION = (
@@ -63,23 +63,25 @@ class CorrectedMean:
             return ""
         return f"needs about {times:.1f} times as many labels (now {self.labelled:,}) and scored rows, {stays}"
 
-    def check(self, threshold: Threshold, level: float) -> Finding | None:
-        """Test the mean against a threshold, each limit at a confidence level; None without an estimate.
+    def check(self, threshold: Threshold, confidence: Confidence) -> Finding | None:
+        """Test the mean against a threshold; None without an estimate.
 
         Args:
             threshold: Threshold for the true mean, on the scale of the labels.
-            level: Confidence level of each limit, in (0.5, 1).
         """
         if self.estimate is None or self.estimate.value is None:
             return None
         low, high = self.span
-        limits = self.estimate.strict_limits(1 - level)
+        below, above = confidence.of_limits(threshold)
         at = (threshold.value - low) / (high - low)
         at_most, at_least = self.estimate.p_at_most(at), self.estimate.p_at_least(at)
         met, violated = (at_least, at_most) if threshold.is_floor else (at_most, at_least)
         return Finding(
             observed=low + (high - low) * self.estimate.value,
-            interval=Interval(low + (high - low) * limits.low, low + (high - low) * limits.high),
+            interval=Interval(
+                low + (high - low) * self.estimate.strict_limits(1 - below).low,
+                low + (high - low) * self.estimate.strict_limits(1 - above).high,
+            ),
             p_met=met,
             p_violated=violated,
         )

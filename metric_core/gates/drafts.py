@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
-from metric_core.gates.thresholds import Finding, RandomStream, check_mean, check_median, meets
+from metric_core.gates.thresholds import Confidence, Finding, RandomStream, check_mean, check_median, meets
 from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
 from metric_core.statistics.missing_scores import MissingScores
 from metric_core.statistics.paired_tests import holm
@@ -36,19 +36,22 @@ class Draft:
     is_small: bool = False
 
 
-def settle_all(drafts: Sequence[Draft], level: float) -> list[Check]:
-    """Return the checks of drafts, with p-values corrected for the number of tests.
+def settle_all(drafts: Sequence[Draft], gate: Gate) -> list[Check]:
+    """Return the checks of drafts, with p-values corrected for the number of tests and of looks.
 
     Args:
         drafts: All drafts of a gate.
     """
     adjusted = iter(holm([draft.finding.p_met for draft in drafts if draft.finding]))
     return [
-        _settle(draft, draft.finding, next(adjusted), 1 - level) if draft.finding else draft.check for draft in drafts
+        _settle(draft, draft.finding, min(1.0, gate.looks * next(adjusted)), 1 - gate.level, gate.looks)
+        if draft.finding
+        else draft.check
+        for draft in drafts
     ]
 
 
-def _settle(draft: Draft, finding: Finding, p: float, alpha: float) -> Check:
+def _settle(draft: Draft, finding: Finding, p: float, alpha: float, looks: int) -> Check:
     settled = replace(draft.check, observed=finding.observed, interval=finding.interval, p=p)
     if draft.missing is not None and (p <= alpha or finding.p_violated <= alpha):
         return replace(
@@ -60,7 +63,8 @@ def _settle(draft: Draft, finding: Finding, p: float, alpha: float) -> Check:
     if finding.p_violated <= alpha:
         return replace(settled, outcome=Outcome.PASSED, reason="meets the threshold by more than chance")
     if finding.p_met <= alpha:
-        return replace(settled, reason="violates the threshold, but with this many rules that may be chance")
+        many = "looks" if looks > 1 else "rules"
+        return replace(settled, reason=f"violates the threshold, but with this many {many} that may be chance")
     reason = "the threshold lies within the interval: too few rows to decide"
     advice = draft.advice()
     return replace(settled, reason=f"{reason}; {advice}" if advice else reason)
@@ -82,7 +86,7 @@ def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft
 
     Args:
         check: The check, without an outcome.
-        gate: Gate of the rule, for its level and least number of rows.
+        gate: Gate of the rule, for its level, looks and least number of rows.
     """
     values, threshold = measured.values, measured.threshold
     units = Units.from_values(values, measured.groups)
@@ -96,20 +100,22 @@ def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft
         if has_rows and measured.groups is not None:
             got = f"{got} of {describe_groups(len(units), units.effective)}"
         return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
+    confidence = Confidence(gate.level, gate.looks)
     if measured.statistic is Statistic.MEDIAN:
         met = meets(values, threshold)
         groups = None if measured.groups is None else Units.from_values(met, measured.groups)
-        return Draft(check, check_median(values, threshold, gate.level, groups, RandomStream(seed, check.metric)))
+        return Draft(check, check_median(values, threshold, confidence, groups, RandomStream(seed, check.metric)))
     if measured.bounds is None and not units.influence.any():
         reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
         return Draft(replace(check, observed=units.mean, reason=reason))
-    finding = check_mean(units, threshold, gate.level, measured.bounds, RandomStream(seed, check.metric))
-    return Draft(check, finding, advice=partial(_advise_rows, units, measured, gate.level))
+    finding = check_mean(units, threshold, confidence, measured.bounds, RandomStream(seed, check.metric))
+    return Draft(check, finding, advice=partial(_advise_rows, units, measured, confidence))
 
 
-def _advise_rows(units: Units, measured: Measured, level: float) -> str:
+def _advise_rows(units: Units, measured: Measured, confidence: Confidence) -> str:
     if measured.bounds is None:
         return ""
+    level = confidence.level if measured.threshold.is_met_by(units.mean) else confidence.of_failure
     rows = rows_to_decide(Moments.from_units(units), measured.threshold.value, measured.bounds, level)
     if rows is None:
         return f"more than {MOST_ROWS:,} rows would be needed" if units.mean != measured.threshold.value else ""

@@ -5,6 +5,10 @@ threshold significantly. Over all rules of a gate, the probability that any fail
 threshold is at most 1 - level (Holm's correction). Counts, and the least and greatest value, are facts about the rows
 and need no test.
 
+A gate that is applied to many runs, such as every night, has as many chances to fail. It can share the error among its
+looks (Bonferroni): the ends of the intervals towards failure are then a confidence sequence. This holds however the
+runs depend on each other, and runs of the same rows depend strongly.
+
 Rules may be about slices of the rows: every slice of a column, or those of some values. Each slice has a check of its
 own, and all of them count for Holm's correction.
 
@@ -181,6 +185,7 @@ class Gate:
             nothing.
         min_rows: Number of rows below which rules about means are inconclusive.
         level: Confidence level of each limit of a mean, and probability that the gate does not fail by chance.
+        looks: Number of runs to which the gate is applied and over which this probability holds, at least 1.
         skips_small_slices: True if rules leave out slices with too few rows; False if they are inconclusive there.
     """
 
@@ -190,6 +195,7 @@ class Gate:
     judge: JudgeRule | None = None
     min_rows: int = 30
     level: float = 0.95
+    looks: int = 1
     skips_small_slices: bool = False
 
     @property
@@ -249,9 +255,9 @@ class Check:
         metric: Key of the metric, with the scale if rows have different scales.
         rule: Description of the rule.
         observed: Number that the rule checks; None if there is none.
-        interval: Lower and upper limit of the true value, each at the level of the gate; the 95 % interval for
-            agreement with people; None for facts.
-        p: P-value of "the threshold is met", after Holm's correction over the gate; None for facts.
+        interval: Lower and upper limit of the true value, each at the level of the gate, towards failure at that of
+            one look; the 95 % interval for agreement with people; None for facts.
+        p: P-value of "the threshold is met", after the corrections for rules and looks; None for facts.
         rows: Number of rows, or of labelled rows for agreement with people.
         reason: Explanation of the outcome.
         slice: Slice of the rows; None for all rows.
@@ -298,12 +304,14 @@ class GateResult:
         checks: Results of every rule for every metric it applies to.
         level: Confidence level of each limit, and probability that the gate does not fail by chance.
         left_out: Sentences on slices that rules left out for too few rows.
+        looks: Number of runs over which this probability holds.
     """
 
     outcome: Outcome
     checks: tuple[Check, ...]
     level: float
     left_out: tuple[str, ...] = ()
+    looks: int = 1
 
     @property
     def is_trusted(self) -> bool:
@@ -311,8 +319,8 @@ class GateResult:
         return all(check.outcome is Outcome.PASSED for check in self.checks if check.kind is RuleKind.JUDGE)
 
     @classmethod
-    def from_checks(cls, checks: Sequence[Check], level: float, left_out: Sequence[str] = ()) -> "GateResult":
+    def from_checks(cls, checks: Sequence[Check], gate: Gate, left_out: Sequence[str] = ()) -> "GateResult":
         """Return the result with the most severe outcome of the checks."""
         outcomes = {check.outcome for check in checks}
         worst = next((outcome for outcome in reversed(Outcome) if outcome in outcomes), Outcome.PASSED)
-        return cls(worst, tuple(checks), level, tuple(left_out))
+        return cls(worst, tuple(checks), gate.level, tuple(left_out), gate.looks)

@@ -8,6 +8,37 @@ from metric_core.gates.rules import Threshold
 from metric_core.statistics.bounded_means import BoundedMean, Bounds
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units, bootstrap_mean
 
+_LEAST_DRAWS = 25
+"""Number of draws that a limit needs beyond it."""
+_STEPS = 30
+"""Number of halvings in the search of a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """Confidence of the limits of a tested value.
+
+    Args:
+        level: Confidence level of the limit that shows that the threshold is met, in (0.5, 1).
+        looks: Number of runs that share the error of the limit that shows that it is violated.
+    """
+
+    level: float
+    looks: int = 1
+
+    @property
+    def of_failure(self) -> float:
+        """Confidence level of the limit that shows that the threshold is violated."""
+        return self.level if self.looks == 1 else 1 - (1 - self.level) / self.looks
+
+    def of_limits(self, threshold: Threshold) -> tuple[float, float]:
+        """Return the levels of the lower and of the upper limit.
+
+        >>> Confidence(0.9, looks=10).of_limits(Threshold(0.8))
+        (0.9, 0.99)
+        """
+        return (self.level, self.of_failure) if threshold.is_floor else (self.of_failure, self.level)
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -15,7 +46,7 @@ class Finding:
 
     Args:
         observed: Mean, or median, of the values.
-        interval: Lower and upper limit of the true value, each at the requested level; None for the median of groups.
+        interval: Lower and upper limit of the true value, at the requested confidence; None for the median of groups.
         p_met: P-value of "the threshold is met": small if it is violated significantly.
         p_violated: P-value of "the threshold is violated": small if it is met significantly.
     """
@@ -38,7 +69,7 @@ STREAM = RandomStream()
 
 
 def check_mean(
-    units: Units, threshold: Threshold, level: float, bounds: Bounds | None, stream: RandomStream = STREAM
+    units: Units, threshold: Threshold, confidence: Confidence, bounds: Bounds | None, stream: RandomStream = STREAM
 ) -> Finding:
     """Test the mean of at least two rows or groups.
 
@@ -47,21 +78,22 @@ def check_mean(
     decides nothing if all rows are the same.
 
     Args:
-        level: Confidence level of each limit, in (0.5, 1).
         bounds: Bounds of the values; extended to values beyond them. None if there are none.
 
     >>> units = Units.from_values(np.linspace(0.7, 1.0, 100))
-    >>> finding = check_mean(units, Threshold(0.8), 0.95, Bounds(0.0, 1.0))
+    >>> finding = check_mean(units, Threshold(0.8), Confidence(0.95), Bounds(0.0, 1.0))
     >>> finding.p_violated < 0.05 < finding.p_met
     True
-    >>> finding = check_mean(Units.from_values(np.ones(30)), Threshold(0.95), 0.95, Bounds(0.0, 1.0))
+    >>> ones = Units.from_values(np.ones(30))
+    >>> finding = check_mean(ones, Threshold(0.95), Confidence(0.95), Bounds(0.0, 1.0))
     >>> round(finding.interval.low, 3), finding.p_violated > 0.05
     (0.905, True)
     """
     if bounds is None:
-        return _check_unbounded(units, threshold, level, stream)
+        return _check_unbounded(units, threshold, confidence, stream)
     mean = BoundedMean(units, bounds.around(units.sums / units.counts), stream.seed, stream.label)
-    interval = Interval(mean.limit_below(level), mean.limit_above(level))
+    below, above = confidence.of_limits(threshold)
+    interval = Interval(_limit(mean, below, is_lower=True), _limit(mean, above, is_lower=False))
     if threshold.value <= mean.bounds.low or threshold.value >= mean.bounds.high:
         is_met = threshold.is_met_by(units.mean)
         return Finding(units.mean, interval, p_met=float(is_met), p_violated=float(not is_met))
@@ -71,23 +103,26 @@ def check_mean(
 
 
 def check_median(
-    values: Floats, threshold: Threshold, level: float, groups: Units | None = None, stream: RandomStream = STREAM
+    values: Floats,
+    threshold: Threshold,
+    confidence: Confidence,
+    groups: Units | None = None,
+    stream: RandomStream = STREAM,
 ) -> Finding:
     """Test the median of rows by the share of rows that meet the threshold (sign test).
 
     The true median meets the threshold if at least half of all rows do.
 
     Args:
-        level: Confidence level of each limit, in (0.5, 1).
         groups: Number of rows that meet the threshold, and of all rows, for each group; None if rows are independent.
 
-    >>> finding = check_median(np.linspace(0.7, 1.0, 31), Threshold(0.8), 0.95)
+    >>> finding = check_median(np.linspace(0.7, 1.0, 31), Threshold(0.8), Confidence(0.95))
     >>> round(finding.observed, 3), finding.p_violated < 0.05
     (0.85, True)
     """
     units = groups or Units.from_values(meets(values, threshold))
-    share = check_mean(units, Threshold(0.5), level, Bounds(0.0, 1.0), stream)
-    interval = None if groups is not None else _median_interval(np.sort(values), level)
+    share = check_mean(units, Threshold(0.5), confidence, Bounds(0.0, 1.0), stream)
+    interval = None if groups is not None else _median_interval(np.sort(values), confidence.of_limits(threshold))
     return Finding(float(np.median(values)), interval, p_met=share.p_met, p_violated=share.p_violated)
 
 
@@ -100,19 +135,32 @@ def meets(values: Floats, threshold: Threshold) -> Floats:
     return np.array([threshold.is_met_by(value) for value in values], dtype=np.float64)
 
 
-def _median_interval(values: Floats, level: float) -> Interval:
-    """Return the order statistics that bound the median, each at the level; the ends of the values if there are few."""
+def _limit(mean: BoundedMean, level: float, *, is_lower: bool) -> float:
+    """Return the lower or the upper limit of a mean; p-values determine it beyond the reach of the draws."""
+    if (1 - level) * mean.draws >= _LEAST_DRAWS:
+        return mean.limit_below(level) if is_lower else mean.limit_above(level)
+    inside, outside = mean.units.mean, mean.bounds.low if is_lower else mean.bounds.high
+    p_value = mean.p_at_most if is_lower else mean.p_at_least
+    for _ in range(_STEPS):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if p_value(middle) <= 1 - level else (middle, outside)
+    return outside
+
+
+def _median_interval(values: Floats, levels: tuple[float, float]) -> Interval:
+    """Return the order statistics that bound the median at two levels; the ends of the values if there are few."""
     from scipy.special import bdtr  # noqa: PLC0415 scipy loads slowly
 
     below = bdtr(np.arange(len(values)), len(values), 0.5)
-    rank = int(np.searchsorted(below, 1 - level, side="right"))
-    rank = min(max(rank, 1), (len(values) + 1) // 2)
-    return Interval(float(values[rank - 1]), float(values[-rank]))
+    found = np.searchsorted(below, [1 - level for level in levels], side="right")
+    low, high = np.clip(found, 1, (len(values) + 1) // 2)
+    return Interval(float(values[low - 1]), float(values[-high]))
 
 
-def _check_unbounded(units: Units, threshold: Threshold, level: float, stream: RandomStream) -> Finding:
+def _check_unbounded(units: Units, threshold: Threshold, confidence: Confidence, stream: RandomStream) -> Finding:
     distribution = bootstrap_mean(units, stream.seed, stream.label)
-    interval = distribution.interval(2 * level - 1)
+    below, above = confidence.of_limits(threshold)
+    interval = Interval(distribution.interval(2 * below - 1).low, distribution.interval(2 * above - 1).high)
     if not len(distribution.resampled):  # nothing is known of the spread
         return Finding(distribution.mean, interval, p_met=1.0, p_violated=1.0)
     below = distribution.confidence_below(threshold.value)

@@ -221,9 +221,13 @@ def check_facts(check: Check) -> str:
 def level_sentence(gate: GateResult) -> str:
     """Return a sentence on the confidence of a gate."""
     chance = f"{1 - gate.level:.0%}"
+    is_once = gate.looks == 1
+    ends = "" if is_once else f", towards failure at that of one of {gate.looks:,} looks"
+    fails = f"in at most {chance} of runs" if is_once else f"at any of {gate.looks:,} looks with a chance of {chance}"
+    looks = " Both are about one look at one run." if is_once else ""
     return (
-        f"Each end of the interval of a mean holds at {gate.level:.0%} confidence. If every true mean and median meets "
-        f"its threshold, the gate fails in at most {chance} of runs; a rule whose true value misses its threshold "
-        f"passes in at most {chance}. Both are about one look at one run. Rules about the least and greatest value and "
+        f"Each end of the interval of a mean holds at {gate.level:.0%} confidence{ends}. If every true mean and median "
+        f"meets its threshold, the gate fails {fails}; a rule whose true value misses its threshold passes in at most "
+        f"{chance} of runs.{looks} Rules about the least and greatest value and "
         "about coverage state what these rows are, without a test."
     )

@@ -1,7 +1,10 @@
 """Gates: the outcomes of every kind of rule, and of rules together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from metric_core.errors import ConfigError
 from metric_core.gates.checks import check_gate
@@ -16,7 +19,7 @@ from metric_core.gates.rules import (
     Statistic,
     Threshold,
 )
-from metric_core.gates.thresholds import check_mean, check_median
+from metric_core.gates.thresholds import Confidence, check_mean, check_median
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.pairs import ScoreColumns
@@ -78,9 +81,38 @@ def test_all_ones_are_no_proof_of_a_high_bar_when_rows_are_few() -> None:
 def test_the_exact_limits_of_a_share_against_published_values() -> None:
     # Clopper and Pearson: 8 of 10 at 95 % two-sided are 0.444 to 0.975, so each end alone holds at 97.5 %.
     units = Units.from_values(np.array([1.0] * 8 + [0.0] * 2))
-    found = check_mean(units, Threshold(0.5), 0.975, Bounds(0.0, 1.0))
+    found = check_mean(units, Threshold(0.5), Confidence(0.975), Bounds(0.0, 1.0))
     assert found.interval is not None
     assert (found.interval.low, found.interval.high) == pytest.approx((0.4439, 0.9748), abs=1e-4)
+
+
+def test_looks_share_the_error_of_failure_alone() -> None:
+    """Of 200 rows, 172 are good: a sure failure of a bar of 0.91 at one look, but not at one of 366."""
+    found = columns(cells([1.0] * 172 + [0.0] * 28))
+    rule = AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.91))
+    [once] = apply_gate(Gate(absolute=(rule,)), found)
+    [nightly] = apply_gate(Gate(absolute=(rule,), looks=366), found)
+    assert (once.outcome, nightly.outcome) == (Outcome.FAILED, Outcome.INCONCLUSIVE)
+    assert nightly.reason == "violates the threshold, but with this many looks that may be chance"
+    assert once.p is not None
+    assert nightly.p == pytest.approx(min(1.0, 366 * once.p))
+    assert once.interval is not None
+    assert nightly.interval is not None
+    assert nightly.interval.low == once.interval.low
+    # Clopper and Pearson at 1 - 0.05 / 366
+    assert nightly.interval.high == pytest.approx(beta.ppf(1 - 0.05 / 366, 173, 28), abs=1e-6)
+    [passed] = apply_gate(Gate(absolute=(replace(rule, threshold=Threshold(0.8)),), looks=366), found)
+    assert passed.outcome is Outcome.PASSED
+
+
+def test_a_limit_beyond_the_reach_of_its_draws_agrees_with_the_p_value() -> None:
+    units = Units.from_values(np.linspace(0.5, 1.0, 120))
+    confidence = Confidence(0.95, looks=366)
+    limit = check_mean(units, Threshold(0.8), confidence, Bounds(0.0, 1.0)).interval
+    assert limit is not None
+    for threshold, is_significant in ((limit.high + 0.001, True), (limit.high - 0.001, False)):
+        p = check_mean(units, Threshold(threshold), confidence, Bounds(0.0, 1.0)).p_met
+        assert (p <= 0.05 / 366) is is_significant
 
 
 def test_the_least_value_is_a_fact() -> None:
@@ -137,7 +169,7 @@ def test_a_median_is_tested_by_the_share_of_rows_beyond_it() -> None:
 
 def test_the_limits_of_a_median_are_order_statistics() -> None:
     # Of 20 values, the 6th and the 15th bound the median, each at 97.9 %; the 7th would hold at 94.2 % only.
-    found = check_median(np.arange(1.0, 21.0), Threshold(5.0), 0.95)
+    found = check_median(np.arange(1.0, 21.0), Threshold(5.0), Confidence(0.95))
     assert found.interval is not None
     assert (found.interval.low, found.interval.high) == (6.0, 15.0)
 

@@ -8,6 +8,7 @@ from metric_core.calibration.sampled_labels import SampledLabels, estimate_label
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.corrected_means import CorrectedMean
 from metric_core.gates.rules import AbsoluteRule, Check, Gate, JudgeRule, Outcome, Statistic, Threshold
+from metric_core.gates.thresholds import Confidence
 from metric_core.records import Direction, Score
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import Units
@@ -77,6 +78,6 @@ def test_a_gate_passes_a_mean_at_the_bar_in_at_most_one_of_twenty_runs() -> None
         error = estimate_judge_error(*said(60, 0.6), bounds=(0.0, 1.0))
         assert error is not None
         mean = CorrectedMean(correct_mean(error, Units.from_values(said(300, 0.8)[1])), (0.0, 1.0), 300, "")
-        finding = mean.check(Threshold(0.8), 0.95)
+        finding = mean.check(Threshold(0.8), Confidence(0.95))
         passed += finding is not None and finding.p_violated <= 0.05
     assert passed / 60 <= 0.08

@@ -5,7 +5,7 @@ import pytest
 
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.gates.rules import Threshold
-from metric_core.gates.thresholds import check_mean
+from metric_core.gates.thresholds import Confidence, check_mean
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import BoundedMean, Bounds, estimate_interval, p_not_below
 from metric_core.statistics.comparison import compare_metric
@@ -60,7 +60,7 @@ def test_limits_and_p_values_agree() -> None:
     found = BoundedMean(units, SCORE, seed=1)
     assert found.p_at_most(found.limit_below(0.95)) == pytest.approx(0.05, abs=0.002)
     assert found.p_at_least(found.limit_above(0.95)) == pytest.approx(0.05, abs=0.002)
-    finding = check_mean(units, Threshold(found.limit_below(0.99)), 0.95, SCORE)
+    finding = check_mean(units, Threshold(found.limit_below(0.99)), Confidence(0.95), SCORE)
     assert finding.p_violated < 0.02
 
 

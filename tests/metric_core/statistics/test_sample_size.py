@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metric_core.gates.rules import Threshold
-from metric_core.gates.thresholds import RandomStream, check_mean
+from metric_core.gates.thresholds import Confidence, RandomStream, check_mean
 from metric_core.statistics.bounded_means import BoundedMean, Bounds
 from metric_core.statistics.resampling import Units
 from metric_core.statistics.sample_size import MOST_ROWS, Moments, limit_of_mean, rows_for_difference, rows_to_decide
@@ -29,9 +29,8 @@ def test_a_gate_of_as_many_rows_passes_in_about_80_of_100_runs() -> None:
     passed = 0
     for seed in range(RUNS):
         units = Units.from_values(generator.normal(0.0, 0.2, needed))
-        passed += (
-            check_mean(units, Threshold(0.1, is_floor=False), 0.95, DIFFERENCES, RandomStream(seed)).p_violated <= 0.05
-        )
+        found = check_mean(units, Threshold(0.1, is_floor=False), Confidence(0.95), DIFFERENCES, RandomStream(seed))
+        passed += found.p_violated <= 0.05
     assert 0.68 <= passed / RUNS <= 0.92
 
 

@@ -12,7 +12,7 @@ import pytest
 from metric_core.gates import thresholds
 from metric_core.gates.checks import check_gate
 from metric_core.gates.rules import Gate, Outcome, RegressionRule, Threshold
-from metric_core.gates.thresholds import RandomStream, check_mean
+from metric_core.gates.thresholds import Confidence, RandomStream, check_mean
 from metric_core.records import Direction, Score
 from metric_core.statistics import paired_tests
 from metric_core.statistics.bounded_means import BoundedMean, Bounds, estimate_interval
@@ -103,7 +103,7 @@ def test_a_mean_just_at_its_threshold_passes_and_fails_in_at_most_5_of_100_runs(
             failed = passed = 0
             for seed in range(RUNS):
                 units = Units.from_values(world.draw(generator, size))
-                finding = check_mean(units, Threshold(world.mean), 1 - ALPHA, bounds, RandomStream(seed))
+                finding = check_mean(units, Threshold(world.mean), Confidence(1 - ALPHA), bounds, RandomStream(seed))
                 failed += finding.p_met <= ALPHA
                 passed += finding.p_violated <= ALPHA
             assert failed / RUNS <= 0.088, (world, size)

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from flows.config.gate_file import GateSettings
 from flows.results.gated_comparison import CompareOptions, compare_runs
-from metric_core.gates.rules import Check, GateResult, Outcome, RuleKind
+from metric_core.gates.rules import Check, Gate, GateResult, Outcome, RuleKind
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
@@ -84,7 +84,7 @@ def test_a_command_of_a_reason_stays_in_a_code_span(tmp_path: Path) -> None:
     reason = f"it was never measured <b>; measure it with `assay calibrate --metric '{hostile}'`, and <b>again"
     found = replace(
         compare_runs(run, run, CompareOptions(gate=GATE)),
-        gate=GateResult.from_checks([check(Outcome.INCONCLUSIVE, reason)], 0.95),
+        gate=GateResult.from_checks([check(Outcome.INCONCLUSIVE, reason)], Gate()),
     )
     [line] = [line for line in comparison_markdown(found).splitlines() if "never measured" in line]
     assert "measured &lt;b&gt;; measure it with `assay calibrate --metric 'm'\\|<img>'`, and &lt;b&gt;again" in line
@@ -106,7 +106,7 @@ def check(outcome: Outcome, reason: str = "why") -> Check:
 
 def test_junit_has_a_case_a_rule() -> None:
     checks = [check(outcome, folders.ATTACK) for outcome in Outcome]
-    root = ET.fromstring(gate_junit_xml(GateResult.from_checks(checks, 0.95), "runs/b"))
+    root = ET.fromstring(gate_junit_xml(GateResult.from_checks(checks, Gate()), "runs/b"))
     [suite] = root
     counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "3", "failures": "1", "errors": "0", "skipped": "1"}
