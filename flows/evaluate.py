@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from flows.config.run_config import RunConfig
 from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, missing_scores
+from flows.execution.anchor_repeats import ask_rows_again
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.engine import compute_rows
+from flows.execution.judge_variance import find_judge_variance
 from flows.execution.read_source import read_source, retrieval_settings
 from flows.execution.run import Run, start_run
 from flows.execution.run_record import compare_with_baseline
@@ -28,6 +30,7 @@ from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.judge_drift import ASKED_AGAIN
 from tasks.runs.run_folder import RunFolder
 from tasks.sources.in_memory import save_dataset
 from tasks.stages.retrieval import retrieval
@@ -143,7 +146,12 @@ def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[s
     if anchor is not None:
         findings = {**findings, "anchor": anchor}
         read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))
-    findings = {**findings, "cost": cost_so_far()}
+    if (again := ask_rows_again(run, tables)) is not None:
+        findings = {**findings, ASKED_AGAIN: again}
+        if "reason" in again:
+            unasked = f"no row was asked about again, so the judge's variance is not known: {again['reason']}"
+            read = replace(read, warnings=(*read.warnings, unasked))
+    findings = {**findings, "judge_variance": find_judge_variance(findings, tables), "cost": cost_so_far()}
     write_run_folder(run, read, tables, findings)
     unpublished = publish(run.folder, run.subject, run.plan.monitoring.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)

@@ -230,7 +230,8 @@ def _content(metrics: MetricPlan, dry_run: DryRun) -> dict[str, Any]:
         "problems": list(dry_run.problems),
         "contexts": _contexts_content(dry_run.contexts),
         "anchor": None if dry_run.anchor is None else _anchor_content(dry_run.anchor),
-        "asked_again": None if dry_run.again is None else _anchor_content(dry_run.again),
+        "asked_again": None if dry_run.anchor_again is None else _anchor_content(dry_run.anchor_again),
+        "rows_asked_again": None if dry_run.again is None else _anchor_content(dry_run.again),
     }
 
 

@@ -37,7 +37,7 @@ from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.run.anchor_view import anchor_line
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line
-from tasks.reports.run.judge_view import judge_line, judge_lines
+from tasks.reports.run.judge_view import judge_line, judge_lines, variance_lines
 from tasks.reports.run.slices_view import slice_blocks
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
@@ -160,6 +160,7 @@ def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[
         yield f"diagnosis: {diagnosis}"
     if (judge := judge_line(manifest)) is not None:
         yield f"judge: {judge} (docs/judge.md)"
+    yield from variance_lines(manifest)
     for metric, entry in read_corrected_means(summary).items():
         yield f"{metric}: {CorrectionText.from_entry(entry)}"
     if (anchor := anchor_line(manifest)) is not None:

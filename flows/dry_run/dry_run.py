@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 
+from flows.config.anchor_options import AnchorSettings
 from flows.dry_run.dry_run_result import Certainty, DryRun, PendingContexts, StageDryRun, least_certain
-from flows.execution.anchor_repeats import LABELLED, EarlierRepeats, expect_rows, is_asked_again
+from flows.execution.anchor_repeats import LABELLED, EarlierRepeats, can_ask_again, expect_rows, is_asked_again
 from flows.execution.read_source import retrieval_settings, samples_settings
-from flows.planning.anchor import AnchorPlan, plan_anchor
+from flows.planning.anchor import plan_anchor
 from flows.planning.run_plan import RunPlan
 from flows.publishing.run_subject import subject_name
 from metric_core.errors import AssayError, ConfigError
@@ -54,26 +55,32 @@ def make_dry_run(plan: RunPlan, *, fetch: bool = False) -> DryRun:
         AssayError: The contexts cannot be fetched.
     """
     dry_run = _preview_rows(plan, fetch=fetch)
-    if plan.anchor is None:
-        return dry_run
-    anchor = plan_anchor(plan, plan.anchor)
-    of_anchor = _preview_rows(anchor.run, fetch=False)
-    again = None
-    if is_asked_again(anchor):
-        options = plan.monitoring
-        earlier = EarlierRepeats(options.history, frozenset({subject_name(options.name, options.source)}))
-        again = _preview_again(anchor, expect_rows(anchor, of_anchor.rows, earlier))
-    parts = [dry_run, of_anchor, *([] if again is None else [again])]
+    of_anchor, of_anchor_again = (None, None) if plan.anchor is None else _preview_anchor(plan, plan.anchor)
+    again, count = None, min(plan.outputs.ask_again, dry_run.rows)
+    if count and plan.source.retriever is None and can_ask_again(plan):
+        again = _preview_again(plan, count)
+    parts = [part for part in (dry_run, of_anchor, of_anchor_again, again) if part is not None]
     accounts = {account: Tally() for part in parts for account in part.accounts}
     for part in parts:
         accounts |= {account: accounts[account] + tally for account, tally in part.accounts.items()}
-    return replace(dry_run, anchor=of_anchor, again=again, accounts=accounts)
+    return replace(dry_run, anchor=of_anchor, anchor_again=of_anchor_again, again=again, accounts=accounts)
 
 
-def _preview_again(anchor: AnchorPlan, rows: int) -> DryRun:
-    """Return the dry run of anchor rows that are asked about again; the first ones represent those whose turn it is."""
-    stages = [stage for stage in anchor.run.metrics.stages if stage in LABELLED]
-    plan = anchor.run.with_options(limit=rows).with_metrics(anchor.run.metrics, stages)
+def _preview_anchor(plan: RunPlan, settings: AnchorSettings) -> tuple[DryRun, DryRun | None]:
+    """Return the dry run of the anchor, and that of its rows that are asked about again."""
+    anchor = plan_anchor(plan, settings)
+    of_anchor = _preview_rows(anchor.run, fetch=False)
+    if not is_asked_again(anchor):
+        return of_anchor, None
+    options = plan.monitoring
+    earlier = EarlierRepeats(options.history, frozenset({subject_name(options.name, options.source)}))
+    return of_anchor, _preview_again(anchor.run, expect_rows(anchor, of_anchor.rows, earlier))
+
+
+def _preview_again(run: RunPlan, rows: int) -> DryRun:
+    """Return the dry run of rows that are asked about again; the first ones represent those that are chosen."""
+    stages = [stage for stage in run.metrics.stages if stage in LABELLED]
+    plan = run.with_options(limit=rows).with_metrics(run.metrics, stages)
     runner = DryRunner(plan, counted=stages)
     found = runner.run(read_shards(samples_settings(plan), plan.storage.tables_root))
     for stage in found.stages:

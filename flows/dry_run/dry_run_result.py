@@ -75,7 +75,8 @@ class DryRun:
         problems: Sentences that say what could not be determined, and why.
         contexts: Contexts that the run would fetch; None if the data has them.
         anchor: The evaluation of the anchor; None if the run has none.
-        again: The anchor rows that are asked about again; None if none are.
+        anchor_again: The anchor rows that are asked about again; None if none are.
+        again: The rows of the run that are asked about again; None if none are.
         judges: Name of each judge -> kinds of questions that would go to it.
         judge: Identity of the judge; None if it is not needed, or not known.
         accounts: Questions to each judge with separate prices, and to the others under None, including those about the
@@ -88,6 +89,7 @@ class DryRun:
     problems: tuple[str, ...]
     contexts: PendingContexts | None = None
     anchor: "DryRun | None" = None
+    anchor_again: "DryRun | None" = None
     again: "DryRun | None" = None
     judges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     judge: JudgeIdentity | None = None
@@ -95,15 +97,15 @@ class DryRun:
 
     @property
     def tally(self) -> Tally:
-        """The questions of all stages, and those about the anchor."""
-        of_anchor = sum((part.tally for part in self._about_anchor), Tally())
-        return sum((stage.tally for stage in self.stages), of_anchor)
+        """The questions of all stages, those about the anchor, and those that are asked again."""
+        of_more = sum((part.tally for part in self._more), Tally())
+        return sum((stage.tally for stage in self.stages), of_more)
 
     @property
     def by_judge(self) -> dict[str, Tally]:
-        """The questions to each judge, with those about the anchor."""
+        """The questions to each judge, with those about the anchor and those that are asked again."""
         tallies: dict[str, Tally] = {}
-        for part in self._about_anchor:
+        for part in self._more:
             tallies |= {name: tally + tallies.get(name, Tally()) for name, tally in part.by_judge.items()}
         for name, kinds in self.judges.items():
             of_judge = (stage.kinds[kind] for stage in self.stages for kind in kinds if kind in stage.kinds)
@@ -113,9 +115,9 @@ class DryRun:
     @property
     def certainty(self) -> Certainty:
         """The certainty of the tally: that of the least certain stage."""
-        of_anchor = least_certain((Certainty.EXACT, *(part.certainty for part in self._about_anchor)))
-        return least_certain((of_anchor, *(stage.certainty for stage in self.stages)))
+        of_more = least_certain((Certainty.EXACT, *(part.certainty for part in self._more)))
+        return least_certain((of_more, *(stage.certainty for stage in self.stages)))
 
     @property
-    def _about_anchor(self) -> "tuple[DryRun, ...]":
-        return tuple(each for each in (self.anchor, self.again) if each is not None)
+    def _more(self) -> "tuple[DryRun, ...]":
+        return tuple(each for each in (self.anchor, self.anchor_again, self.again) if each is not None)

@@ -1,4 +1,4 @@
-"""Ask about some anchor rows again, past the cache, to detect a judge that changes under its name."""
+"""Ask about some rows again, past the cache: to detect a judge that changes under its name, and how much it varies."""
 
 import hashlib
 import json
@@ -11,11 +11,15 @@ from flows.config.run_rate import runs_per_year
 from flows.execution.calibration_lookup import mapped_settings
 from flows.execution.run import Run
 from flows.planning.anchor import AnchorPlan
+from flows.planning.capabilities import scoring_kinds
+from flows.planning.run_plan import RunPlan
 from flows.publishing.run_subject import subject_name
 from metric_core.errors import AssayError
 from metric_core.stages import Stage
 from metric_core.statistics.alarms import AlarmSettings
 from metric_core.statistics.asked_again import FULL_RUNS, count_rows
+from metric_core.statistics.bounded_means import Bounds
+from metric_core.statistics.judge_variance import estimate_judge_variance
 from tasks.engine.registry import STAGES
 from tasks.history.catalogue import Catalogue
 from tasks.models.judges.protocol import IN_PROCESS
@@ -30,6 +34,7 @@ from tasks.runs.judge_drift import (
     find_changed_judges,
     read_findings,
 )
+from tasks.runtime.usage import Usage
 from tasks.stages.definition import Tables
 from tasks.tables.merge import select_rows
 
@@ -75,8 +80,13 @@ class EarlierRepeats:
 
 def is_asked_again(anchor: AnchorPlan) -> bool:
     """Return whether anchor rows are asked about again: only of judges that their weights do not identify."""
-    served = any(judge.backend not in IN_PROCESS for judge in anchor.run.models.judges)
-    return bool(anchor.settings.drift and served and not LABELLED.isdisjoint(anchor.run.metrics.stages))
+    return bool(anchor.settings.drift and can_ask_again(anchor.run))
+
+
+def can_ask_again(plan: RunPlan) -> bool:
+    """Return whether a run has judges that may answer differently when they are asked again."""
+    served = any(judge.backend not in IN_PROCESS for judge in plan.models.judges)
+    return served and not LABELLED.isdisjoint(plan.metrics.stages)
 
 
 def expect_rows(anchor: AnchorPlan, rows: int, earlier: EarlierRepeats) -> int:
@@ -123,17 +133,54 @@ def ask_again(
         return keep_findings(earlier, str(error))
 
 
+def ask_rows_again(run: Run, tables: RunTables) -> dict[str, Any] | None:
+    """Ask about rows of a run again, as many as its options say, and return the entry `asked_again` of run.json.
+
+    A judge that cannot be asked does not affect the run: the entry then has the reason.
+
+    Returns:
+        The entry; None if nothing is to be asked, or only judges whose weights determine their answers.
+    """
+    count = run.plan.outputs.ask_again
+    if not count or not can_ask_again(run.plan):
+        return None
+    ids = [row for shard in tables.shards(Stage.SAMPLES, ["row_id"]) for row in shard["row_id"].to_pylist()]
+    chosen = sorted(ids, key=lambda row: hashlib.sha256(row.encode()).digest())[:count]
+    rows, questions = _Rows(run, tables, chosen), RepeatedQuestions(run.models)
+    try:
+        rows.note(questions, chosen)
+        if not questions.judges:
+            return None
+        asked, usage = questions.ask()
+        scores = rows.scores(questions, chosen)
+    except AssayError as error:
+        return {"reason": str(error)}
+    return {
+        "rows": len(chosen),
+        "questions": asked,
+        "usage": _spent(usage),
+        "scores": scores,
+        "variance": _variance([scores], questions, run),
+    }
+
+
 class _Rows:
-    """The rows of an anchor that is judged.
+    """Rows of a run that are judged.
 
     Args:
-        run: The evaluation of the anchor.
+        run: The evaluation of the rows.
+        chosen: Ids of the rows; None for all.
     """
 
-    def __init__(self, run: Run, tables: RunTables) -> None:
+    def __init__(self, run: Run, tables: RunTables, chosen: Collection[str] | None = None) -> None:
         self.run = run
-        by_stage = {stage: list(tables.shards(stage)) for stage in tables.stages}
-        self._shards = [dict(zip(by_stage, shard, strict=True)) for shard in zip(*by_stage.values(), strict=True)]
+        self._shards = [
+            {
+                stage: table if chosen is None else select_rows(table, chosen)
+                for stage, table in zip(tables.stages, shard, strict=True)
+            }
+            for shard in zip(*(tables.shards(stage) for stage in tables.stages), strict=True)
+        ]
         self._digests = tables.digests(Stage.SAMPLES)
         self._settings = mapped_settings(run.plan, run.models)
 
@@ -200,16 +247,42 @@ def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new:
         detector.entry(turn, name, each.by_row(), judges=len(asked), place=" and ".join(each.urls))
         for name, each in asked.items()
     ]
-    spent = ("requests", "prompt_tokens", "cached_tokens", "output_tokens")
+    scores = rows.scores(questions, turn.rows)
+    is_same = not any(each["told"] for each in judges)
+    earlier = [each.entry["scores"] for each in turn.past]
     return {
         **turn.entry(),
         "drift": drift,
         "rows": len(turn.rows),
         "questions": count,
-        "usage": {name: asdict(usage)[name] for name in spent},
+        "usage": _spent(usage),
         "judges": judges,
-        "scores": _scores_since(judges, turn, rows.scores(questions, turn.rows)),
+        "scores": _scores_since(judges, turn, scores),
+        "variance": _variance([*earlier, scores], questions, run) if is_same else {},
     }
+
+
+def _spent(usage: Usage) -> dict[str, Any]:
+    return {name: asdict(usage)[name] for name in ("requests", "prompt_tokens", "cached_tokens", "output_tokens")}
+
+
+def _variance(
+    runs: Sequence[Mapping[str, Mapping[str, Sequence[float]]]], questions: RepeatedQuestions, run: Run
+) -> dict[str, dict[str, Any]]:
+    """Return the variance of the judge's scores, for the metrics whose scores are answers that were asked for again.
+
+    Args:
+        runs: Metric -> row -> kept and new score, for each run that asked again.
+    """
+    asked = {question.kind for judge in questions.judges.values() for question in judge.questions.values()}
+    found = {}
+    for request in run.plan.metrics.requests:
+        scores = [each[request.key] for each in runs if request.key in each]
+        if asked.issuperset(scoring_kinds(request)):
+            variance = estimate_judge_variance(scores, Bounds.of_metric(request.bounds))
+            if variance is not None:
+                found[request.key] = asdict(variance)
+    return found
 
 
 def _scores_since(

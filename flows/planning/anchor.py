@@ -86,6 +86,7 @@ def plan_anchor(plan: RunPlan, settings: AnchorSettings) -> AnchorPlan:
         "column_map": settings.column_map,
         "id_column": settings.id_column,
         "anchor": None,
+        "ask_again": 0,
         "baseline": None,
         "by": None,
         "explain": "none",

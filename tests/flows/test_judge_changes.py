@@ -9,6 +9,7 @@ import pytest
 
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
+from flows.evaluate import run_evaluation
 from flows.monitor import run_monitor
 from flows.planning.planner import draft_plan
 from metric_core.errors import JudgeError
@@ -207,12 +208,40 @@ def test_a_dry_run_counts_the_questions_that_are_asked_again(evaluation: Evaluat
     def preview() -> tuple[int, int]:
         config = evaluation.configuration()
         found = make_dry_run(draft_plan(config))
-        assert found.again is not None
+        assert found.anchor_again is not None
         assert found.anchor is not None
-        assert found.tally.asked == found.again.tally.asked + found.anchor.tally.asked + 2 * len(WORDS)
-        return found.again.rows, found.again.tally.asked
+        assert found.tally.asked == found.anchor_again.tally.asked + found.anchor.tally.asked + 2 * len(WORDS)
+        return found.anchor_again.rows, found.anchor_again.tally.asked
 
     assert preview() == (len(ANCHOR_WORDS),) * 2
     for _ in range(3):
         evaluation.night()
     assert preview() == (count_rows(0.1, len(ANCHOR_WORDS))[0],) * 2
+
+
+def test_rows_that_are_asked_again_show_how_much_the_judge_varies(evaluation: Evaluation) -> None:
+    """The first answers are the scores; of 32 rows asked again, those of a flipping judge differ."""
+    seen: set[str] = set()
+
+    def flips(prompt: str) -> bool:
+        is_again = prompt in seen
+        seen.add(prompt)
+        return KNOWN(prompt) is not (is_again and "hard" in prompt)
+
+    evaluation.verdict = flips
+    config = evaluation.configuration().model_copy(update={"anchor": None, "ask_again": 32})
+    planned = make_dry_run(draft_plan(config))
+    assert planned.again is not None
+    assert (planned.again.rows, planned.tally.asked) == (32, len(WORDS) + 32 + len(WORDS))  # claims, verdicts, again
+    folder = Path(run_evaluation(config).folder)
+
+    manifest = FinishedRun(folder).manifest
+    assert (manifest["asked_again"]["rows"], manifest["asked_again"]["questions"]) == (32, 32)
+    found = manifest["judge_variance"]["faithfulness"]
+    assert found["rows"] == 32
+    assert found["judge"] == pytest.approx(WORDS.count("hard") / len(WORDS) / 2)
+    assert found["shares"]["judge"] == 1.0
+    assert found["advice"] == "three votes a row would narrow the interval by 42 %, three times the rows by 42 %"
+    mean = json.loads((folder / "summary.json").read_text())["metrics"][0]["distribution"]["mean"]
+    assert mean == pytest.approx(28 / 32)
+    assert "100 % of the variance is the judge" in (folder / "report.html").read_text()

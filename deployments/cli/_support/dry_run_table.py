@@ -43,8 +43,9 @@ def print_dry_run(dry_run: DryRun, recomputed: int | None = None) -> None:
         stdout.print("?: not known before the earlier stages have run")
     if dry_run.anchor is not None:
         stdout.print(_describe_anchor(dry_run.anchor))
-    if dry_run.again is not None:
-        stdout.print(_describe_again(dry_run.again))
+    for again, name in ((dry_run.anchor_again, "anchor row"), (dry_run.again, "row")):
+        if again is not None:
+            stdout.print(_describe_again(again, name))
     tally = dry_run.tally
     qualifier = _QUALIFIERS[dry_run.certainty]
     stdout.print(
@@ -74,8 +75,8 @@ def _describe_anchor(anchor: DryRun) -> str:
     return f"The anchor has {rows}, about which {qualifier}{tally.asked} questions are to ask, included below."
 
 
-def _describe_again(again: DryRun) -> str:
-    rows = f"{again.rows:,} anchor row{'s' * (again.rows != 1)}"
+def _describe_again(again: DryRun, name: str) -> str:
+    rows = f"{again.rows:,} {name}{'s' * (again.rows != 1)}"
     return f"About {again.tally.asked} questions about {rows} are asked again, past the cache, included below."
 
 

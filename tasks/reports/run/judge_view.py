@@ -34,6 +34,7 @@ def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dic
         "roles": _roles(manifest),
         "agreement": list(_agreement(agreement)),
         "calibration": agreement_lines(manifest),
+        "variance": variance_lines(manifest),
     }
 
 
@@ -74,6 +75,32 @@ def judge_lines(manifest: Mapping[str, Any]) -> list[str]:
     """
     roles = _roles(manifest)
     return [f"{role['name']} {role['what']}" + (f": {role['cost']}" if role["cost"] else "") for role in roles]
+
+
+def variance_lines(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the judge's share of the variance of each mean, and whether more rows or more votes would help.
+
+    Args:
+        manifest: Content of run.json.
+
+    >>> share = {"answers": None, "judge": 0.031, "run": 0.0, "judge_interval": {"low": 0.01, "high": 0.09}}
+    >>> found = {"rows": 60, "of_anchor": False, "advice": "more rows help", "shares": share}
+    >>> variance_lines({"judge_variance": {"faithfulness": found}})
+    ["faithfulness: 3 % of the variance is the judge's (1 to 9 %; 60 rows judged again): more rows help"]
+    """
+    lines = []
+    for metric, found in (manifest.get("judge_variance") or {}).items():
+        shares, kind = found["shares"], "anchor rows" if found["of_anchor"] else "rows"
+        ends = shares["judge_interval"]
+        interval = "" if ends is None else f"{100 * ends['low']:.0f} to {100 * ends['high']:.0f} %; "
+        judged = f"{interval}{found['rows']:,} {kind} judged again"
+        others = ((shares["answers"], "the system's from answer to answer"), (shares["run"], "shared by a run"))
+        more = "".join(f", {100 * share:.0f} % {name}" for share, name in others if share)
+        lines.append(
+            f"{metric}: {100 * shares['judge']:.0f} % of the variance is the judge's ({judged}){more}: "
+            f"{found['advice']}"
+        )
+    return lines
 
 
 def _roles(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
