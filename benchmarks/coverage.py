@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
+from scipy.special import betainc, betaincinv
 from scipy.stats import binomtest, wilcoxon
 
 from benchmarks.docs_tables import publish
@@ -22,6 +22,7 @@ from metric_core.gates.thresholds import Confidence, RandomStream, check_mean
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
 from metric_core.statistics.comparison import ChangeOutcome, compare_metrics
+from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance, split_variance
 from metric_core.statistics.paired_tests import paired_test
 from metric_core.statistics.pairs import Pairs, ScoreColumns
 from metric_core.statistics.resampling import Floats, Units, bootstrap_mean
@@ -102,6 +103,7 @@ def tables(runs: int) -> Iterator[str]:
     yield from pair_tables(runs)
     yield from uneven_table(runs)
     yield from year_tables(runs)
+    yield from judge_tables(runs)
 
 
 def table(
@@ -317,6 +319,79 @@ def year_tables(runs: int) -> Iterator[str]:
                 for share, is_failed in zip(shares, has_failed, strict=True):
                     share.add(is_failed)
             yield f"| {rows:,} | {mean:g} | {' | '.join(map(str, shares))} |\n"
+
+
+UNSURE = (0.02, 0.1, 0.3)
+"""Shares of rows of which the judge is not sure; it says the same of the others each time."""
+
+
+def judge_tables(runs: int) -> Iterator[str]:
+    """Yield tables of the judge's share of the variance, and of gates that its noise decides."""
+    yield "\n### The judge's share of the variance of a mean of 300 rows: estimate, intervals that hold it (95 %)\n\n"
+    yield f"| score | rows the judge is unsure of | true share | 20 rows again | 50 | 100 |\n|{'---|' * 6}\n"
+    for claims in (1, 4):
+        for unsure in UNSURE:
+            good = unsure_rows(np.random.default_rng(37), 1_000_000, unsure)
+            noise = float((good * (1 - good)).mean()) / claims
+            true = noise / (noise + float(good.var()))
+            cells = [judge_share(claims, unsure, again, true, runs) for again in (20, 50, 100)]
+            name = "0/1" if claims == 1 else f"share of {claims} claims"
+            yield f"| {name} | {unsure:.0%} | {true:.3f} | {' | '.join(cells)} |\n".replace("%", " %", 1)
+    yield "\n### A gate with its limit at the bar, the same 200 answers judged twice: one passes and one fails\n\n"
+    yield "| rows the judge is unsure of | rows again | noise unknown | **noise known** | undecided then |\n"
+    yield f"|{'---|' * 5}\n"
+    for unsure in UNSURE:
+        for again in (20, 50, 100):
+            shares = gate_flips(unsure, again, runs)
+            yield f"| {unsure:.0%} | {again} | {' | '.join(map(str, shares))} |\n".replace("%", " %", 1)
+
+
+def unsure_rows(generator: np.random.Generator, rows: int, unsure: float) -> Floats:
+    """Return how probably the judge calls each claim of a row good: 0 or 1, but for some rows."""
+    sure = (generator.random(rows) < 0.85) * 1.0
+    return np.where(generator.random(rows) < unsure, generator.beta(2, 2, rows), sure)
+
+
+def judge_share(claims: int, unsure: float, again: int, true: float, runs: int) -> str:
+    """Return the mean estimate, and how often the interval holds the true share, with its width."""
+    share, total = Share(), 0.0
+    for seed in range(runs):
+        generator = np.random.default_rng([53, seed])
+        good = unsure_rows(generator, 300, unsure)
+        scores, new = (generator.binomial(claims, good) / claims for _ in range(2))
+        found = split_variance(scores, _judged_again(scores, new, again))
+        assert found is not None
+        assert found.judge_interval is not None
+        ends = found.judge_interval
+        share.add(ends.low - 1e-9 <= true <= ends.high + 1e-9, ends.high - ends.low)
+        total += found.judge
+    return f"{total / runs:.3f}, {share}"
+
+
+def gate_flips(unsure: float, again: int, runs: int) -> list[Share]:
+    """Return how often one of two judgments passes and the other fails: without noise, with it; and the undecided."""
+    shares, rows = [Share(), Share(), Share()], 200
+    for seed in range(runs):
+        generator = np.random.default_rng([47, seed])
+        good = unsure_rows(generator, rows, unsure)
+        bar = float(betaincinv(good.sum(), rows - good.sum() + 1, 0.05))
+        plain, careful = [], []
+        for _ in range(2):
+            scores, new = (generator.binomial(1, good) * 1.0 for _ in range(2))
+            span, count = _judged_again(scores, new, again).span(rows), scores.sum()
+            passes = [bool(betainc(count, rows - count + 1, bar + shift) <= 0.05) for shift in (-span, 0.0, span)]
+            plain.append(passes[1])
+            careful.append(passes[1] if len(set(passes)) == 1 else None)
+        shares[0].add(plain[0] is not plain[1])
+        shares[1].add(set(careful) == {True, False})
+        shares[2].add(careful[0] is None)
+    return shares
+
+
+def _judged_again(scores: Floats, new: Floats, again: int) -> JudgeVariance:
+    found = estimate_judge_variance([{str(row): [scores[row], new[row]] for row in range(again)}], SCORE)
+    assert found is not None
+    return found
 
 
 def _pairs(values: Floats) -> Pairs:

@@ -16,6 +16,7 @@ from metric_core.gates.rules import (
     CoverageRule,
     Gate,
     JudgeRule,
+    Outcome,
     RegressionRule,
     SliceSelection,
     Statistic,
@@ -269,6 +270,7 @@ class GateSettings(OptionGroup, affects_scores=False):
             min_rows=self.min_rows,
             level=self.level,
             looks=self.looks,
+            undecided=Outcome(self.inconclusive),
             skips_small_slices=self.small_slices == "skip",
         )
 

@@ -11,6 +11,7 @@ from metric_core.gates.judge_agreement import Agreements
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
 from metric_core.statistics.attribution import Attribution
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
+from metric_core.statistics.judge_variance import read_judge_variance
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slice_comparison import compare_slices
@@ -157,9 +158,20 @@ def _apply_rules(
     needs_labels = any(rule.statistic is Statistic.CORRECTED for rule in gate.absolute)
     corrected = find_corrections(run.folder, run.manifest) if needs_labels else {}
     means = {metric: correction.for_gate() for metric, correction in corrected.items()}
-    facts = GateFacts(agreements=_agreements(run, other_judge), corrected=means, slices=pair.slices)
+    facts = GateFacts(
+        agreements=_agreements(run, other_judge),
+        corrected=means,
+        slices=pair.slices,
+        judge_variances={
+            metric: read_judge_variance(entry) for metric, entry in run.manifest.get("judge_variance", {}).items()
+        },
+    )
     result = check_gate(gate, columns, options.seed, facts)
-    if result.outcome is not Outcome.INCONCLUSIVE or (options.gate.inconclusive == "passed" and not result.is_trusted):
+    if (
+        result.outcome is not Outcome.INCONCLUSIVE
+        or result.is_noise
+        or (options.gate.inconclusive == "passed" and not result.is_trusted)
+    ):
         return result
     return replace(result, outcome=Outcome(options.gate.inconclusive))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from metric_core.errors import ConfigError, UnknownMetricError
 from metric_core.gates.corrected_means import NO_CORRECTION, CorrectedMean
-from metric_core.gates.drafts import Draft, Measured, decide_fact, draft_test, open_check, settle_all
+from metric_core.gates.drafts import Draft, Measured, Testing, decide_fact, draft_test, open_check, settle_all
 from metric_core.gates.judge_agreement import Agreements, check_judge, distrust
 from metric_core.gates.rules import (
     AbsoluteRule,
@@ -30,6 +30,7 @@ from metric_core.metrics.registry import resolve
 from metric_core.parsing.suggestions import suggest_names
 from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import Bounds
+from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.missing_scores import find_missing_scores
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import SEED, Floats
@@ -49,11 +50,13 @@ class GateFacts:
         agreements: Measured agreement of the judges with people, for gates with a rule about it.
         corrected: Bias-corrected means of the run by metric, for gates with rules about them.
         slices: Slices of all rows of both runs, for each column that rules are about.
+        judge_variances: Variance of the judge's scores by metric, as far as it is known.
     """
 
     agreements: Agreements = field(default_factory=dict)
     corrected: Mapping[str, CorrectedMean] = field(default_factory=dict)
     slices: Sequence[RowSlices] = ()
+    judge_variances: Mapping[str, JudgeVariance] = field(default_factory=dict)
 
 
 NO_FACTS = GateFacts()
@@ -77,16 +80,16 @@ def check_gate(
     >>> check_gate(Gate(absolute=(rule,)), columns).outcome.value
     'passed'
     """
-    parts = ColumnParts(facts.slices)
+    parts, testing = ColumnParts(facts.slices), Testing(gate, seed, facts.judge_variances)
     drafts = [
         *(_corrected_draft(rule, columns, gate, facts.corrected) for rule in gate.absolute if _is_corrected(rule)),
         *(
             draft
             for rule in gate.absolute
             if not _is_corrected(rule)
-            for draft in _absolute_drafts(rule, columns, parts, gate, seed)
+            for draft in _absolute_drafts(rule, columns, parts, testing)
         ),
-        *(draft for rule in gate.regression for draft in _regression_drafts(rule, columns, parts, gate, seed)),
+        *(draft for rule in gate.regression for draft in _regression_drafts(rule, columns, parts, testing)),
         *(draft for rule in gate.coverage for draft in _coverage_drafts(rule, columns, parts)),
     ]
     left_out: list[str] = []
@@ -140,15 +143,15 @@ def _corrected_draft(
 
 
 def _absolute_drafts(
-    rule: AbsoluteRule, columns: Sequence[ScoreColumns], parts: ColumnParts, gate: Gate, seed: int
+    rule: AbsoluteRule, columns: Sequence[ScoreColumns], parts: ColumnParts, testing: Testing
 ) -> Iterator[Draft]:
     is_each = rule.slices is not None and rule.slices.values is None
     for part, column in parts.select(rule.slices, _resolve_metric(rule.metric, columns)):
         if column.b or not is_each:  # a slice of the baseline alone is not one of the run
-            yield from (name_slice(draft, part) for draft in _draft_scales(rule, column, gate, seed))
+            yield from (name_slice(draft, part) for draft in _draft_scales(rule, column, testing))
 
 
-def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, gate: Gate, seed: int) -> Iterator[Draft]:
+def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing) -> Iterator[Draft]:
     """Yield a draft per scale of the rows."""
     scored = {row: cell for row, cell in column.b.items() if cell.status == Status.SCORED}
     if any(cell.value is None for cell in scored.values()):
@@ -161,20 +164,21 @@ def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, gate: Gate, seed: in
         check = open_check(RuleKind.ABSOLUTE, _label(column, scale), f"{rule.statistic} {rule.threshold}", len(rows))
         if rule.statistic in {Statistic.MEAN, Statistic.MEDIAN}:
             bounds = Bounds.of_metric(column.bounds, scale)
-            tested = Measured(values, column.groups_of(rows), rule.threshold, bounds, rule.statistic)
-            draft = draft_test(check, tested, gate, seed)
+            variance = testing.judge_variances.get(column.metric)
+            tested = Measured(values, column.groups_of(rows), rule.threshold, bounds, rule.statistic, variance)
+            draft = draft_test(check, tested, testing)
         else:
             draft = decide_fact(check, _STATISTICS[rule.statistic](values) if rows else None, rule.threshold)
         yield replace(draft, key=column.metric)
 
 
 def _regression_drafts(
-    rule: RegressionRule, columns: Sequence[ScoreColumns], parts: ColumnParts, gate: Gate, seed: int
+    rule: RegressionRule, columns: Sequence[ScoreColumns], parts: ColumnParts, testing: Testing
 ) -> Iterator[Draft]:
-    for whole in _regression_columns(rule, columns, gate):
+    for whole in _regression_columns(rule, columns, testing.gate):
         for part, column in parts.select(rule.slices, whole):
             if whole.b:
-                drafts = _draft_pairs(rule, column, gate, seed)
+                drafts = _draft_pairs(rule, column, testing)
                 yield from (name_slice(draft, part) for draft in drafts)
             else:
                 check = open_check(RuleKind.REGRESSION, column.metric, _drop_words(rule), 0)
@@ -186,7 +190,7 @@ def _drop_words(rule: RegressionRule) -> str:
     return f"worse by {Threshold(rule.max_drop, is_floor=False)}"
 
 
-def _draft_pairs(rule: RegressionRule, column: ScoreColumns, gate: Gate, seed: int) -> Iterator[Draft]:
+def _draft_pairs(rule: RegressionRule, column: ScoreColumns, testing: Testing) -> Iterator[Draft]:
     """Yield a draft per scale of the rows scored in both runs."""
     threshold = Threshold(rule.max_drop, is_floor=False)
     check = open_check(RuleKind.REGRESSION, column.metric, _drop_words(rule), 0)
@@ -195,11 +199,17 @@ def _draft_pairs(rule: RegressionRule, column: ScoreColumns, gate: Gate, seed: i
         yield Draft(replace(check, reason="no row is scored in both runs"), is_small=True)
     for pairs in paired.pairs:
         part = replace(check, metric=_label(column, pairs.scale), rows=len(pairs.rows))
-        worsening = Measured(pairs.worsening(column.direction), pairs.groups, threshold, pairs.difference_bounds)
-        missing = find_missing_scores(column, pairs, paired.counts, seed)
+        worsening = Measured(
+            pairs.worsening(column.direction),
+            pairs.groups,
+            threshold,
+            pairs.difference_bounds,
+            judge=testing.judge_variances.get(column.metric),
+        )
+        missing = find_missing_scores(column, pairs, paired.counts, testing.seed)
         drop = rule.max_drop if column.direction is Direction.LOWER else -rule.max_drop
         yield replace(
-            draft_test(part, worsening, gate, seed),
+            draft_test(part, worsening, testing),
             key=column.metric,
             missing=missing if missing is not None and missing.can_explain(drop) else None,
         )

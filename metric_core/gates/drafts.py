@@ -1,17 +1,20 @@
 """Draft checks: apply a rule to some rows, before the correction for the number of rules of the gate."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from metric_core.gates.rules import Check, Gate, Outcome, RuleKind, Statistic, Threshold
 from metric_core.gates.thresholds import Confidence, Finding, RandomStream, check_mean, check_median, meets
 from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
+from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.missing_scores import MissingScores
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
 from metric_core.statistics.summary import describe_groups
+
+_NOISE = "within the judge's noise: judged again, the same answers may pass or fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +45,51 @@ def settle_all(drafts: Sequence[Draft], gate: Gate) -> list[Check]:
     Args:
         drafts: All drafts of a gate.
     """
-    adjusted = iter(holm([draft.finding.p_met for draft in drafts if draft.finding]))
+    tested = [(draft, draft.finding) for draft in drafts if draft.finding]
+    checks = _settle_tests(tested, gate)
+    if any(finding.judged_again for _, finding in tested):
+        moved = [
+            _settle_tests(
+                [(draft, (finding.judged_again or (finding, finding))[end]) for draft, finding in tested], gate
+            )
+            for end in (0, 1)
+        ]
+        checks = [
+            _allow_for_noise(check, low, high, gate.undecided)
+            for check, low, high in zip(checks, *moved, strict=True)
+        ]
+    found = iter(checks)
+    return [next(found) if draft.finding else draft.check for draft in drafts]
+
+
+def _settle_tests(tests: Sequence[tuple[Draft, Finding]], gate: Gate) -> list[Check]:
+    adjusted = holm([finding.p_met for _, finding in tests])
     return [
-        _settle(draft, draft.finding, min(1.0, gate.looks * next(adjusted)), 1 - gate.level, gate.looks)
-        if draft.finding
-        else draft.check
-        for draft in drafts
+        _settle(draft, finding, min(1.0, gate.looks * p), gate)
+        for (draft, finding), p in zip(tests, adjusted, strict=True)
     ]
 
 
-def _settle(draft: Draft, finding: Finding, p: float, alpha: float, looks: int) -> Check:
+def _allow_for_noise(check: Check, low: Check, high: Check, undecided: Outcome) -> Check:
+    """Return a check that is inconclusive if the gate would pass or fail by the noise of the judge.
+
+    Args:
+        low: The check if the judge had moved the mean to one side.
+        high: The check if the judge had moved it to the other side.
+        undecided: Outcome that an inconclusive gate counts as.
+    """
+    possible = {low.outcome, check.outcome, high.outcome}
+    if len(possible) == 1:
+        return check
+    counted = {undecided if outcome is Outcome.INCONCLUSIVE else outcome for outcome in possible}
+    if counted >= {Outcome.PASSED, Outcome.FAILED}:
+        return replace(check, outcome=Outcome.INCONCLUSIVE, reason=_NOISE, is_noise=True)
+    others = " or ".join(outcome for outcome in Outcome if outcome in possible - {check.outcome})
+    return replace(check, reason=f"{check.reason}; within the judge's noise: judged again, it may be {others}")
+
+
+def _settle(draft: Draft, finding: Finding, p: float, gate: Gate) -> Check:
+    alpha = 1 - gate.level
     settled = replace(draft.check, observed=finding.observed, interval=finding.interval, p=p)
     if draft.missing is not None and (p <= alpha or finding.p_violated <= alpha):
         return replace(
@@ -63,7 +101,7 @@ def _settle(draft: Draft, finding: Finding, p: float, alpha: float, looks: int) 
     if finding.p_violated <= alpha:
         return replace(settled, outcome=Outcome.PASSED, reason="meets the threshold by more than chance")
     if finding.p_met <= alpha:
-        many = "looks" if looks > 1 else "rules"
+        many = "looks" if gate.looks > 1 else "rules"
         return replace(settled, reason=f"violates the threshold, but with this many {many} that may be chance")
     reason = "the threshold lies within the interval: too few rows to decide"
     advice = draft.advice()
@@ -72,23 +110,41 @@ def _settle(draft: Draft, finding: Finding, p: float, alpha: float, looks: int) 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Values to test against a threshold."""
+    """Values to test against a threshold.
+
+    Args:
+        judge: Variance of the judge's scores; None if it is not known.
+    """
 
     values: Floats
     groups: Sequence[str] | None
     threshold: Threshold
     bounds: Bounds | None
     statistic: Statistic = Statistic.MEAN
+    judge: JudgeVariance | None = None
 
 
-def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft:
+@dataclass(frozen=True, slots=True)
+class Testing:
+    """Settings of the tests of a gate.
+
+    Args:
+        judge_variances: Variance of the judge's scores by metric, as far as it is known.
+    """
+
+    gate: Gate
+    seed: int
+    judge_variances: Mapping[str, JudgeVariance] = field(default_factory=dict)
+
+
+def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
     """Test values against a threshold.
 
     Args:
         check: The check, without an outcome.
-        gate: Gate of the rule, for its level, looks and least number of rows.
     """
-    values, threshold = measured.values, measured.threshold
+    values, threshold, gate = measured.values, measured.threshold, testing.gate
+    stream = RandomStream(testing.seed, check.metric)
     units = Units.from_values(values, measured.groups)
     if measured.groups is not None:
         check = replace(check, groups=len(units), effective_groups=units.effective)
@@ -100,15 +156,17 @@ def draft_test(check: Check, measured: Measured, gate: Gate, seed: int) -> Draft
         if has_rows and measured.groups is not None:
             got = f"{got} of {describe_groups(len(units), units.effective)}"
         return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
-    confidence = Confidence(gate.level, gate.looks)
+    is_mean = measured.statistic is Statistic.MEAN
+    noise = measured.judge.span(len(values)) if measured.judge is not None and is_mean else 0.0
+    confidence = Confidence(gate.level, gate.looks, noise)
     if measured.statistic is Statistic.MEDIAN:
         met = meets(values, threshold)
         groups = None if measured.groups is None else Units.from_values(met, measured.groups)
-        return Draft(check, check_median(values, threshold, confidence, groups, RandomStream(seed, check.metric)))
+        return Draft(check, check_median(values, threshold, confidence, groups, stream))
     if measured.bounds is None and not units.influence.any():
         reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
         return Draft(replace(check, observed=units.mean, reason=reason))
-    finding = check_mean(units, threshold, confidence, measured.bounds, RandomStream(seed, check.metric))
+    finding = check_mean(units, threshold, confidence, measured.bounds, stream)
     return Draft(check, finding, advice=partial(_advise_rows, units, measured, confidence))
 
 

@@ -185,6 +185,7 @@ class Gate:
             nothing.
         min_rows: Number of rows below which rules about means are inconclusive.
         level: Confidence level of each limit of a mean, and probability that the gate does not fail by chance.
+        undecided: Outcome that an inconclusive gate counts as.
         looks: Number of runs to which the gate is applied and over which this probability holds, at least 1.
         skips_small_slices: True if rules leave out slices with too few rows; False if they are inconclusive there.
     """
@@ -196,6 +197,7 @@ class Gate:
     min_rows: int = 30
     level: float = 0.95
     looks: int = 1
+    undecided: Outcome = Outcome.INCONCLUSIVE
     skips_small_slices: bool = False
 
     @property
@@ -263,6 +265,8 @@ class Check:
         slice: Slice of the rows; None for all rows.
         groups: Number of groups of rows; None if rows are not grouped, and for facts.
         effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
+        is_noise: True if the gate would pass or fail by the noise of the judge: it stays inconclusive, whatever
+            inconclusive gates count as.
     """
 
     kind: RuleKind
@@ -277,6 +281,7 @@ class Check:
     slice: Slice | None = None
     groups: int | None = None
     effective_groups: float | None = None
+    is_noise: bool = False
 
     @property
     def size(self) -> str:
@@ -312,6 +317,11 @@ class GateResult:
     level: float
     left_out: tuple[str, ...] = ()
     looks: int = 1
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the noise of the judge decides a check."""
+        return any(check.is_noise for check in self.checks)
 
     @property
     def is_trusted(self) -> bool:

@@ -1,6 +1,6 @@
 """Test a mean, a median or a share against a threshold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,15 +16,17 @@ _STEPS = 30
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Confidence of the limits of a tested value.
+    """Confidence that a test of a value requires.
 
     Args:
         level: Confidence level of the limit that shows that the threshold is met, in (0.5, 1).
         looks: Number of runs that share the error of the limit that shows that it is violated.
+        noise: Amount by which the judge alone may have moved a mean; without bounds it is left out.
     """
 
     level: float
     looks: int = 1
+    noise: float = 0.0
 
     @property
     def of_failure(self) -> float:
@@ -49,12 +51,14 @@ class Finding:
         interval: Lower and upper limit of the true value, at the requested confidence; None for the median of groups.
         p_met: P-value of "the threshold is met": small if it is violated significantly.
         p_violated: P-value of "the threshold is violated": small if it is met significantly.
+        judged_again: The findings if the judge's noise had moved the mean up, and down; empty if it is not known.
     """
 
     observed: float
     interval: Interval | None
     p_met: float
     p_violated: float
+    judged_again: tuple["Finding", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +101,14 @@ def check_mean(
     if threshold.value <= mean.bounds.low or threshold.value >= mean.bounds.high:
         is_met = threshold.is_met_by(units.mean)
         return Finding(units.mean, interval, p_met=float(is_met), p_violated=float(not is_met))
-    at_least, at_most = mean.p_at_least(threshold.value), mean.p_at_most(threshold.value)
-    met, violated = (at_least, at_most) if threshold.is_floor else (at_most, at_least)
-    return Finding(units.mean, interval, p_met=met, p_violated=violated)
+
+    def find(value: float) -> Finding:
+        at_least, at_most = mean.p_at_least(value), mean.p_at_most(value)
+        met, violated = (at_least, at_most) if threshold.is_floor else (at_most, at_least)
+        return Finding(units.mean, interval, p_met=met, p_violated=violated)
+
+    ends = (threshold.value - confidence.noise, threshold.value + confidence.noise) if confidence.noise else ()
+    return replace(find(threshold.value), judged_again=tuple(map(find, ends)))
 
 
 def check_median(

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta
 
 from metric_core.errors import ConfigError
-from metric_core.gates.checks import check_gate
+from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import (
     AbsoluteRule,
     Check,
@@ -22,6 +22,7 @@ from metric_core.gates.rules import (
 from metric_core.gates.thresholds import Confidence, check_mean, check_median
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import Bounds
+from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import Units
 
@@ -103,6 +104,28 @@ def test_looks_share_the_error_of_failure_alone() -> None:
     assert nightly.interval.high == pytest.approx(beta.ppf(1 - 0.05 / 366, 173, 28), abs=1e-6)
     [passed] = apply_gate(Gate(absolute=(replace(rule, threshold=Threshold(0.8)),), looks=366), found)
     assert passed.outcome is Outcome.PASSED
+
+
+def test_the_noise_of_the_judge_decides_nothing() -> None:
+    """170 of 200 rows are good: a gate at 0.8 that takes inconclusive as failed is just passed."""
+    found = columns(cells([1.0] * 170 + [0.0] * 30))
+    noisy = JudgeVariance(60, 0.02, None, 0.0, 0.02)  # of a mean of 200 rows: 0.022 to both sides
+
+    def check(threshold: float, undecided: Outcome, variance: JudgeVariance | None = noisy) -> Check:
+        rule = AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(threshold))
+        facts = GateFacts(judge_variances={} if variance is None else {"faithfulness": variance})
+        gate = Gate(absolute=(rule,), undecided=undecided)
+        return check_gate(gate, [found], facts=facts).checks[0]
+
+    assert check(0.8, Outcome.FAILED, None).outcome is Outcome.PASSED
+    refused = check(0.8, Outcome.FAILED)
+    assert (refused.outcome, refused.is_noise) == (Outcome.INCONCLUSIVE, True)
+    assert refused.reason == "within the judge's noise: judged again, the same answers may pass or fail"
+    assert check(0.75, Outcome.FAILED).outcome is Outcome.PASSED
+    for undecided in (Outcome.PASSED, Outcome.INCONCLUSIVE):
+        kept = check(0.8, undecided)
+        assert (kept.outcome, kept.is_noise) == (Outcome.PASSED, False)
+        assert kept.reason.endswith("; within the judge's noise: judged again, it may be inconclusive")
 
 
 def test_a_limit_beyond_the_reach_of_its_draws_agrees_with_the_p_value() -> None:
