@@ -77,11 +77,23 @@ class RunDifferences:
     Args:
         settings: Settings that differ, the serious ones first.
         has_same_formulas: True if both runs are known to have computed their scores by the same code.
+        other_judging: Differences between the servers of the judges that change no setting.
     """
 
     settings: tuple[SettingDifference, ...]
     rows: RowDifferences
     has_same_formulas: bool = False
+    other_judging: tuple[str, ...] = ()
+
+    @property
+    def shift_note(self) -> str | None:
+        """A sentence on a shift that the verdicts of a run may share; None if nothing suggests one."""
+        if not self.other_judging:
+            return None
+        return (
+            f"new verdicts of B may share a shift, which intervals and p do not allow for: "
+            f"{', '.join(self.other_judging)}; an anchor shows whether they do"
+        )
 
     @property
     def serious(self) -> tuple[str, ...]:
@@ -133,7 +145,33 @@ def find_differences(pair: RunPair) -> RunDifferences:
         return RunDifferences((), rows)
     settings = sorted(_compare_settings(pair.a.run, pair.b.run), key=lambda item: not item.is_serious)
     formulas = [each.run.manifest.get("formulas") for each in (pair.a, pair.b)]
-    return RunDifferences(tuple(settings), rows, formulas[0] is not None and formulas[0] == formulas[1])
+    has_same_formulas = formulas[0] is not None and formulas[0] == formulas[1]
+    return RunDifferences(tuple(settings), rows, has_same_formulas, tuple(_compare_servers(pair.a.run, pair.b.run)))
+
+
+def _compare_servers(a: FinishedRun, b: FinishedRun) -> Iterator[str]:
+    """Yield what differs in the servers of the judges: their addresses, and the release of their program."""
+    if not (_was_used(a.manifest, "judge") and _was_used(b.manifest, "judge")):
+        return
+    usage = b.manifest.get("usage") or {}
+    if usage.get("questions", 1) <= usage.get("stored", 0):
+        return  # all answers of B are cached ones, whichever server it names
+    for item in ("urls", "software"):
+        old, new = (sorted(set(_facts_of_servers(run, item))) for run in (a, b))
+        if old and new and old != new:
+            name = "the judge's server" if item == "urls" else "its program"
+            yield f"{name} is {' and '.join(new)} in B, {' and '.join(old)} in A"
+
+
+def _facts_of_servers(run: FinishedRun, item: str) -> Iterator[str]:
+    """Yield the addresses of the judge servers of a run, or the names and releases of their programs."""
+    if item == "urls":
+        config = run.config.get("judge") or {}
+        for settings in (config, *(config.get(group) or {} for group in KindGroup)):
+            yield from map(str, (settings.get("server") or {}).get("urls") or ())
+        return
+    features = [run.manifest.get("judge_features"), *(role.get("features") for role in judge_roles(run.manifest))]
+    yield from (str(found["software"]) for found in features if found and found.get("software"))
 
 
 def find_measurement_changes(a: FinishedRun, b: FinishedRun) -> tuple[str, ...]:

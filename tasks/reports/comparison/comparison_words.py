@@ -125,6 +125,8 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
         return
     if (note := comparison.differences.version_note) is not None:
         yield note
+    if (note := comparison.differences.shift_note) is not None:
+        yield note
     rows = comparison.differences.rows
     only = [f"{count} only in {side}" for count, side in ((rows.only_a, "A"), (rows.only_b, "B")) if count]
     differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())

@@ -195,3 +195,22 @@ def test_a_judge_or_embedder_that_only_one_run_used_makes_no_difference(tmp_path
     config = {"config": {"judge": {"server": {"temperature": 0.7}}}}
     assert differing(tmp_path / "one", used, {**unused, **config}).serious == ()
     assert differing(tmp_path / "none", unused, {**unused, **config}).serious == ()
+
+
+def test_verdicts_of_another_server_or_another_release_of_its_program_may_share_a_shift(tmp_path: Path) -> None:
+    def judged(url: str, software: str, stored: int = 0) -> dict[str, Any]:
+        server = {"urls": [url]}
+        usage = {"questions": 9, "stored": stored}
+        features = {"software": software}
+        return {"judge": JUDGE, "judge_features": features, "usage": usage, "config": {"judge": {"server": server}}}
+
+    first, other = judged("http://gpu1/v1", "vLLM 0.9"), judged("http://gpu2/v1", "vLLM 0.10")
+    found = differing(tmp_path / "other", first, other)
+    assert found.serious == ()
+    assert found.shift_note == (
+        "new verdicts of B may share a shift, which intervals and p do not allow for: the judge's server is "
+        "http://gpu2/v1 in B, http://gpu1/v1 in A, its program is vLLM 0.10 in B, vLLM 0.9 in A; an anchor shows "
+        "whether they do"
+    )
+    assert differing(tmp_path / "same", first, first).shift_note is None
+    assert differing(tmp_path / "cached", first, judged("http://gpu2/v1", "vLLM 0.10", stored=9)).shift_note is None
