@@ -20,15 +20,16 @@ def test_the_judges_share_is_unbiased_and_its_interval_holds_it() -> None:
     for seed in range(200):
         generator = np.random.default_rng(seed)
         good = np.where(generator.random(300) < 0.3, 0.5, 1.0)
-        first, again = (generator.binomial(1, good) * 1.0 for _ in range(2))
+        first, again = (generator.binomial(1, good).astype(np.float64) for _ in range(2))
         judge = estimate_judge_variance([pairs(first[:50], again[:50])], SCORE)
         assert judge is not None
         shares = split_variance(first, judge)
         assert shares is not None
         found.append(shares)
     true = 0.075 / 0.1275
-    assert np.mean([each.judge for each in found]) == pytest.approx(true, abs=0.03)
-    assert np.mean([each.judge_interval.low <= true <= each.judge_interval.high for each in found]) >= 0.91
+    ends = [each.judge_interval for each in found if each.judge_interval is not None]
+    assert float(np.mean([each.judge for each in found])) == pytest.approx(true, abs=0.03)
+    assert sum(end.low <= true <= end.high for end in ends) >= 0.91 * len(found)
 
 
 def test_answers_to_the_same_question_have_a_part() -> None:
