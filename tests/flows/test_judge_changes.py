@@ -137,6 +137,9 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(eval
         assert evaluation.asked_about_anchor() == len(ANCHOR_WORDS) * (2 if number == 0 else 1)
         assert (evaluation.entry["rows"], evaluation.entry["questions"]) == (len(ANCHOR_WORDS),) * 2
         assert evaluation.entry["usage"]["requests"] == len(ANCHOR_WORDS)
+        found = FinishedRun(evaluation.folders[-1]).manifest["judge_variance"]["faithfulness"]
+        assert (found["of_anchor"], found["rows"], found["judge"]) == (True, len(ANCHOR_WORDS), 0.0)
+        assert found["advice"] == "more rows help, more votes do not"
     assert evaluation.alerts() == []
 
     evaluation.verdict = STRICTER
