@@ -55,8 +55,7 @@ def settle_all(drafts: Sequence[Draft], gate: Gate) -> list[Check]:
             for end in (0, 1)
         ]
         checks = [
-            _allow_for_noise(check, low, high, gate.undecided)
-            for check, low, high in zip(checks, *moved, strict=True)
+            _allow_for_noise(check, low, high, gate.undecided) for check, low, high in zip(checks, *moved, strict=True)
         ]
     found = iter(checks)
     return [next(found) if draft.finding else draft.check for draft in drafts]
