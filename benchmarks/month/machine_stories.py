@@ -29,6 +29,7 @@ def process(nights: Nights, worker: Worker) -> None:
     nights.note("a run hangs", begins("stuck"))
     nights.wait_for_message("stuck", "the report about the run that hangs")
     nights.pass_time(1.2)  # a run that is due meanwhile waits for long: the run that hung tells of it at its end
+    _pass_date(nights)
     nights.server.delay = 0.0
     _kill_run(nights)
     what = "the run is killed, resumed, and tells of one that waited"
@@ -237,6 +238,11 @@ def _deploy_second(nights: Nights) -> None:
 def break_source(nights: Nights) -> None:
     """Take the source away."""
     nights.world.source.unlink(missing_ok=True)
+
+
+def _pass_date(nights: Nights) -> None:
+    """Wait until a run has just been due, so that no other one is due while a killed run is resumed."""
+    time.sleep((60 * nights.at + 5 - time.time()) % (60 * nights.month.interval))
 
 
 def _set_schedule(nights: Nights, *, active: bool) -> None:
