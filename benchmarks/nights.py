@@ -441,9 +441,7 @@ def _rolling_z(improvements: Floats, means: Floats) -> bool:
 
 def _multiplied_bets(improvements: Floats, means: Floats) -> bool:
     del means
-    counts = 1.0 - np.isnan(improvements)
-    nights = np.where(counts > 0, improvements, 0.0)
-    money = np.cumsum([log_e_values(*pair) for pair in zip(nights, counts, strict=True)], axis=0)
+    money = np.cumsum([log_e_values(night) for night in improvements], axis=0)
     return bool((money >= np.log(len(METRICS) / 0.05)).any())
 
 

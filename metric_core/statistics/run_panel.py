@@ -68,14 +68,19 @@ class _Part:
     rows: Codes
     starts: Codes | None
 
-    def units(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return sums and counts of rows and metrics (NaN: no value) per unit and metric."""
+    def units(self, values: Floats) -> Floats:
+        """Return the mean of rows and metrics (NaN: no value) per unit and metric; NaN for a unit without a value.
+
+        A group counts as much as any other, however many rows it has: a bet that is scaled to the largest group stakes
+        next to nothing on all others.
+        """
         chosen = values if self.slice is None and self.starts is None else values[self.rows]
-        is_missing = np.isnan(chosen)
-        sums, counts = np.where(is_missing, 0.0, chosen), 1.0 - is_missing
         if self.starts is None:
-            return sums, counts
-        return np.add.reduceat(sums, self.starts, axis=0), np.add.reduceat(counts, self.starts, axis=0)
+            return chosen
+        is_missing = np.isnan(chosen)
+        sums = np.add.reduceat(np.where(is_missing, 0.0, chosen), self.starts, axis=0)
+        counts = np.add.reduceat(1.0 - is_missing, self.starts, axis=0)
+        return np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
 
 
 @dataclass(frozen=True)
@@ -187,21 +192,31 @@ class Panel:
         return _Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
 
     def means(self) -> Floats:
-        """Return the mean improvement of every run and stream, as runs x streams; NaN without rows."""
+        """Return the mean improvement of every run and stream, as runs x streams; NaN without rows.
+
+        It is a mean over rows, or over the means of groups.
+        """
         means = np.full((len(self.runs), len(self.streams)), np.nan)
         for run, values in enumerate(self.improvements):
-            means[run] = np.concatenate([_mean(*part.units(values)) for part in self._parts])
+            means[run] = np.concatenate([_mean_of(part.units(values)) for part in self._parts])
         return means
 
     def count_rows(self, run: int, stream: Stream) -> int:
         """Return the number of rows of a stream that are scored both in a run and in the baseline."""
-        [part] = [part for part in self._parts if part.slice == stream.slice]
-        return int(part.units(self.improvements[run])[1].sum(axis=0)[self.metrics.index(stream.metric)])
+        scores = self.improvements[run, self._part_of(stream).rows, self.metrics.index(stream.metric)]
+        return int((~np.isnan(scores)).sum())
 
     def size_of(self, stream: Stream) -> int:
         """Return the number of rows of a stream in the baseline, scored or not."""
-        [part] = [part for part in self._parts if part.slice == stream.slice]
-        return len(part.rows)
+        return len(self._part_of(stream).rows)
+
+    def count_groups(self, stream: Stream) -> int:
+        """Return the number of groups of these rows; 0 if rows are independent."""
+        starts = self._part_of(stream).starts
+        return 0 if starts is None else len(starts)
+
+    def _part_of(self, stream: Stream) -> _Part:
+        return next(part for part in self._parts if part.slice == stream.slice)
 
     def compared_with(self, reference: "Panel") -> "Panel":
         """Return the improvements on the mean of other runs per row, instead of on the baseline.
@@ -261,7 +276,7 @@ class Panel:
         parts = []
         for place, part in enumerate(self._parts):
             drop = 0.0 if drops is None else drops[place * width : (place + 1) * width]
-            parts.append(test(*part.units(values), drop))
+            parts.append(test(part.units(values), drop))
         return np.concatenate(parts)
 
 
@@ -292,19 +307,17 @@ def number_groups(groups: Sequence[str | None]) -> Codes:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
-def _mean(sums: Floats, counts: Floats) -> Floats:
-    total = counts.sum(axis=0)
-    mean: Floats = np.where(total > 0, sums.sum(axis=0) / np.maximum(total, 1), np.nan)
-    return mean
-
-
 def _window(values: Floats, run: int, runs: int) -> Floats:
     """Return the mean of every row and metric over the runs that end with this one."""
-    window = values[max(0, run - runs + 1) : run + 1]
-    if len(window) == 1:
-        only: Floats = window[0]
+    return _mean_of(values[max(0, run - runs + 1) : run + 1])
+
+
+def _mean_of(values: Floats) -> Floats:
+    """Return the mean over the first axis of values that are not NaN; NaN where all are."""
+    if len(values) == 1:
+        only: Floats = values[0]
         return only
-    has_value = ~np.isnan(window)
+    has_value = ~np.isnan(values)
     counts = has_value.sum(axis=0)
-    mean: Floats = np.where(counts > 0, np.where(has_value, window, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)
+    mean: Floats = np.where(counts > 0, np.where(has_value, values, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)
     return mean

@@ -21,7 +21,7 @@ class RunEvidence:
 
     Args:
         rows: Number of rows that are scored in it and in the baseline.
-        change: Mean change of these rows, in units of the metric; None without rows.
+        change: Mean change of these rows, or over the means of their groups, in units of the metric; None without rows.
         evidence: Evidence that the metric is worse, from this run and those before it.
     """
 

@@ -74,7 +74,7 @@ def test_noise_that_all_nights_share_is_no_evidence() -> None:
     """The baseline was lucky by two standard errors; the money of a bet that goes on would be a million."""
     generator = np.random.default_rng(3)
     nights = np.repeat(generator.choice([-1.0, 0.0, 1.0], (1, 400, 1), p=[0.09, 0.86, 0.05]), 30, axis=0)
-    money = sum(float(log_e_values(night, np.ones((400, 1)))[0]) for night in nights)
+    money = sum(float(log_e_values(night)[0]) for night in nights)
     assert money > np.log(1e6)
     assert not any(_follow(_panel(nights)))
 
@@ -94,6 +94,27 @@ def test_groups_of_rows_are_one_piece_of_evidence() -> None:
     many = np.zeros((3, 4000, 1))
     many[:, :2000] = -0.5
     assert update_alarms(_panel(many, groups=np.repeat(np.arange(200), 20)), 100)
+
+
+@pytest.mark.parametrize("sizes", [range(1, 10), [60, *[1] * 150]])
+def test_groups_of_different_sizes_count_alike(sizes: Sequence[int]) -> None:
+    """A bet that is scaled to the largest group never tells what the others lost."""
+    groups = np.repeat(np.arange(20 * len(sizes)), [*sizes] * 20)
+    values = np.zeros((3, len(groups), 1))
+    values[:, np.flatnonzero(np.diff(groups, prepend=-1))[::4]] = -0.8
+    [alarm] = update_alarms(_panel(values, groups=groups), 100)
+    assert alarm.groups == 20 * len(sizes)
+    shares = np.bincount(groups, -values[0, :, 0]) / np.bincount(groups)
+    assert alarm.drop == pytest.approx(shares.mean())
+    assert alarm.interval.low < alarm.drop < alarm.interval.high
+
+
+def test_a_large_group_alone_is_no_evidence() -> None:
+    groups = np.concatenate([np.zeros(60, dtype=int), np.arange(1, 41)])
+    values = np.zeros((3, 100, 1))
+    values[:, :60] = -1.0
+    assert not update_alarms(_panel(values, groups=groups), 100)
+    assert update_alarms(_panel(-1.0 - values, groups=groups), 100), "all of the others fell"
 
 
 def test_a_slice_is_told_by_itself() -> None:
