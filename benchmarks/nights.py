@@ -35,7 +35,7 @@ from metric_core.statistics.attribution import Cause, ScoreChanges, attribute_ch
 from metric_core.statistics.betting import log_e_values
 from metric_core.statistics.paired_tests import mcnemar_mid_p
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.run_panel import Panel, SliceRows
+from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows
 from metric_core.statistics.slices import Slice
 
 BEGIN, END = "<!-- begin: benchmarks/nights.py -->", "<!-- end of nights -->"
@@ -64,7 +64,8 @@ class World:
         rows: Number of questions.
         changing: Share of the answers that change from night to night.
         days_kept: Mean number of days that an answer is kept before it is drawn again; 1 for new draws every night.
-        rows_per_group: Mean number of questions about the same document, whose answers change together.
+        groups: Sizes of the groups of questions about the same document, whose answers change together; empty if
+            every question has its own document.
         runs_per_day: Number of runs per day.
         candidates: Number of first runs of which the best is accepted as the baseline; 1 for an honest choice.
     """
@@ -73,7 +74,7 @@ class World:
     rows: int = 500
     changing: float = 0.2
     days_kept: int = 1
-    rows_per_group: int = 1
+    groups: str = ""
     runs_per_day: int = 1
     candidates: int = 1
 
@@ -148,11 +149,16 @@ class Simulation:
     @cached_property
     def groups(self) -> Ints | None:
         """The document of each row; None if every row has its own."""
-        mean = self.world.rows_per_group
-        if mean == 1:
+        rows, generator = self.world.rows, np.random.default_rng([self.seed, 7])
+        if not self.world.groups:
             return None
-        sizes = np.random.default_rng([self.seed, 7]).integers(1, 2 * mean, self.world.rows)
-        return np.repeat(np.arange(self.world.rows), sizes)[: self.world.rows]
+        sizes = {
+            "1 to 5": generator.integers(1, 6, rows),
+            "1 to 9": generator.integers(1, 10, rows),
+            "lognormal": np.ceil(generator.lognormal(1.0, 1.2, rows)).astype(np.int64),
+            "one of 60 %": np.concatenate([[round(0.6 * rows)], np.ones(rows, dtype=np.int64)]),
+        }[self.world.groups]
+        return np.repeat(np.arange(len(sizes)), sizes)[:rows]
 
     @cached_property
     def days_run(self) -> Ints:
@@ -304,7 +310,7 @@ class Simulation:
             START + timedelta(days=int(day), hours=24 // per_day * (run % per_day))
             for run, day in enumerate(self.days_run)
         ]
-        return Panel(
+        panel = Panel(
             METRICS,
             dict.fromkeys(METRICS, 1.0),
             tuple(starts),
@@ -313,6 +319,7 @@ class Simulation:
             self.groups,
             tuple(SliceRows(Slice("language", name), self.languages == i) for i, name in enumerate(LANGUAGES)),
         )
+        return panel.with_first_runs(starts[FIRST_RUNS - 2]) if len(starts) >= FIRST_RUNS else panel
 
     def anchor(self, metric: int, rows: int = 200) -> ScoreChanges:
         """Return the changes of an anchor's rows from the judge of the baseline to the judge of the last night."""
@@ -331,7 +338,10 @@ NIGHTLY = (
     World("20 % of the answers change every night"),
     World("half of the answers change every night", changing=0.5),
     World("an answer is kept for a month on average", days_kept=30),
-    World("about three questions per document, which change together", rows_per_group=3),
+    World("one to five questions per document, which change together", groups="1 to 5"),
+    World("one to nine", groups="1 to 9"),
+    World("documents of lognormal sizes", groups="lognormal"),
+    World("one document has 60 % of the questions", groups="one of 60 %"),
     World("60 rows", rows=60),
 )
 OTHERS = (

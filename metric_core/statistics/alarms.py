@@ -153,7 +153,7 @@ def update_alarms(
     >>> alarm.stream.metric, alarm.drop, f"{alarm.since:%d %B}", alarm.is_new
     ('faithfulness', 0.2, '18 November', True)
     >>> round(alarm.interval.low, 3), round(alarm.interval.high, 3)
-    (0.096, 0.354)
+    (0.097, 0.355)
     """
     if not panel.runs:
         raise ConfigError("there is no run to test: a panel needs at least one run since the baseline")
@@ -383,8 +383,9 @@ class PanelEvidence:
         )
         if earlier is None:
             return alarm
-        seen = {"rows": alarm.rows, "baseline_rows": alarm.baseline_rows, "groups": alarm.groups}
-        continued = replace(self.carry_over(earlier), **seen)
+        continued = replace(
+            self.carry_over(earlier), rows=alarm.rows, baseline_rows=alarm.baseline_rows, groups=alarm.groups
+        )
         if limits.low > 0:
             return replace(continued, drop=alarm.drop, interval=alarm.interval, runs=alarm.runs)
         return replace(continued, runs=alarm.runs)

@@ -21,7 +21,7 @@ from metric_core.statistics.resampling import Floats
 
 Bools = NDArray[np.bool_]
 
-MOST_STAKED = 0.95
+MOST_STAKED = 0.99
 """Largest part of the money that is staked on a row."""
 
 _STAKES = (2.0, 3.5, 6.0, 10.0)
@@ -45,7 +45,7 @@ def log_e_values(differences: Floats, drop: float | Floats = 0.0) -> Floats:
 
     >>> fell = np.array([[-1.0]] * 4 + [[0.0]] * 16)
     >>> round(float(np.exp(log_e_values(fell))[0]), 2)
-    14.46
+    15.68
     """
     return _log_wealth((differences + drop) / (1.0 + drop))
 

@@ -25,7 +25,8 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
             for stream, runs in found.streams.items()
         ]
         content = {"threshold": found.threshold, "number": found.number, "runs_per_year": found.runs_per_year}
-        more = {"left_out": list(found.left_out), "unwatched": dict(found.untested), "streams": streams}
+        more = {"left_out": list(found.left_out), "unwatched": dict(found.untested)}
+        more |= {"shared_noise": dict(found.shared_noise), "streams": streams}
         stdout.print_json(json.dumps(content | more))
         return
     for alarm in alarms:
@@ -44,6 +45,8 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
     )
     for sentence in found.left_out:
         stdout.print(f"left out: {sentence}")
+    for metric, noise in found.shared_noise.items():
+        stdout.print(f"noise that all rows of a run share: {metric}, standard deviation {noise:.2g} of its range")
     for metric, reason in found.untested.items():
         stdout.print(f"not tested: {metric}, {reason}")
 
