@@ -153,7 +153,7 @@ def _losses(kept: OutcomeCoverage, open_keys: Collection[str]) -> Iterator[Loss]
         new = f", and {kept.others} rows are new" if kept.others else ""
         yield Loss(ROWS, rows / before, f"{before - rows} of {before} rows of the baseline are missing{new}")
         if rows < before / 2 and not {ROWS, MOST_ROWS}.isdisjoint(open_keys):
-            sentence = f"only {rows} of {before} rows of the baseline are left, and nothing else raises an alarm"
+            sentence = f"only {rows} of {before} rows of the baseline are left: no other row raises an alarm"
             yield Loss(MOST_ROWS, rows / before, sentence)
     gone = {name: had for name, (has, had) in kept.values.items() if not has and f"{NULLS}{name}" not in open_keys}
     if gone:
