@@ -326,7 +326,7 @@ class Simulation:
 
     @property
     def _shared_by_rows(self) -> Floats:
-        """What all rows of a night share, less that of the baseline, as nights x 1 x metrics."""
+        """Noise that all rows of a night share, less that of the baseline, as nights x 1 x metrics."""
         generator = np.random.default_rng([self.seed, 29])
         nights = generator.normal(0, self.world.shared, len(self.days_run) + 1)
         return (nights[1:] - nights[0])[:, None, None] * (np.arange(len(METRICS)) < JUDGED)

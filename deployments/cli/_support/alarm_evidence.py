@@ -25,9 +25,8 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
             for stream, runs in found.streams.items()
         ]
         content = {"threshold": found.threshold, "number": found.number, "runs_per_year": found.runs_per_year}
-        more = {"left_out": list(found.left_out), "unwatched": dict(found.untested)}
-        more |= {"shared_noise": dict(found.shared_noise), "streams": streams}
-        stdout.print_json(json.dumps(content | more))
+        more = {"left_out": list(found.left_out), "unwatched": dict(found.untested), "streams": streams}
+        stdout.print_json(json.dumps({**content, **more, "shared_noise": dict(found.shared_noise)}))
         return
     for alarm in alarms:
         stdout.print(alarm.sentence, style="bold")
