@@ -59,9 +59,8 @@ class RunAlarms:
     @property
     def margin(self) -> str:
         """Sentence on the noise of earlier runs that drops have to exceed; empty without any."""
-        sizes = (f"{metric} {MARGIN * sqrt(2) * noise:.2g}" for metric, noise in self.shared_noise.items())
-        named = ", ".join(sizes)
-        return f"by so much all rows of a run may move without a reason that lasts: {named}" if named else ""
+        sizes = [f"{MARGIN * sqrt(2) * noise:.2g} for {metric}" for metric, noise in self.shared_noise.items()]
+        return f"noise that all rows of a run share is no evidence: up to {', '.join(sizes)}" if sizes else ""
 
     def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
         """Return the alarms as incidents."""
