@@ -94,7 +94,7 @@ class Followed:
             later = part.select(range(start, until)).compared_with(part.select(range(self.told, start)))
             place = [later.streams.index(self.stream)]
             means, weights = later.means()[:, place], numbers[start:until]
-            log_e = np.array([later.log_e_values(night) for night in range(len(later.nights))]).reshape(len(means), -1)
+            log_e = np.array([later.log_e_values(night) for night in range(len(later.runs))]).reshape(len(means), -1)
             for night in range(len(means)):
                 seen = slice(max(0, night + 1 - RUNS_ADDED), night + 1)
                 if find_raised(log_e[seen][:, place], means[seen], weights[seen], np.ones(1), error)[0]:
@@ -140,37 +140,56 @@ def quiet(years: int) -> Iterator[str]:
     """Yield a table of false further alarms."""
     yield (
         "**False alarms about further drops.** Years in which two metrics drop once, and stay where they are.\n\n"
-        "| rows | answers that change | drop | years told | with any further alarm |\n| --- | --- | --- | --- | --- |\n"
+        "| rows | groups | answers that change | drop | years told | with any further alarm |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
     )
-    lines = ((300, 0.2, 0.1), (300, 0.5, 0.15), (500, 0.2, 0.05), (100, 0.2, 0.2))
-    for number, (rows, changing, size) in enumerate(lines):
-        followed = [_year(rows, changing, size, seed) for seed in range(max(1, years // (4 if number else 1)))]
+    lines = (
+        (300, "", 0.2, 0.1),
+        (300, "", 0.5, 0.15),
+        (500, "", 0.2, 0.05),
+        (100, "", 0.2, 0.2),
+        (500, "1 to 9", 0.2, 0.2),
+        (500, "lognormal", 0.2, 0.2),
+        (500, "one of 60 %", 0.2, 0.2),
+    )
+    for number, (rows, groups, changing, size) in enumerate(lines):
+        world = World("", rows, changing, groups=groups)
+        followed = [_year(world, size, seed) for seed in range(max(1, years // (4 if number else 1)))]
         told = [year for year in followed if year]
         false = sum(any(metric.raised for metric in year) for year in told)
-        cells = f"{rows} | {changing:.0%} | {size} | {len(told)} | **{percent(false / max(1, len(told)))}**"
-        yield f"| {cells.replace('%', ' %', 1)} |\n"
+        start = f"| {rows} | {groups or '-'} | {changing:.0%} | {size} | {len(told)} |".replace("0%", "0 %")
+        yield f"{start} **{percent(false / max(1, len(told)))}** |\n"
     yield "\n"
 
 
-def _year(rows: int, changing: float, size: float, seed: int) -> list[Followed]:
+def _year(world: World, size: float, seed: int) -> list[Followed]:
     onset = 20 + seed % 7
-    return follow(Simulation(World("", rows, changing), seed, YEAR, Drift(KINDS[seed % 3], size), onset))
+    return follow(Simulation(world, seed, YEAR, Drift(KINDS[seed % 3], size), onset))
 
 
 def drops(years: int) -> Iterator[str]:
     """Yield a table of how soon further drops are told."""
     yield (
         "**Further drops** of the same size two weeks after the first. Nights count from the first one of the further "
-        "drop.\n\n| rows | answers that change | drop | metrics told of the first drop | told after, median nights "
-        "| within 5 | within 30 | told before it came |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        "drop.\n\n| rows | groups | answers that change | drop | metrics told of the first drop "
+        "| told after, median nights | within 5 | within 30 | told before it came |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     )
-    lines = ((300, 0.2, 0.1), (300, 0.5, 0.1), (300, 0.2, 0.05), (500, 0.2, 0.1), (100, 0.2, 0.2))
-    for number, (rows, changing, size) in enumerate(lines):
+    lines = (
+        (300, "", 0.2, 0.1),
+        (300, "", 0.5, 0.1),
+        (300, "", 0.2, 0.05),
+        (500, "", 0.2, 0.1),
+        (100, "", 0.2, 0.2),
+        (500, "1 to 9", 0.2, 0.2),
+    )
+    for number, (rows, groups, changing, size) in enumerate(lines):
+        world = World("", rows, changing, groups=groups)
         nights, early = [], 0
         for seed in range(max(1, years // (4 if number else 1))):
             onset = 20 + seed % 7
             drift, again = Drift(KINDS[seed % 3], size), onset + 14
-            simulation = TwoDrops(World("", rows, changing), seed, again + 30, drift, onset, again)
+            simulation = TwoDrops(world, seed, again + 30, drift, onset, again)
             for metric in follow(simulation):
                 if seed % 20 == 0:
                     checked = np.linspace(metric.told + 1, len(simulation.days_run) - 1, CHECKED)
@@ -180,7 +199,7 @@ def drops(years: int) -> Iterator[str]:
                 early += bool((days < again).any())
                 late = days[days >= again]
                 nights.append(int(late[0]) - again + 1 if len(late) else 99)
-        start = f"{rows} | {changing:.0%} | {size} | {len(nights)}".replace("%", " %")
+        start = f"{rows} | {groups or '-'} | {changing:.0%} | {size} | {len(nights)}".replace("0%", "0 %")
         yield f"| {start} | {' | '.join(_describe(nights, early))} |\n"
     yield "\n"
 

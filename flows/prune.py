@@ -10,6 +10,7 @@ from flows.execution.deployed_parameters import as_deployed
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import prune_values as prune_answers
 from tasks.history.catalogue import Catalogue
+from tasks.history.open_alarms import find_baseline_folders
 from tasks.opening.caches import open_cache
 from tasks.options.settings import Settings
 from tasks.rows.prune_tables import prune_tables
@@ -142,7 +143,9 @@ def _prune_history(settings: PruneSettings) -> int:
 
 
 def _accepted(settings: PruneSettings) -> frozenset[Path]:
-    return accepted_folders() | (accepted_folders(settings.baselines) if settings.baselines else frozenset())
+    """Return the run folders that later runs are compared with."""
+    accepted = accepted_folders() | (accepted_folders(settings.baselines) if settings.baselines else frozenset())
+    return find_baseline_folders(Catalogue(settings.history).runs(metrics=False), accepted)
 
 
 def _days_ago(days: float | None) -> datetime | None:

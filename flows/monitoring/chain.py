@@ -142,6 +142,8 @@ class _Chain:
             checks=gated.checks,
             alarms=alarms.alarms,
             alarm_state=alarms.state,
+            steps=dict(alarms.steps),
+            shared_noise=dict(alarms.shared_noise),
             changes=alarms.changes,
             diagnosis=gated.diagnosis,
             since_last=self._compare_with_last(runs, before),

@@ -1,6 +1,6 @@
 """Word the findings of a monitored run: the alert about what has changed, and the message about what is open."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -55,7 +55,15 @@ class Findings:
         if self.verdict != "accepted" and open_kinds - ({"alarm"} if self.verdict == "recovering" else set()):
             return replace(self._about(), outcome="attention").text
         missed = (each.sentence for each in self.incidents.opened if each.kind == MISSED)
-        return "; ".join([self._praise(), *missed])
+        return "; ".join([self._praise(), *self._limits(), *missed])
+
+    def _limits(self) -> Iterator[str]:
+        """Yield sentences on what the comparison with the baseline could not see."""
+        kept = self.gated.kept
+        if kept is not None and kept.rows[0] < kept.rows[1]:
+            yield f"{kept.rows[0]} of the {kept.rows[1]} rows of the baseline are compared"
+        if self.alarms.margin:
+            yield self.alarms.margin
 
     def _about(self, flow_run: str = "") -> Alert:
         gated, incidents = self.gated, self.incidents

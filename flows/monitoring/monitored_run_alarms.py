@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from flows.config.run_rate import runs_per_year
 from metric_core.errors import AssayError, ConfigError
 from metric_core.statistics.alarms import Alarm, AlarmSettings
 from metric_core.statistics.attribution import Cause
+from metric_core.statistics.shared_noise import MARGIN
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
@@ -31,6 +33,8 @@ class RunAlarms:
         changes: Sentences on what changed in the measurement since the baseline: judge, prompts, settings.
         obstacle: Reason why no alarm could be looked for; None if that was possible.
         left_out: Sentences on earlier runs that could not be read, so that the alarms do without them.
+        steps: Metric -> change of its mean since the previous run, and its standard error over rows.
+        shared_noise: Metric -> standard deviation of what all rows of a run share, where there is any.
     """
 
     alarms: tuple[OutcomeAlarm, ...] = ()
@@ -38,6 +42,8 @@ class RunAlarms:
     changes: tuple[str, ...] = ()
     obstacle: str | None = None
     left_out: tuple[str, ...] = ()
+    steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    shared_noise: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_worse(self) -> bool:
@@ -49,6 +55,12 @@ class RunAlarms:
         """Sentences on what the alarms could not look at."""
         missing = () if self.obstacle is None else (f"no alarms are looked for: {self.obstacle}",)
         return (*missing, *self.left_out)
+
+    @property
+    def margin(self) -> str:
+        """Sentence on the noise of earlier runs that drops have to exceed; empty without any."""
+        sizes = [f"{MARGIN * sqrt(2) * noise:.2g} for {metric}" for metric, noise in self.shared_noise.items()]
+        return f"noise that all rows of a run share is no evidence: up to {', '.join(sizes)}" if sizes else ""
 
     def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
         """Return the alarms as incidents."""
@@ -105,6 +117,8 @@ def _find(
         state=write_alarm_state(found.alarms),
         changes=finder.changes,
         left_out=found.left_out,
+        steps=found.steps,
+        shared_noise=found.shared_noise,
     )
 
 

@@ -12,7 +12,7 @@ from tasks.history.recorded_run import ANSWERS, RecordedRun
 from tasks.runs.outcome import OutcomeCoverage, OutcomeIncident
 
 EMPTY, UNCHANGED = "source: empty", "source: unchanged"
-ROWS, COLUMNS, NULLS = "source: rows", "source: columns", "source: nulls: "
+ROWS, MOST_ROWS, COLUMNS, NULLS = "source: rows", "source: most rows", "source: columns", "source: nulls: "
 """Keys of the incidents; that of missing values ends with the column."""
 
 HELD = timedelta(days=8)
@@ -87,7 +87,7 @@ class Loss:
 
 def is_loss(key: str) -> bool:
     """Return whether an incident is about rows or values of the baseline that are missing."""
-    return key in {ROWS, COLUMNS} or key.startswith(NULLS)
+    return key in {ROWS, MOST_ROWS, COLUMNS} or key.startswith(NULLS)
 
 
 def find_losses(kept: OutcomeCoverage | None, least: float, open_keys: Collection[str] = ()) -> list[Loss]:
@@ -152,6 +152,9 @@ def _losses(kept: OutcomeCoverage, open_keys: Collection[str]) -> Iterator[Loss]
     if rows < before:
         new = f", and {kept.others} rows are new" if kept.others else ""
         yield Loss(ROWS, rows / before, f"{before - rows} of {before} rows of the baseline are missing{new}")
+        if rows < before / 2 and not {ROWS, MOST_ROWS}.isdisjoint(open_keys):
+            sentence = f"only {rows} of {before} rows of the baseline are left: no other row raises an alarm"
+            yield Loss(MOST_ROWS, rows / before, sentence)
     gone = {name: had for name, (has, had) in kept.values.items() if not has and f"{NULLS}{name}" not in open_keys}
     if gone:
         names = f"the columns {', '.join(gone)} are" if len(gone) > 1 else f"the column {next(iter(gone))} is"

@@ -22,7 +22,7 @@ def evidence_after_each(panel: Panel, number: int, settings: AlarmSettings | Non
     >>> rows = {f"row {i}": -1.0 if i < 10 else 0.0 for i in range(200)}
     >>> runs = {datetime(2025, 11, day): {"faithfulness": rows} for day in (17, 18, 19)}
     >>> evidence_after_each(Panel.from_rows(runs), number=317).round(1).tolist()
-    [[1.6], [3.2], [4.8]]
+    [[1.9], [3.9], [5.8]]
     """
     settings = settings or AlarmSettings()
     shares = dict(zip(panel.streams, shares_of(panel.streams), strict=True))

@@ -98,7 +98,8 @@ class Alarm:
     Args:
         since: Start of the first run that is worse, as far as the last runs show it.
         raised: Start of the run that raised the alarm.
-        drop: Difference of the mean since then to the baseline; positive, whichever direction is better.
+        drop: Difference of the mean since then to the baseline; positive, whichever direction is better. With groups,
+            a mean over the means of groups; the limits are about it, too.
         interval: Limits of the drop. The alarm was raised because the lower limit is above 0. All lower limits of a
             year hold together, except in as many years as may have a false alarm; the upper limits likewise, if the
             drop has been the same since `since`.
@@ -111,6 +112,7 @@ class Alarm:
         further: Number of open alarms about the same metric and slice that it goes beyond; 0 for a drop from the
             baseline.
         base: Drop from the baseline when the alarm before it was raised; 0 for a drop from the baseline.
+        groups: Number of groups, each of which counts once; 0 if rows are independent.
     """
 
     stream: Stream
@@ -126,6 +128,7 @@ class Alarm:
     is_regained: bool = False
     further: int = 0
     base: float = 0.0
+    groups: int = 0
 
 
 def update_alarms(
@@ -150,7 +153,7 @@ def update_alarms(
     >>> alarm.stream.metric, alarm.drop, f"{alarm.since:%d %B}", alarm.is_new
     ('faithfulness', 0.2, '18 November', True)
     >>> round(alarm.interval.low, 3), round(alarm.interval.high, 3)
-    (0.096, 0.354)
+    (0.097, 0.355)
     """
     if not panel.runs:
         raise ConfigError("there is no run to test: a panel needs at least one run since the baseline")
@@ -374,12 +377,15 @@ class PanelEvidence:
             interval=Interval(limits.low * size, limits.high * size),
             rows=panel.count_rows(self._last, stream),
             baseline_rows=panel.size_of(stream),
+            groups=panel.count_groups(stream),
             runs=len(panel.runs) - first,
             lower_is_better=stream.metric in panel.lower_is_better,
         )
         if earlier is None:
             return alarm
-        continued = replace(self.carry_over(earlier), rows=alarm.rows, baseline_rows=alarm.baseline_rows)
+        continued = replace(
+            self.carry_over(earlier), rows=alarm.rows, baseline_rows=alarm.baseline_rows, groups=alarm.groups
+        )
         if limits.low > 0:
             return replace(continued, drop=alarm.drop, interval=alarm.interval, runs=alarm.runs)
         return replace(continued, runs=alarm.runs)

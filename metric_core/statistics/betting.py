@@ -4,7 +4,8 @@ Someone who does not believe that the mean of differences x in [-1, 1] is at lea
 money against each row in turn, which multiplies the money by 1 - s x. If the rows are independent and their mean is at
 least 0, no such bet gains on average, so the money at the end is an e-value: it reaches c with a probability of at most
 1 / c (Markov). Several stakes are tried with a part of the money each; their sum is an e-value, too, which is large if
-any of the stakes was good, and does not depend on the order of the rows.
+any of the stakes was good, and does not depend on the order of the rows. Of rows that belong together, the mean is bet
+on: one difference per group.
 
 Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (Journal of the Royal
 Statistical Society B, 2024); Vovk and Wang, "E-values: Calibration, combination and applications" (Annals of
@@ -20,7 +21,7 @@ from metric_core.statistics.resampling import Floats
 
 Bools = NDArray[np.bool_]
 
-MOST_STAKED = 0.95
+MOST_STAKED = 0.99
 """Largest part of the money that is staked on a row."""
 
 _STAKES = (2.0, 3.5, 6.0, 10.0)
@@ -31,41 +32,39 @@ _STEPS = 20
 """Number of halvings in the search of a limit, which is exact to six digits."""
 
 
-def log_e_values(sums: Floats, counts: Floats, drop: float | Floats = 0.0) -> Floats:
+def log_e_values(differences: Floats, drop: float | Floats = 0.0) -> Floats:
     """Return the logarithm of the e-value against "the mean of differences is at least -drop".
 
-    It is large if the mean is lower. Its expected value is at most 1 if the true mean over all rows is at least -drop
+    It is large if the mean is lower. Its expected value is at most 1 if the true mean over all units is at least -drop
     and the units are independent.
 
     Args:
-        sums: Sum of the differences of each unit (a row, or a group of rows) and metric, as units x metrics. A
-            difference lies between -1 and 1, and is negative if the row became worse.
-        counts: Number of rows of each unit and metric; 0 for a unit without a value.
+        differences: Difference of each unit (a row, or the mean of a group of rows) and metric, as units x metrics,
+            from -1 to 1: negative if the unit became worse, NaN without a value.
         drop: Drop that is allowed, from 0 to 1; one for all metrics, or one for each.
 
     >>> fell = np.array([[-1.0]] * 4 + [[0.0]] * 16)
-    >>> round(float(np.exp(log_e_values(fell, np.ones((20, 1))))[0]), 2)
-    14.46
+    >>> round(float(np.exp(log_e_values(fell))[0]), 2)
+    15.68
     """
-    largest = np.maximum(counts.max(axis=0, initial=0.0), 1.0)
-    return _log_wealth((sums + drop * counts) / (largest * (1.0 + drop)), counts)
+    return _log_wealth((differences + drop) / (1.0 + drop))
 
 
-def log_e_values_above(sums: Floats, counts: Floats, drop: float | Floats) -> Floats:
+def log_e_values_above(differences: Floats, drop: float | Floats) -> Floats:
     """Return the logarithm of the e-value against "the mean of differences is at most -drop": no less was lost.
 
     Args:
-        sums: Sum of the differences of each unit and metric, as units x metrics.
-        counts: Number of rows of each unit and metric.
-        drop: Drop, from 0 to 1; one for all metrics, or one for each.
+        differences: Difference of each unit and metric, as units x metrics; NaN without a value.
+        drop: Drop, from -1 to 1; one for all metrics, or one for each.
     """
-    largest = np.maximum(counts.max(axis=0, initial=0.0), 1.0)
-    return _log_wealth(-(sums + drop * counts) / largest, counts)
+    return _log_wealth(-(differences + drop) / (1.0 - np.minimum(drop, 0.0)))
 
 
-def _log_wealth(gains: Floats, counts: Floats) -> Floats:
+def _log_wealth(gains: Floats) -> Floats:
     """Return the logarithm of the money after bets against gains of at most 1, with a quarter on each stake."""
-    units = np.maximum((counts > 0).sum(axis=0), 1)
+    has_value = ~np.isnan(gains)
+    gains = np.where(has_value, gains, 0.0)
+    units = np.maximum(has_value.sum(axis=0), 1)
     stakes = np.minimum(MOST_STAKED, np.multiply.outer(_STAKES, np.sqrt(2 * _LOG_E_VALUE / units)))
     # A plain logarithm is several times as fast as log1p, and its rounding errors are far below those of the data.
     wealth = np.stack([np.einsum("um->m", np.log(1.0 - stake * gains)) for stake in stakes])

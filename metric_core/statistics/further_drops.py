@@ -45,6 +45,7 @@ def update_further_alarms(
     """
     settings = settings or AlarmSettings()
     panel = panel.recent(RUNS_READ)
+    references = replace(references, first_runs=panel.first_runs)
     shares = dict(zip(panel.streams, shares_of(panel.streams), strict=True)) if panel.metrics else {}
     error = settings.error * SHARE_OF_FURTHER
     found: list[Alarm] = []

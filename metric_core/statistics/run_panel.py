@@ -5,10 +5,11 @@ give the same answers for weeks. So e-values are never multiplied over runs. Eac
 whatever the other runs are; see `metric_core.statistics.alarms` for how they are added.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from metric_core.statistics.betting import Bools, log_e_values, log_e_values_above
 from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.resampling import Floats
+from metric_core.statistics.shared_noise import MARGIN
 from metric_core.statistics.slices import RowSlices, Slice, divide_rows
 
 Codes = NDArray[np.int64]
@@ -27,6 +29,13 @@ WINDOWS = ((1, 1 / 3), (3, 2 / 3))
 A single run shows a large drop at once; the mean of three has two thirds of the variance, the rest is the baseline's.
 """
 LONGEST_WINDOW = max(runs for runs, _ in WINDOWS)
+FIRST_RUNS = 7
+"""Number of runs whose mean per row is a second baseline: the accepted run and those after it.
+
+A single run has as much noise as all the runs that are compared with it together.
+"""
+_SHARE_OF_FIRST = 2 / 3
+"""Share of the money that is bet against "not worse than in the first runs", once there are as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +77,34 @@ class _Part:
     rows: Codes
     starts: Codes | None
 
-    def units(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return sums and counts of rows and metrics (NaN: no value) per unit and metric."""
+    def units(self, values: Floats) -> Floats:
+        """Return the mean of rows and metrics (NaN: no value) per unit and metric; NaN for a unit without a value.
+
+        A group counts as much as any other, however many rows it has: a bet that is scaled to the largest group stakes
+        next to nothing on all others.
+        """
         chosen = values if self.slice is None and self.starts is None else values[self.rows]
-        is_missing = np.isnan(chosen)
-        sums, counts = np.where(is_missing, 0.0, chosen), 1.0 - is_missing
         if self.starts is None:
-            return sums, counts
-        return np.add.reduceat(sums, self.starts, axis=0), np.add.reduceat(counts, self.starts, axis=0)
+            return chosen
+        is_missing = np.isnan(chosen)
+        sums = np.add.reduceat(np.where(is_missing, 0.0, chosen), self.starts, axis=0)
+        counts = np.add.reduceat(1.0 - is_missing, self.starts, axis=0)
+        return np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRuns:
+    """The accepted run and those after it, whose mean per row is a second baseline.
+
+    Args:
+        improvements: Mean improvement on the accepted run over all of them, as rows x metrics.
+        runs: Number of runs, with the accepted one.
+        last: Start of the last of them.
+    """
+
+    improvements: Floats
+    runs: int
+    last: datetime
 
 
 @dataclass(frozen=True)
@@ -94,6 +123,10 @@ class Panel:
         slices: Slices to test. They have to be the same in all runs.
         lower_is_better: Metrics whose lower values are better.
         untested: Metric -> reason why it is not tested.
+        first_runs: The second baseline, which runs after it are compared with as well; None if there is none.
+        baseline_runs: Number of runs whose mean per row the improvements are measured from.
+        shared_noise: Metric -> standard deviation, as a part of its range, of what all rows of a run share, which is no
+            improvement; 0 for others.
     """
 
     metrics: tuple[str, ...]
@@ -105,6 +138,9 @@ class Panel:
     slices: tuple[SliceRows, ...] = ()
     lower_is_better: frozenset[str] = frozenset()
     untested: Mapping[str, str] = field(default_factory=dict)
+    first_runs: FirstRuns | None = None
+    baseline_runs: int = 1
+    shared_noise: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
@@ -156,16 +192,32 @@ class Panel:
             favorable=None if self.favorable is None else self.favorable[kept],
         )
 
+    def with_first_runs(self, last: datetime) -> "Panel":
+        """Return the panel with a second baseline: the mean per row of the accepted run and of the runs until one.
+
+        Args:
+            last: Start of this run.
+        """
+        places = [place for place, run in enumerate(self.runs) if run <= last]
+        values = self.improvements[places]
+        if self.favorable is not None:
+            # A row that may have been left out because of its score may have had the worst one.
+            values = np.where(np.isnan(values), self.favorable[places] - 1.0, values)
+        mean = _mean_of(np.concatenate([np.zeros((1, *values.shape[1:])), values]))
+        return replace(self, first_runs=FirstRuns(mean, len(places) + 1, last))
+
     def only(self, streams: Sequence[Stream]) -> "Panel":
         """Return a panel with the metrics and slices of these streams only, in the order of this panel."""
         metrics = tuple(metric for metric in self.metrics if any(stream.metric == metric for stream in streams))
         places = [self.metrics.index(metric) for metric in metrics]
+        first = self.first_runs
         return replace(
             self,
             metrics=metrics,
             improvements=self.improvements[..., places],
             favorable=None if self.favorable is None else self.favorable[..., places],
             slices=tuple(part for part in self.slices if any(stream.slice == part.slice for stream in streams)),
+            first_runs=None if first is None else replace(first, improvements=first.improvements[..., places]),
         )
 
     @cached_property
@@ -187,28 +239,59 @@ class Panel:
         return _Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
 
     def means(self) -> Floats:
-        """Return the mean improvement of every run and stream, as runs x streams; NaN without rows."""
+        """Return the mean improvement of every run and stream, as runs x streams; NaN without rows.
+
+        It is a mean over rows, or over the means of groups, on the second baseline if there is one for the run.
+        """
         means = np.full((len(self.runs), len(self.streams)), np.nan)
         for run, values in enumerate(self.improvements):
-            means[run] = np.concatenate([_mean(*part.units(values)) for part in self._parts])
+            *_, (_, before, _) = self._baselines(run)
+            means[run] = np.concatenate([_mean_of(part.units(values - before)) for part in self._parts])
         return means
+
+    def _baselines(self, run: int) -> Iterator[tuple[float, Floats | float, int]]:
+        """Yield the baselines of a run: the share of the money on each, its improvement, its number of runs."""
+        first = self.first_runs
+        if first is None or self.runs[run] <= first.last:
+            yield 1.0, 0.0, self.baseline_runs
+            return
+        yield 1 - _SHARE_OF_FIRST, 0.0, self.baseline_runs
+        yield _SHARE_OF_FIRST, first.improvements, first.runs
+
+    def last_step(self) -> dict[str, tuple[float, float]]:
+        """Return the mean change of each metric since the run before the last, and its standard error over rows.
+
+        Both are parts of the metric's range. Metrics with too few rows are left out.
+        """
+        if len(self.runs) == 1:
+            return {}
+        changes = self._parts[0].units(self.improvements[-1] - self.improvements[-2])
+        known = {metric: each[~np.isnan(each)] for metric, each in zip(self.metrics, changes.T, strict=True)}
+        return {
+            metric: (float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))))
+            for metric, each in known.items()
+            if len(each) >= LEAST_UNITS
+        }
 
     def count_rows(self, run: int, stream: Stream) -> int:
         """Return the number of rows of a stream that are scored both in a run and in the baseline."""
-        [part] = [part for part in self._parts if part.slice == stream.slice]
-        return int(part.units(self.improvements[run])[1].sum(axis=0)[self.metrics.index(stream.metric)])
+        scores = self.improvements[run, self._part_of(stream).rows, self.metrics.index(stream.metric)]
+        return int((~np.isnan(scores)).sum())
 
     def size_of(self, stream: Stream) -> int:
         """Return the number of rows of a stream in the baseline, scored or not."""
-        [part] = [part for part in self._parts if part.slice == stream.slice]
-        return len(part.rows)
+        return len(self._part_of(stream).rows)
+
+    def count_groups(self, stream: Stream) -> int:
+        """Return the number of groups of these rows; 0 if rows are independent."""
+        starts = self._part_of(stream).starts
+        return 0 if starts is None else len(starts)
+
+    def _part_of(self, stream: Stream) -> _Part:
+        return next(part for part in self._parts if part.slice == stream.slice)
 
     def compared_with(self, reference: "Panel") -> "Panel":
-        """Return the improvements on the mean of other runs per row, instead of on the baseline.
-
-        Args:
-            reference: Panel of these runs, with the same rows and metrics.
-        """
+        """Return the improvements on the mean per row of the runs of another panel, instead of on the baseline."""
         count = len(reference.runs)
         before = _window(reference.improvements, count - 1, count)
         improvements = self.improvements - before
@@ -218,7 +301,8 @@ class Panel:
             worst = before if reference.favorable is None else np.fmin.reduce(reference.favorable, axis=0) - 1.0
             best = self._bets - np.where(np.isnan(before), worst, before)
             favorable = np.where(np.isnan(improvements), np.clip(best, -1.0, 1.0), np.nan)
-        return replace(self, improvements=np.clip(improvements, -1.0, 1.0), favorable=favorable)
+        clipped = np.clip(improvements, -1.0, 1.0)
+        return replace(self, improvements=clipped, favorable=favorable, first_runs=None, baseline_runs=count)
 
     def log_e_values(self, run: int, drops: Floats | None = None) -> Floats:
         """Return the logarithm of the e-value of each stream against "in these runs, at most the drop was lost".
@@ -227,11 +311,8 @@ class Panel:
             run: Index of the run. The run itself is tested, and the mean per row of the runs that end with it.
             drops: Drop of each stream, as a part of the metric's range; None means no drop.
         """
-        parts = [
-            np.log(share) + self._log_e(_window(self._bets, run, runs), drops, log_e_values) for runs, share in WINDOWS
-        ]
-        total: Floats = np.logaddexp.reduce(parts, axis=0)
-        return total
+        drops = np.zeros(len(self.streams)) if drops is None else drops
+        return self._add_e_values(self._bets, run, lambda margin: drops + margin, log_e_values)
 
     def log_e_values_above(self, run: int, first: Codes, drops: Floats) -> Floats:
         """Return the logarithm of the e-value of each stream against "since a run, at least the drop was lost".
@@ -241,11 +322,29 @@ class Panel:
             first: Index of that first run, for each stream. Windows that reach back further are left out.
             drops: Drop of each stream, as a part of the metric's range.
         """
+
+        def rest(margin: Floats) -> Floats:
+            return np.maximum(drops - margin, -1.0)
+
+        return self._add_e_values(self.improvements, run, rest, log_e_values_above, first)
+
+    def _add_e_values(
+        self, values: Floats, run: int, drops: Callable[[Floats], Floats], test: Any, first: Codes | None = None
+    ) -> Floats:
+        """Return the logarithm of the sum of the e-values of all windows and baselines of a run.
+
+        Args:
+            drops: Returns the drops to test, given a margin for shared noise.
+        """
+        noise = MARGIN * np.array([self.shared_noise.get(stream.metric, 0.0) for stream in self.streams])
         parts = []
         for runs, share in WINDOWS:
-            values = _window(self.improvements, run, runs)
-            found = np.log(share) + self._log_e(values, drops, log_e_values_above)
-            parts.append(np.where(run - runs + 1 >= first, found, -np.inf))
+            window = _window(values, run, runs)
+            for share_of_baseline, before, number in self._baselines(run):
+                margin = noise * sqrt(1 / min(runs, run + 1) + 1 / number)
+                found = self._log_e(np.clip(window - before, -1.0, 1.0), drops(margin), test)
+                found += np.log(share * share_of_baseline)
+                parts.append(found if first is None else np.where(run - runs + 1 >= first, found, -np.inf))
         total: Floats = np.logaddexp.reduce(parts, axis=0)
         return total
 
@@ -253,16 +352,11 @@ class Panel:
     def _bets(self) -> Floats:
         if self.favorable is None:
             return self.improvements
-        filled: Floats = np.where(np.isnan(self.improvements), self.favorable, self.improvements)
-        return filled
+        return np.where(np.isnan(self.improvements), self.favorable, self.improvements)
 
-    def _log_e(self, values: Floats, drops: Floats | None, test: Any) -> Floats:
-        width = len(self.metrics)
-        parts = []
-        for place, part in enumerate(self._parts):
-            drop = 0.0 if drops is None else drops[place * width : (place + 1) * width]
-            parts.append(test(*part.units(values), drop))
-        return np.concatenate(parts)
+    def _log_e(self, values: Floats, drops: Floats, test: Any) -> Floats:
+        pairs = zip(self._parts, np.split(drops, len(self._parts)), strict=True)
+        return np.concatenate([test(part.units(values), drop) for part, drop in pairs])
 
 
 def find_slice_rows(slices: RowSlices, rows: Sequence[str]) -> list[SliceRows]:
@@ -292,19 +386,14 @@ def number_groups(groups: Sequence[str | None]) -> Codes:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
-def _mean(sums: Floats, counts: Floats) -> Floats:
-    total = counts.sum(axis=0)
-    mean: Floats = np.where(total > 0, sums.sum(axis=0) / np.maximum(total, 1), np.nan)
-    return mean
-
-
 def _window(values: Floats, run: int, runs: int) -> Floats:
     """Return the mean of every row and metric over the runs that end with this one."""
-    window = values[max(0, run - runs + 1) : run + 1]
-    if len(window) == 1:
-        only: Floats = window[0]
-        return only
-    has_value = ~np.isnan(window)
+    return _mean_of(values[max(0, run - runs + 1) : run + 1])
+
+
+def _mean_of(values: Floats) -> Floats:
+    """Return the mean over the first axis of values that are not NaN; NaN where all are."""
+    has_value = ~np.isnan(values)
     counts = has_value.sum(axis=0)
-    mean: Floats = np.where(counts > 0, np.where(has_value, window, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)
+    mean: Floats = np.where(counts > 0, np.where(has_value, values, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan)
     return mean

@@ -53,6 +53,8 @@ def alarm_sentence(alarm: Alarm, cause: Cause | None = None, reason: str = "") -
         words = f"{subject} has become worse again: {way} {size} more {since}"
     if alarm.rows < alarm.baseline_rows:
         words = f"{words}, in {alarm.rows} of the {alarm.baseline_rows} rows of the baseline"
+    if alarm.groups:
+        words = f"{words}, on average over {alarm.groups} groups of rows"
     if cause is not None:
         words = f"{words}; {_CAUSES[cause]}{f' ({reason})' if reason else ''}"
     return f"{words}; {_REGAINED}" if alarm.is_regained else words
@@ -133,6 +135,7 @@ class _OpenAlarm(BaseModel, frozen=True, extra="ignore"):
     baseline_rows: int = 0
     further: int = 0
     base: float = 0.0
+    groups: int = 0
 
 
 _STATE = TypeAdapter(list[_OpenAlarm])
@@ -156,6 +159,7 @@ def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
             baseline_rows=alarm.baseline_rows,
             further=alarm.further,
             base=alarm.base,
+            groups=alarm.groups,
         )
         for alarm in alarms
     ]
@@ -196,6 +200,7 @@ def read_alarm_state(state: Mapping[str, Any]) -> list[Alarm]:
             baseline_rows=entry.baseline_rows,
             further=entry.further,
             base=entry.base,
+            groups=entry.groups,
         )
         for entry in opened
     ]

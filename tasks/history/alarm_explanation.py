@@ -21,7 +21,7 @@ class RunEvidence:
 
     Args:
         rows: Number of rows that are scored in it and in the baseline.
-        change: Mean change of these rows, in units of the metric; None without rows.
+        change: Mean change of these rows, or over the means of their groups, in units of the metric; None without rows.
         evidence: Evidence that the metric is worse, from this run and those before it.
     """
 
@@ -41,6 +41,7 @@ class AlarmExplanation:
         runs_per_year: Number of runs per year that the weights of the runs assume.
         left_out: Sentences on earlier runs that were not read.
         untested: Metric -> reason why it is not tested.
+        shared_noise: Metric -> standard deviation of what all rows of a run share, as a part of its range.
         streams: Metrics over all rows and over slices -> evidence per run, the strongest first.
     """
 
@@ -49,6 +50,7 @@ class AlarmExplanation:
     runs_per_year: int
     left_out: tuple[str, ...]
     untested: Mapping[str, str]
+    shared_noise: Mapping[str, float]
     streams: Mapping[Stream, tuple[RunEvidence, ...]]
 
 
@@ -92,6 +94,7 @@ def explain_alarms(
         runs_per_year=settings.runs,
         left_out=(*_sentences_on_others(alarm_runs), *alarm_runs.left_out),
         untested=panel.untested,
+        shared_noise={metric: noise for metric, noise in panel.shared_noise.items() if noise},
         streams=streams,
     )
 

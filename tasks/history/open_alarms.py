@@ -1,18 +1,20 @@
 """Find the alarms that are open after a monitored run, from the earlier runs with the same baseline."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.statistics.alarms import RUNS_READ, Alarm, AlarmSettings, update_alarms
 from metric_core.statistics.further_drops import RUNS_COMPARED, keep_sizes, update_further_alarms
-from metric_core.statistics.run_panel import Panel
+from metric_core.statistics.run_panel import FIRST_RUNS, Panel
+from metric_core.statistics.shared_noise import estimate_shared_noise
 from tasks.comparison.run_pair import Matching
 from tasks.history.alarm_entries import read_alarm_state
 from tasks.history.monitored_scores import read_monitored_runs
-from tasks.history.recorded_run import RecordedRun
+from tasks.history.recorded_run import COMPLETED, RecordedRun
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import OutcomeAlarm, RunOutcome
 
@@ -27,6 +29,8 @@ class OpenAlarms:
         untested: Metric -> reason why it is not tested.
         left_out: Sentences on earlier runs that could not be read.
         before: Alarms of the previous run, in words.
+        steps: Metric -> change of its mean since the previous run, and its standard error over rows, in its units.
+        shared_noise: Metric -> standard deviation of what all rows of a run share, in its units, where there is any.
     """
 
     alarms: tuple[Alarm, ...]
@@ -34,6 +38,8 @@ class OpenAlarms:
     untested: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     before: tuple[OutcomeAlarm, ...] = ()
+    steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    shared_noise: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,53 @@ def read_alarm_runs(
     number = 1 + sum(each.created.astimezone(UTC).year == year for each in monitored)
     compared = [each for each in monitored if _has_baseline(each, baseline.run_id)]
     left_out: list[str] = []
-    runs = _open_runs(compared[1 - RUNS_READ :], left_out)
-    panel = read_monitored_runs(baseline, [*runs, run], matching)
-    return AlarmRuns(panel, number, tuple(monitored), tuple(compared), tuple(left_out))
+    recent, first = compared[1 - RUNS_READ :], find_first_runs(compared)
+    if any(each.outcome is not None and each.outcome.alarms for each in first):
+        first = []  # what these runs have lost is no baseline
+    names = {each.run_id for each in recent}
+    earlier = _open_runs([each for each in first if each.run_id not in names], [])
+    runs = _open_runs(recent, left_out)
+    panel = read_monitored_runs(baseline, [*earlier, *runs, run], matching)
+    if len(first) == FIRST_RUNS - 1:
+        panel = panel.with_first_runs(first[-1].created)
+    panel = replace(panel, shared_noise=_estimate_shared_noise(panel, monitored))
+    shown = [place for place, start in enumerate(panel.runs) if not recent or start >= recent[0].created]
+    return AlarmRuns(panel.select(shown), number, tuple(monitored), tuple(compared), tuple(left_out))
+
+
+def _estimate_shared_noise(panel: Panel, monitored: Iterable[RecordedRun]) -> dict[str, float]:
+    """Return what all rows of a run share, as a part of the range of each metric, from the outcomes of earlier runs."""
+    steps = [each.outcome.steps for each in monitored if each.outcome is not None]
+    return {
+        metric: estimate_shared_noise([each[metric] for each in steps if metric in each]) / size
+        for metric, size in panel.ranges.items()
+    }
+
+
+def find_first_runs(compared: Iterable[RecordedRun]) -> list[RecordedRun]:
+    """Return the runs that are a second baseline together with the accepted one, or as many as there are yet.
+
+    Args:
+        compared: Runs that were compared with the same baseline, oldest first.
+    """
+    return list(islice((each for each in compared if each.status == COMPLETED), FIRST_RUNS - 1))
+
+
+def find_baseline_folders(runs: Iterable[RecordedRun], accepted: Collection[Path]) -> frozenset[Path]:
+    """Return the run folders that alarms compare later runs with: those of accepted runs, and of the first after each.
+
+    Args:
+        runs: Runs of all evaluations, oldest first.
+        accepted: Run folders of the accepted runs.
+    """
+    found = set(accepted)
+    compared: dict[str, list[RecordedRun]] = {}
+    for each in runs:
+        baseline = None if each.outcome is None else each.outcome.baseline
+        if baseline is not None and Path(baseline.folder) in found:
+            compared.setdefault(baseline.run_id, []).append(each)
+    found |= {Path(each.folder) for following in compared.values() for each in find_first_runs(following)}
+    return frozenset(found)
 
 
 def find_open_alarms(
@@ -107,7 +157,16 @@ def find_open_alarms(
         further = update_further_alarms(panel, references, number, settings, known)
         alarms = [*keep_sizes(alarms, further, previous), *further]
     earlier = () if before is None else before.alarms
-    return OpenAlarms(tuple(alarms), len(panel.runs), panel.untested, tuple(left_out), earlier)
+    sizes = panel.ranges
+    return OpenAlarms(
+        tuple(alarms),
+        len(panel.runs),
+        panel.untested,
+        tuple(left_out),
+        earlier,
+        {metric: (step * sizes[metric], error * sizes[metric]) for metric, (step, error) in panel.last_step().items()},
+        {metric: noise * sizes[metric] for metric, noise in panel.shared_noise.items() if noise},
+    )
 
 
 def _has_baseline(run: RecordedRun, run_id: str) -> bool:
@@ -118,7 +177,7 @@ def _open_runs(recorded: Sequence[RecordedRun], left_out: list[str]) -> list[Fin
     """Return the finished ones of recorded runs; a sentence is added for each that cannot be read."""
     runs = []
     for each in recorded:
-        if each.status != "completed" or not each.folder:
+        if each.status != COMPLETED or not each.folder:
             continue
         try:
             run = FinishedRun(each.folder)

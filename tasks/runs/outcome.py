@@ -161,6 +161,9 @@ class RunOutcome(_Part):
         checks: Rules of the gate and their results.
         alarms: Alarms of the sequential tests.
         alarm_state: Sums of the sequential tests over this run and those before it, as JSON.
+        steps: Metric -> change of its mean since the previous run, and its standard error over rows.
+        shared_noise: Metric -> standard deviation, estimated from the steps of earlier runs, of what all rows of a run
+            share; alarms leave it out.
         changes: Sentences on what changed in the system, the judge or the data since the baseline.
         since_last: Sentences on metrics that differ significantly from those of the previous run; not alarms.
         diagnosis: Sentence on which rows became worse, and where in the pipeline.
@@ -182,6 +185,8 @@ class RunOutcome(_Part):
     checks: tuple[OutcomeCheck, ...] = ()
     alarms: tuple[OutcomeAlarm, ...] = ()
     alarm_state: dict[str, Any] = Field(default_factory=dict)
+    steps: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    shared_noise: dict[str, float] = Field(default_factory=dict)
     changes: tuple[str, ...] = ()
     since_last: tuple[str, ...] = ()
     diagnosis: str | None = None

@@ -26,7 +26,7 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
         ]
         content = {"threshold": found.threshold, "number": found.number, "runs_per_year": found.runs_per_year}
         more = {"left_out": list(found.left_out), "unwatched": dict(found.untested), "streams": streams}
-        stdout.print_json(json.dumps(content | more))
+        stdout.print_json(json.dumps({**content, **more, "shared_noise": dict(found.shared_noise)}))
         return
     for alarm in alarms:
         stdout.print(alarm.sentence, style="bold")
@@ -44,6 +44,8 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
     )
     for sentence in found.left_out:
         stdout.print(f"left out: {sentence}")
+    for metric, noise in found.shared_noise.items():
+        stdout.print(f"noise that all rows of a run share: {metric}, standard deviation {noise:.2g} of its range")
     for metric, reason in found.untested.items():
         stdout.print(f"not tested: {metric}, {reason}")
 

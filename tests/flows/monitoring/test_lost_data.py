@@ -46,6 +46,7 @@ def test_rows_of_the_baseline_that_are_missing_are_told_once(nights: Nights, tri
         verdict, outcome = nights.run(rows=38)
         assert (verdict, outcome.incidents.opened, outcome.kept and outcome.kept.rows) == ("passed", (), (38, 40))
         assert nights.alerts() == []
+        assert outcome.message.endswith("; 38 of the 40 rows of the baseline are compared")
         verdict, outcome = nights.run(rows=24)
         assert verdict == ("failed" if least == 0.7 else "inconclusive")
         (alert,) = nights.alerts()
@@ -55,10 +56,13 @@ def test_rows_of_the_baseline_that_are_missing_are_told_once(nights: Nights, tri
         )
         assert not any("share paired" in each for each in alert["worse"]), "not again for each metric"
         assert "nothing is wrong" not in outcome.message
-        verdict, outcome = nights.run(rows=6)
+        verdict, outcome = nights.run(rows=21)
         assert (verdict == "passed", nights.alerts()) == (False, [])
         (incident,) = outcome.incidents.continuing
-        assert incident.sentence.startswith("34 of 40 rows of the baseline are missing")
+        assert incident.sentence.startswith("19 of 40 rows of the baseline are missing")
+        nights.run(rows=6)
+        (alert,) = nights.alerts()
+        assert alert["worse"][0].startswith("only 6 of 40 rows of the baseline are left: no other row raises an alarm.")
 
 
 def test_rows_that_are_missing_every_week_are_one_incident(nights: Nights) -> None:

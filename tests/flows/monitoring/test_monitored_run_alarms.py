@@ -70,3 +70,10 @@ def test_what_alarms_could_not_look_at_is_named() -> None:
         "alarms do without the run of Monday",
     )
     assert RunAlarms().warnings == ()
+
+
+def test_the_margin_for_shared_noise_is_named() -> None:
+    """It is that of one run compared with one: three deviations of their difference."""
+    assert RunAlarms().margin == ""
+    named = RunAlarms(shared_noise={"faithfulness": 0.01, "recall": 0.02}).margin
+    assert named == "noise that all rows of a run share is no evidence: up to 0.042 for faithfulness, 0.085 for recall"

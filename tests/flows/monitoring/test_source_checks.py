@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flows.monitoring.source_checks import find_losses, find_source_incidents
+from flows.monitoring.source_checks import MOST_ROWS, ROWS, find_losses, find_source_incidents, is_loss
 from tasks.history.run_entry import read_run_entry
 from tasks.runs.outcome import OutcomeCoverage
 from tests.tasks.history.run_folders import START, write_run
@@ -62,6 +62,19 @@ def losses(values: dict[str, tuple[int, int]], *open_keys: str) -> list[tuple[st
     return [
         (loss.key, loss.sentence) for loss in find_losses(OutcomeCoverage(rows=(60, 60), values=values), 0.9, open_keys)
     ]
+
+
+@pytest.mark.parametrize(("rows", "open_keys", "is_told"), [(29, [ROWS], True), (30, [ROWS], False), (29, [], False)])
+def test_rows_that_are_replaced_little_by_little_are_reported_again_when_most_are_gone(
+    rows: int, open_keys: list[str], *, is_told: bool
+) -> None:
+    """A loss of most rows at once is one message."""
+    found = {loss.key: loss.sentence for loss in find_losses(OutcomeCoverage(rows=(rows, 60)), 0.9, open_keys)}
+    assert ROWS in found
+    assert (MOST_ROWS in found) is is_told
+    if is_told:
+        assert found[MOST_ROWS].startswith("only 29 of 60 rows of the baseline are left")
+        assert is_loss(MOST_ROWS)
 
 
 def test_columns_and_values_that_are_missing_are_told() -> None:

@@ -41,8 +41,7 @@ def test_the_cheapest_judge_within_the_margin_is_recommended_and_unknown_costs_a
     assert "all answers of small were cached" in recommendation(found, None, "tokens", known)
     told = recommendation(found, "small", "money", known)
     assert told == (
-        "recommended: small, the cheapest by money of those that are at most 0.05 worse than large: "
-        "large, small"
+        "recommended: small, the cheapest by money of those that are at most 0.05 worse than large: large, small"
     )
     assert [row[0] for row in comparison_rows(found)] == ["large", "small", "poor"]
 

@@ -11,7 +11,7 @@ from metric_core.errors import ConfigError
 from metric_core.statistics.alarms import RUNS_READ, Alarm, AlarmSettings, find_step, update_alarms
 from metric_core.statistics.betting import log_e_values
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.run_panel import Panel, SliceRows, Stream
+from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, Stream
 from metric_core.statistics.slices import Slice
 
 START = datetime(2025, 11, 10, 3, tzinfo=UTC)
@@ -37,7 +37,7 @@ def _follow(panel: Panel, first_number: int = 100) -> list[list[Alarm]]:
     """Watch all nights of a panel, one after the other."""
     standing: list[list[Alarm]] = []
     for last in range(1, len(panel.runs) + 1):
-        known = replace(panel, runs=panel.runs[:last], improvements=panel.improvements[:last])
+        known = panel.select(range(last))
         standing.append(update_alarms(known, first_number + last, previous=standing[-1] if standing else ()))
     return standing
 
@@ -74,7 +74,7 @@ def test_noise_that_all_nights_share_is_no_evidence() -> None:
     """The baseline was lucky by two standard errors; the money of a bet that goes on would be a million."""
     generator = np.random.default_rng(3)
     nights = np.repeat(generator.choice([-1.0, 0.0, 1.0], (1, 400, 1), p=[0.09, 0.86, 0.05]), 30, axis=0)
-    money = sum(float(log_e_values(night, np.ones((400, 1)))[0]) for night in nights)
+    money = sum(float(log_e_values(night)[0]) for night in nights)
     assert money > np.log(1e6)
     assert not any(_follow(_panel(nights)))
 
@@ -94,6 +94,87 @@ def test_groups_of_rows_are_one_piece_of_evidence() -> None:
     many = np.zeros((3, 4000, 1))
     many[:, :2000] = -0.5
     assert update_alarms(_panel(many, groups=np.repeat(np.arange(200), 20)), 100)
+
+
+@pytest.mark.parametrize("sizes", [range(1, 10), [60, *[1] * 150]])
+def test_groups_of_different_sizes_count_alike(sizes: Sequence[int]) -> None:
+    """A bet that is scaled to the largest group never tells what the others lost."""
+    groups = np.repeat(np.arange(20 * len(sizes)), [*sizes] * 20)
+    values = np.zeros((3, len(groups), 1))
+    values[:, np.flatnonzero(np.diff(groups, prepend=-1))[::4]] = -0.8
+    [alarm] = update_alarms(_panel(values, groups=groups), 100)
+    assert alarm.groups == 20 * len(sizes)
+    shares = np.bincount(groups, -values[0, :, 0]) / np.bincount(groups)
+    assert alarm.drop == pytest.approx(shares.mean())
+    assert alarm.interval.low < alarm.drop < alarm.interval.high
+
+
+def test_a_large_group_alone_is_no_evidence() -> None:
+    groups = np.concatenate([np.zeros(60, dtype=int), np.arange(1, 41)])
+    values = np.zeros((3, 100, 1))
+    values[:, :60] = -1.0
+    assert not update_alarms(_panel(values, groups=groups), 100)
+    assert update_alarms(_panel(-1.0 - values, groups=groups), 100), "all of the others fell"
+
+
+def _noisy(drop_from: int, runs: int, drop: float, rows: int = 300) -> Floats:
+    """Return runs of which a share of the rows is lost from one on, compared with a noisy accepted run."""
+    generator = np.random.default_rng(6)
+    scores = np.where(generator.random((runs + 1, rows, 1)) < 0.3, 0.4, 1.0)
+    scores[drop_from + 1 :, : round(drop * rows)] *= 0.2
+    return np.asarray(scores[1:] - scores[0])
+
+
+def test_the_first_runs_are_a_second_baseline_with_less_noise() -> None:
+    panel = _panel(_noisy(20, 24, 0.12))
+    more = panel.with_first_runs(panel.runs[FIRST_RUNS - 2])
+    assert (more.log_e_values(22) > panel.log_e_values(22) + np.log(10)).all()
+    assert (more.log_e_values(FIRST_RUNS - 2) == panel.log_e_values(FIRST_RUNS - 2)).all()
+    told = _follow(more)
+    assert not any(told[:20])
+    [alarm] = told[-1]
+    assert alarm.since == panel.runs[20]
+    assert alarm.interval.low < 0.8 * 0.82 * 0.12 < alarm.interval.high
+
+
+def test_a_drop_in_the_first_runs_is_told_by_the_accepted_run() -> None:
+    panel = _panel(_noisy(1, 20, 0.3))
+    panel = panel.with_first_runs(panel.runs[FIRST_RUNS - 2])
+    assert _follow(panel)[-1]
+    evidence = panel.log_e_values(len(panel.runs) - 1)
+    assert evidence < replace(panel, first_runs=None).log_e_values(len(panel.runs) - 1)
+
+
+def test_scores_that_the_first_runs_lack_may_have_been_the_worst() -> None:
+    values = np.zeros((8, 100, 1))
+    values[:6, :60] = np.nan
+    favorable = np.where(np.isnan(values), 0.4, np.nan)
+    first = _panel(values, favorable=favorable).with_first_runs(START + timedelta(days=5)).first_runs
+    assert first is not None
+    assert first.runs == FIRST_RUNS
+    assert first.improvements[:60, 0] == pytest.approx(np.full(60, -0.6 * 6 / 7))
+    assert not first.improvements[60:].any()
+
+
+def test_noise_that_all_rows_of_a_run_share_is_no_drop() -> None:
+    """Ten thousand rows cannot tell a drop from a bad night of the judge's server; earlier nights can."""
+    values = np.full((3, 10_000, 1), -0.02)
+    [alarm] = update_alarms(_panel(values), 100)
+    assert alarm.interval.low > 0.01
+    assert not update_alarms(_panel(values, shared_noise={"faithfulness": 0.01}), 100)
+    [alarm] = update_alarms(_panel(5 * values, shared_noise={"faithfulness": 0.01}), 100)
+    assert 0 < alarm.interval.low < 0.1 - 3 * 0.01
+    assert alarm.interval.high > 0.1 + 3 * 0.01
+
+
+def test_the_last_step_has_the_error_of_its_rows() -> None:
+    values = np.zeros((2, 40, 1))
+    values[1, :10] = -1.0
+    values[1, 39] = np.nan
+    [(change, error)] = _panel(values).last_step().values()
+    assert (change, error) == pytest.approx((-10 / 39, np.std(values[1, :39], ddof=1) / np.sqrt(39)))
+    assert _panel(values, groups=np.arange(40) // 10).last_step() == {}, "four groups are too few"
+    assert _panel(values[:1]).last_step() == {}
 
 
 def test_a_slice_is_told_by_itself() -> None:

@@ -29,16 +29,12 @@ FALLING: Law = ((-1.0, 0.5), (0.0, 0.5))
 SURE: Law = ((-0.4, 1.0),)
 
 
-def _column(values: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    return np.array(values)[:, None], np.ones((len(values), 1))
-
-
 def _e(values: list[float], drop: float = 0.0) -> float:
-    return float(np.exp(log_e_values(*_column(values), drop))[0])
+    return float(np.exp(log_e_values(np.array(values)[:, None], drop))[0])
 
 
 def _above(values: list[float], drop: float) -> float:
-    return float(np.exp(log_e_values_above(*_column(values), drop))[0])
+    return float(np.exp(log_e_values_above(np.array(values)[:, None], drop))[0])
 
 
 def _expected(laws: list[Law], e_value: object) -> float:
@@ -58,7 +54,10 @@ def test_the_expected_value_is_at_most_1_if_the_mean_is_not_below_0(laws: list[L
 
 def test_the_expected_value_is_at_most_1_at_the_drop_that_is_allowed() -> None:
     assert _expected([SURE, FALLING, FAIR, RARE], lambda values: _e(values, 0.225)) <= 1 + 1e-12
-    assert _expected([SURE, FALLING, FAIR, RARE], lambda values: _above(values, 0.225)) <= 1 + 1e-12
+    for drop in (0.225, 0.0):
+        laws = [SURE, FALLING, FAIR, RARE] if drop else [FAIR, RARE] * 2
+        assert _expected(laws, lambda values, drop=drop: _above(values, drop)) <= 1 + 1e-12
+    assert _expected([RISING, FAIR, RARE, FAIR], lambda values: _above(values, -0.125)) <= 1 + 1e-12
 
 
 def test_the_expected_value_is_above_1_if_the_mean_is_below_0() -> None:
@@ -66,21 +65,15 @@ def test_the_expected_value_is_above_1_if_the_mean_is_below_0() -> None:
     assert _expected([SURE, FALLING, FAIR, RARE], _e) > 1
 
 
-def test_groups_are_one_bet() -> None:
+def test_rows_that_belong_together_are_not_independent_bets() -> None:
     """Ten copies of a fair row are one fair bet; taken for ten rows, they are evidence."""
-
-    def grouped(values: list[float]) -> float:
-        sums, counts = np.array(values)[:, None] * [[10.0], [10.0], [1.0]], np.array([[10.0], [10.0], [1.0]])
-        return float(np.exp(log_e_values(sums, counts))[0])
-
-    assert _expected([FAIR] * 3, grouped) <= 1 + 1e-12
     assert _expected([FAIR] * 3, lambda values: _e([values[0]] * 10 + [values[1]] * 10 + [values[2]])) > 5
 
 
 def test_units_without_a_value_are_left_out() -> None:
-    sums, counts = np.array([[-1.0], [0.0], [-0.5]]), np.array([[1.0], [0.0], [1.0]])
-    assert log_e_values(sums, counts)[0] == pytest.approx(np.log(_e([-1.0, -0.5])))
-    assert log_e_values(np.zeros((3, 1)), np.zeros((3, 1)))[0] == pytest.approx(0.0)
+    assert _e([-1.0, np.nan, -0.5], 0.25) == pytest.approx(_e([-1.0, -0.5], 0.25))
+    assert _above([-1.0, np.nan, -0.5], 0.25) == pytest.approx(_above([-1.0, -0.5], 0.25))
+    assert _e([np.nan] * 3) == pytest.approx(1.0)
 
 
 @given(DIFFERENCES)

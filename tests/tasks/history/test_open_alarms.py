@@ -11,14 +11,16 @@ import pytest
 
 from metric_core.records import Score
 from metric_core.stages import Stage
-from metric_core.statistics.alarms import Alarm
+from metric_core.statistics.alarms import RUNS_READ, Alarm
+from metric_core.statistics.run_panel import FIRST_RUNS
+from metric_core.statistics.shared_noise import LEAST_STEPS
 from tasks.comparison.run_pair import Matching
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
 from tasks.history.alarm_explanation import explain_alarms
-from tasks.history.open_alarms import OpenAlarms, find_open_alarms
+from tasks.history.open_alarms import OpenAlarms, find_baseline_folders, find_open_alarms, read_alarm_runs
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeBaseline, RunOutcome
+from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.reports import folders
 
 METRICS = {"faithfulness": {"direction": "higher", "bounds": [0.0, 1.0]}}
@@ -80,6 +82,49 @@ def test_a_further_drop_is_an_alarm_of_its_own_also_if_the_first_night_is_gone(t
     for run in history[3:5]:
         shutil.rmtree(run.folder)
     assert [alarm.further for alarm in find_open_alarms(history[:5], baseline, tonight, Matching()).alarms] == [0]
+
+
+def test_the_first_runs_are_a_baseline_too_unless_one_has_an_alarm(tmp_path: Path) -> None:
+    history, found = follow(tmp_path / "quiet", [1] * (FIRST_RUNS + 1))
+    assert not any(each.alarms for each in found)
+    baseline = FinishedRun(history[0].folder)
+    last = FinishedRun(history[-1].folder)
+    first = read_alarm_runs(history, baseline, last, Matching()).panel.first_runs
+    assert first is not None
+    assert (first.runs, first.last) == (FIRST_RUNS, history[FIRST_RUNS - 1].created)
+    assert first.improvements.sum() == pytest.approx(-(FIRST_RUNS - 1) / FIRST_RUNS)
+    assert find_baseline_folders(history, {baseline.folder}) == {Path(run.folder) for run in history[:FIRST_RUNS]}
+    assert find_baseline_folders(history, {tmp_path}) == {tmp_path}
+    assert history[2].outcome is not None
+    alarm = OutcomeAlarm(metric="faithfulness", sentence="")
+    alarmed = replace(history[2], outcome=history[2].outcome.model_copy(update={"alarms": (alarm,)}))
+    assert read_alarm_runs([*history[:2], alarmed, *history[3:]], baseline, last, Matching()).panel.first_runs is None
+    assert read_alarm_runs(history[:FIRST_RUNS], baseline, last, Matching()).panel.first_runs is not None
+    assert read_alarm_runs(history[: FIRST_RUNS - 1], baseline, last, Matching()).panel.first_runs is None
+
+
+def test_first_runs_that_are_no_longer_among_the_last_are_read_as_well(tmp_path: Path) -> None:
+    history, _ = follow(tmp_path, [0, 1, 2, 3, 4, 5, *[0] * (RUNS_READ - 2)])
+    read = read_alarm_runs(history, FinishedRun(history[0].folder), FinishedRun(history[-1].folder), Matching())
+    assert len(read.panel.runs) == RUNS_READ
+    assert read.panel.runs[0] > history[4].created
+    assert read.panel.first_runs is not None
+    assert read.panel.first_runs.improvements.sum() == pytest.approx(-15 / 7)
+
+
+def test_the_noise_that_all_rows_share_comes_from_the_outcomes_of_earlier_runs(tmp_path: Path) -> None:
+    baseline, tonight = _write(tmp_path, 1, 0), _write(tmp_path, 3, 16)
+    [first] = [find_open_alarms([], baseline, _write(tmp_path, 2, 4), Matching())]
+    assert first.steps == {}
+    history = [_record(FinishedRun(tmp_path / "2"), baseline)]
+    found = find_open_alarms(history, baseline, tonight, Matching())
+    assert found.steps["faithfulness"] == pytest.approx((-12 / ROWS, 0.3 / ROWS**0.5), rel=0.01)
+    assert (found.shared_noise, len(found.alarms)) == ({}, 1)
+    assert history[0].outcome is not None
+    noisy = history[0].outcome.model_copy(update={"steps": {"faithfulness": (0.2, 0.01)}})
+    found = find_open_alarms([replace(history[0], outcome=noisy)] * LEAST_STEPS, baseline, tonight, Matching())
+    assert found.shared_noise["faithfulness"] > 0.1
+    assert found.alarms == ()
 
 
 def test_alarms_stand_after_a_night_that_could_not_be_compared(tmp_path: Path) -> None:
