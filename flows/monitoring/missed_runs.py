@@ -23,7 +23,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
-from tasks.history.recorded_run import RecordedRun, missed_run_id
+from tasks.history.recorded_run import COMPLETED, MISSED, RecordedRun, missed_run_id
 from tasks.prefect_support.paging import PAGE, read_flow_runs
 from tasks.prefect_support.patience import wait_for_server
 from tasks.runs.outcome import OutcomeIncident
@@ -173,7 +173,7 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
     The server says which runs were due and which started, the history too: each knows runs that the other has pruned.
 
     Args:
-        runs: Runs of the evaluation in the history, oldest first.
+        runs: Runs of the evaluation in the history, those that were missed, too.
         patience: Time after which the server reports a run that has not started.
 
     Returns:
@@ -188,7 +188,7 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         deployment = wait_for_server(lambda: client.read_deployment(deployment_id))
         until = run.start_time or datetime.now(UTC)  # the next run may be due before this one ends
         known = [each for each in runs if _is_scheduled(each, deployment.name)]  # the evaluation of this run, too
-        finished = [each for each in known if each.outcome is not None and each.status == "completed"]
+        finished = [each for each in known if each.outcome is not None and each.status == COMPLETED]
         last = max(finished, key=lambda each: each.created, default=None)
         times = wait_for_server(lambda: _read_last_run(client, run, until)) if last is None else _times(last)
         if times is None:
@@ -198,7 +198,7 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         states = wait_for_server(lambda: client.read_flow_run_states(run.id))
     schedules = [ActiveSchedule(each.schedule, each.created) for each in deployment.schedules if each.active]
     recorded = {each.due for each in runs} | {each.run_id for each in runs}
-    places = [each.due or each.created for each in [*known, *(each for each in runs if each.status == "missed")]]
+    places = [each.due or each.created for each in [*known, *(each for each in runs if each.status == MISSED)]]
     missed = missed_between(schedules, since, until, due, places, own=_due_date(run))
     is_resumed = run.run_count > 1
     if _was_resumed_late(states, start, patience) if is_resumed else _started_late(states, until, patience):

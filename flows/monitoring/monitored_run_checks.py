@@ -12,7 +12,7 @@ from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_
 from flows.publishing.history_record import record_without_results
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
-from tasks.history.recorded_run import STARTED, RecordedRun
+from tasks.history.recorded_run import MISSED, STARTED, RecordedRun
 from tasks.history.run_entry import read_run_entry
 from tasks.prefect_support.run_log import run_logger
 from tasks.runs.finished_run import FinishedRun
@@ -33,8 +33,12 @@ def find_run_incidents(
     """
     is_scheduled = monitored_run.trigger == "schedule"
     runs: list[RecordedRun] = []
+    absent: list[RecordedRun] = []  # apart, or many of them would crowd out the others
+    history = Catalogue(options.history)
     try:
-        runs = Catalogue(options.history).runs(monitored_run.name, last=_RUNS, statuses=STARTED)
+        runs = history.runs(monitored_run.name, last=_RUNS, statuses=STARTED)
+        if is_scheduled:
+            absent = history.runs(monitored_run.name, last=_RUNS, statuses=(MISSED,), metrics=False)
     except AssayError as error:
         run_logger().warning("unchanged data and missed runs are not looked for: %s", error, exc_info=False)
     run = read_run_entry(folder)
@@ -44,7 +48,7 @@ def find_run_incidents(
     found = [each for each in found if is_scheduled or each.key != UNCHANGED or UNCHANGED in open_keys]
     found += find_loss_incidents(gated.kept, gated.least_kept, run, gated.same_baseline(earlier), open_keys)
     patience = timedelta(minutes=options.deploy.late_minutes)
-    missed = find_missed_runs(runs, patience) if is_scheduled and runs else None
+    missed = find_missed_runs([*absent, *runs], patience) if is_scheduled and runs else None
     if missed is None:
         return found
     for warning in record_without_results(options, *missed.entries(monitored_run.name)):

@@ -200,6 +200,10 @@ def test_run_that_started_late_says_so_and_is_judged_as_any_other(
         assert [each["key"] for each in alert["incidents"]] == ["support/missed runs"]
         find(MissedRuns(START, (MissedRun(START + timedelta(days=2)),)))
         nights.run()
+        seen: list[list[RecordedRun]] = []
+        monkeypatch.setattr("flows.monitoring.monitored_run_checks.find_missed_runs", lambda runs, _: seen.append(runs))
+        nights.run()
+        assert [run.due for run in seen[0] if run.status == "missed"] == [START + timedelta(days=2)]
     (alert,) = nights.alerts()
     assert alert["recovered"] == ["1 run was missed since 2026-11-16 06:00 UTC: that of 2026-11-18 06:00 UTC"]
     assert [run.status for run in nights.history.runs("support")].count("missed") == 1
