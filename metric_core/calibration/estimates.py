@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metric_core.calibration.beta_means import BetaMean
+from metric_core.statistics.bounded_means import BoundedMean
 from metric_core.statistics.resampling import LEVEL, Floats, Interval
 
 SHARE = Interval(0.0, 1.0)
@@ -138,6 +139,51 @@ class NormalEstimate(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
+class RectifiedEstimate(Estimate):
+    """The mean score of all rows plus the mean of label - score of labelled rows, from the limits of each.
+
+    Source: Zou and Donner, "Construction of confidence limits about effect measures" (2008).
+
+    Args:
+        score: Mean score of all rows.
+        scores: Its distribution, with half a pseudo-row at each bound.
+        rectifier: Mean of label - score of the labelled rows.
+        correlation: Correlation of the two means.
+        labels: Multiple of the present number of labels that the limits are for.
+    """
+
+    value: float
+    score: float
+    scores: BetaMean
+    rectifier: BoundedMean
+    correlation: float
+    labels: float = 1.0
+
+    def limits(self, tail: float) -> Interval:
+        """Return the limits of the sum, with half a pseudo-row at each bound of both means."""
+        scores = self.scores.quantiles(np.array([tail, 1 - tail]))
+        return self._combine(scores, self.rectifier.interval(max(0.0, 1 - 2 * tail)))
+
+    def strict_limits(self, tail: float) -> Interval:
+        """Return the limits of the sum, with a pseudo-row at the unfavorable bound of both means."""
+        pairs = ((self.scores.shift(-0.5), tail), (self.scores.shift(0.5), 1 - tail))
+        scores = np.array([float(mean.quantiles(np.array(share))) for mean, share in pairs])
+        return self._combine(
+            scores, Interval(self.rectifier.limit_below(1 - tail), self.rectifier.limit_above(1 - tail))
+        )
+
+    def _combine(self, scores: Floats, rectifier: Interval) -> Interval:
+        middle = self.rectifier.units.mean
+        below = self._reach(self.score - scores[0], middle - rectifier.low)
+        above = self._reach(scores[1] - self.score, rectifier.high - middle)
+        return Interval(max(self.value - below, SHARE.low), min(self.value + above, SHARE.high))
+
+    def _reach(self, of_scores: float, of_rectifier: float) -> float:
+        first, second = max(0.0, of_scores), max(0.0, of_rectifier) / np.sqrt(self.labels)
+        return float(np.sqrt(first**2 + second**2 + 2 * self.correlation * first * second))
+
+
+@dataclass(frozen=True, slots=True)
 class CombinedDifference(Estimate):
     """The difference of two estimates, from the limits of each (the method of variance estimates recovery).
 
@@ -151,11 +197,15 @@ class CombinedDifference(Estimate):
     """
 
     value: float
-    before: ExactEstimate
-    after: ExactEstimate
+    before: ExactEstimate | NormalEstimate | RectifiedEstimate
+    after: ExactEstimate | NormalEstimate | RectifiedEstimate
 
     @classmethod
-    def from_estimates(cls, before: ExactEstimate, after: ExactEstimate) -> "CombinedDifference":
+    def from_estimates(
+        cls,
+        before: ExactEstimate | NormalEstimate | RectifiedEstimate,
+        after: ExactEstimate | NormalEstimate | RectifiedEstimate,
+    ) -> "CombinedDifference":
         """Return the difference of two estimates, second minus first."""
         return cls(after.value - before.value, before, after)
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from metric_core.calibration.estimates import Estimate, ExactEstimate, NormalEstimate
+from metric_core.calibration.estimates import Estimate, ExactEstimate, NormalEstimate, RectifiedEstimate
 from metric_core.calibration.judge_error import JudgeErrorFit, correct_mean
 from metric_core.statistics.resampling import LEVEL, Units
 
@@ -156,6 +156,8 @@ def _more_own_labels(estimate: Estimate, times: float) -> Estimate:
         return replace(estimate, error=estimate.error / math.sqrt(times), freedom=int(estimate.freedom * times))
     if isinstance(estimate, ExactEstimate) and estimate.belief is not None:
         return replace(estimate, belief=estimate.belief.strengthen(times))
+    if isinstance(estimate, RectifiedEstimate):
+        return replace(estimate, labels=times)
     return estimate
 
 

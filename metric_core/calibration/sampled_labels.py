@@ -8,8 +8,11 @@ It is right whatever the judge does, as long as the labelled rows are a random s
 precise. The weight is the one with the least variance (Angelopoulos, Duchi and Zrnic, "PPI++: Efficient
 Prediction-Powered Inference", 2023), from other folds than the rows that it applies to, and shrunk to 0 where it is
 uncertain: with a judge that knows nothing, labels alone remain. Rows count inversely to the probability with which
-they were drawn. Groups of rows are units. With few labels, or few rows on which the judge errs, the normal
-approximation does not hold, and the labels alone are used, exactly.
+they were drawn. Groups of rows are units.
+
+With few labels, or few rows on which the judge errs, the normal approximation does not hold. Then the weight is 1, with
+limits that hold for few rows and rare errors; or the labels are used alone, exactly, if that gives narrower limits.
+Simulations that include this choice are in `benchmarks/coverage_labels.py`.
 """
 
 from collections.abc import Sequence
@@ -27,8 +30,10 @@ from metric_core.calibration.estimates import (
     Estimate,
     ExactEstimate,
     NormalEstimate,
+    RectifiedEstimate,
 )
-from metric_core.statistics.resampling import SEED, Floats, Units, effective_number
+from metric_core.statistics.bounded_means import BoundedMean, Bounds
+from metric_core.statistics.resampling import LEVEL, SEED, Floats, Units, effective_number
 
 LEAST_LABELS = 50
 """Number of labelled rows, or effective number of groups, below which labels are used alone."""
@@ -39,6 +44,8 @@ LEAST_UNITS = 5
 _ROUNDING = 1e-12
 """Largest deviation that counts as a rounding error."""
 FOLDS = 5
+_SHARES = Bounds(0.0, 1.0)
+_IN_FULL = "scores count in full, since "
 
 Names: TypeAlias = NDArray[np.str_]
 
@@ -109,7 +116,7 @@ class LabelMean:
 
     Args:
         is_powered: True for a prediction-powered estimate, False for labels alone.
-        reason: Why labels are used alone; empty for a prediction-powered estimate.
+        reason: Why labels are used alone, or the weight of the scores is 1; empty if the weight is the best one.
         labelled: Number of labelled rows.
         rows: Number of scored rows.
     """
@@ -133,15 +140,16 @@ def estimate_label_mean(sample: SampledLabels, seed: int = SEED) -> LabelMean:
     >>> sample = SampledLabels(rows, scores, np.append(labels, np.full(340, np.nan)))
     >>> found = estimate_label_mean(sample)
     >>> round(found.estimate.value, 3), found.reason
-    (0.9, 'nearly all labels are the same')
+    (0.896, 'scores count in full, since nearly all labels are the same')
     """
     powered = _estimate_powered(sample, seed)
     reason = _weakness(sample, powered)
     labelled, rows = len(sample.labelled), len(sample.rows)
-    if reason:
-        return LabelMean(_labels_alone(sample), False, reason, labelled, rows)
-    error, freedom = powered.error()
-    return LabelMean(NormalEstimate(powered.value, error, freedom, SHARE), True, "", labelled, rows)
+    if not reason:
+        return LabelMean(powered.estimate(), True, "", labelled, rows)
+    estimate = _narrower(sample, seed)
+    is_powered = isinstance(estimate, RectifiedEstimate)
+    return LabelMean(estimate, is_powered, f"{_IN_FULL}{reason}" if is_powered else reason, labelled, rows)
 
 
 def estimate_label_difference(before: SampledLabels, after: SampledLabels, seed: int = SEED) -> LabelMean:
@@ -158,8 +166,13 @@ def estimate_label_difference(before: SampledLabels, after: SampledLabels, seed:
     reasons = [_weakness(sample, powered) for sample, powered in zip((before, after), both, strict=True)]
     labelled, rows = len(before.labelled) + len(after.labelled), len(before.rows) + len(after.rows)
     if reason := next(filter(None, reasons), ""):
-        difference = CombinedDifference.from_estimates(_labels_alone(before), _labels_alone(after))
-        return LabelMean(difference, False, reason, labelled, rows)
+        estimates = [
+            _narrower(sample, seed) if weakness else powered.estimate()
+            for sample, powered, weakness in zip((before, after), both, reasons, strict=True)
+        ]
+        is_powered = not any(isinstance(estimate, ExactEstimate) for estimate in estimates)
+        difference = CombinedDifference.from_estimates(estimates[0], estimates[1])
+        return LabelMean(difference, is_powered, f"{_IN_FULL}{reason}" if is_powered else reason, labelled, rows)
     names = np.unique(np.concatenate([powered.names for powered in both]))
     influence = np.zeros(len(names))
     for sign, powered in zip((-1.0, 1.0), both, strict=True):
@@ -220,9 +233,10 @@ class _Powered:
     residual: Floats
     units: float
 
-    def error(self) -> tuple[float, float]:
-        """Return the standard error and the degrees of freedom."""
-        return float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1))), self.units - 1
+    def estimate(self) -> NormalEstimate:
+        """Return the estimate with its standard error and degrees of freedom."""
+        error = float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1)))
+        return NormalEstimate(self.value, error, self.units - 1, SHARE)
 
 
 def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
@@ -287,14 +301,50 @@ def _effective(values: Floats) -> float:
     return float((values**2).sum()) ** 2 / fourth if fourth > 0 else 0.0
 
 
+def _narrower(sample: SampledLabels, seed: int) -> ExactEstimate | RectifiedEstimate:
+    """Return the estimate from labels alone, or the one with weight 1 if its limits for decisions are narrower."""
+    alone = _labels_alone(sample)
+    rectified = None if len(sample.labelled) == len(sample.rows) else _rectified(sample, seed)
+    if rectified is None:
+        return alone
+    limits, others = (estimate.strict_limits((1 - LEVEL) / 2) for estimate in (rectified, alone))
+    return rectified if limits.high - limits.low < others.high - others.low else alone
+
+
 def _labels_alone(sample: SampledLabels) -> ExactEstimate:
+    units = _labelled_units(sample, sample.labels[sample.labelled])
+    belief = BetaMean.from_units(units, (0.0, 1.0)) if units.effective >= LEAST_UNITS else None
+    return ExactEstimate(float(sample.shares @ sample.labels[sample.labelled]), belief)
+
+
+def _rectified(sample: SampledLabels, seed: int) -> RectifiedEstimate | None:
+    """Return the mean score of all rows plus the mean of label - score; None for too few rows or groups."""
+    labelled, unit, shares = sample.labelled, sample.units()[1], sample.shares
+    errors = sample.labels[labelled] - sample.scores[labelled]
+    rectifier = _labelled_units(sample, errors)
+    scores = Units(_sum_by(unit, sample.scores), np.bincount(unit).astype(np.float64))
+    if min(rectifier.effective, scores.effective) < LEAST_UNITS:
+        return None
+    # Labelled rows are in both means. A negative correlation of few rows is not known well enough to rely on it.
+    first = _sum_by(unit, (sample.scores - scores.mean) / len(unit))
+    second = _sum_by(unit[labelled], shares * (errors - rectifier.mean), len(scores))
+    scale = float(np.sqrt((first @ first) * (second @ second)))
+    bounds = _SHARES.of_differences.around(rectifier.sums / rectifier.counts)
+    return RectifiedEstimate(
+        value=min(max(scores.mean + rectifier.mean, 0.0), 1.0),
+        score=scores.mean,
+        scores=BetaMean.from_units(scores, (0.0, 1.0)),
+        rectifier=BoundedMean(rectifier, bounds, seed, "rectifier"),
+        correlation=max(0.0, float(first @ second) / scale) if scale > _ROUNDING else 0.0,
+    )
+
+
+def _labelled_units(sample: SampledLabels, values: Floats) -> Units:
+    """Return the labelled rows with a value each as units, in which rows count by their weights."""
     labelled, shares = sample.labelled, sample.shares
-    labels = sample.labels[labelled]
     weights = shares * len(labelled) if np.ptp(shares) > 0 else np.ones(len(labelled))
     of_row = np.unique(sample.units()[1][labelled], return_inverse=True)[1]
-    units = Units(_sum_by(of_row, weights * labels), _sum_by(of_row, weights))
-    belief = BetaMean.from_units(units, (0.0, 1.0)) if units.effective >= LEAST_UNITS else None
-    return ExactEstimate(float(shares @ labels), belief)
+    return Units(_sum_by(of_row, weights * values), _sum_by(of_row, weights))
 
 
 def _sum_by(unit: NDArray[np.intp], values: Floats, units: int = 0) -> Floats:

@@ -140,7 +140,7 @@ def find_corrections(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Cor
     by = (manifest.get("config") or {}).get("by")
     for key, facts in _facts(manifest).items():
         correction = _of_own_labels(folder, key, facts)
-        if correction is None or (_is_audited(facts) and correction.method is Method.LABELS):
+        if correction is None or (_is_audited(facts) and correction.reason):
             correction = _of_judge(folder, key, facts, by) or correction
         if correction is not None:
             found[key] = correction
