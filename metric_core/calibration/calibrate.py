@@ -11,6 +11,7 @@ its interval.
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -121,7 +122,7 @@ class HumanAgreement:
     map: ProbabilityMap | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Resamples:
     """Resamples of the rows, one per row of each array.
 
@@ -140,6 +141,9 @@ class _Resamples:
 
 Resampled: TypeAlias = Callable[[_Resamples], Floats]
 """Function that computes a figure for every resample."""
+
+_Answers: TypeAlias = Callable[[Floats], Booleans]
+"""Function from weights to the judge's answers, one per resample and row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +183,9 @@ def measure_human_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAg
     best = middle = None
     if judged.scale is Scale.BINARY:
         labels = judged.labels > 0.5
-        at_best = _predict_out_of_sample(labels, judged.scores, folds, judged.row_weights[None])
-        measures |= _binary_measures(judged, labels, None if at_best is None else folds)
-        best = None if at_best is None else _confusion(labels, at_best[0])
+        predict = _predict_out_of_sample(labels, judged.scores, folds)
+        measures |= _binary_measures(judged, labels, predict)
+        best = None if predict is None else _confusion(labels, predict(judged.row_weights[None])[0])
         middle = None if judged.bounds is None else _confusion(labels, _above_middle(judged.scores, judged.bounds))
     else:
         measures |= _graded_measures(judged, mapped)
@@ -196,18 +200,14 @@ _THRESHOLD_FIGURES: Mapping[str, Callable[[weighted.Counts], Floats]] = {
 }
 
 
-def _binary_measures(judged: LabelledScores, labels: Booleans, folds: Sequence[Rows] | None) -> dict[str, _Measure]:
+def _binary_measures(judged: LabelledScores, labels: Booleans, at_best: _Answers | None) -> dict[str, _Measure]:
     measures = {
         "auroc": _measure_auroc(labels, judged.scores, judged.row_weights),
         "threshold": _measure(weighted.best_threshold(labels, judged.scores), judged.row_weights),
     }
     if judged.predict is not None and judged.probabilities is not None:
         measures["auroc_probability"] = _measure_auroc(labels, judged.probabilities, judged.row_weights)
-    if folds is not None:
-
-        def at_best(weights: Floats) -> Booleans:
-            return np.asarray(_predict_out_of_sample(labels, judged.scores, folds, weights))
-
+    if at_best is not None:
         measures |= _measures_at(labels, at_best, "", judged.row_weights, is_chosen=True)
     if judged.bounds is not None:
         middle = _above_middle(judged.scores, judged.bounds)
@@ -216,7 +216,7 @@ def _binary_measures(judged: LabelledScores, labels: Booleans, folds: Sequence[R
 
 
 def _measures_at(
-    labels: Booleans, predict: Callable[[Floats], Booleans], suffix: str, row_weights: Floats, *, is_chosen: bool
+    labels: Booleans, predict: _Answers, suffix: str, row_weights: Floats, *, is_chosen: bool
 ) -> dict[str, _Measure]:
     """Return the figures of a judge's answers.
 
@@ -228,6 +228,7 @@ def _measures_at(
             where rows are missing, and light pseudo-rows are enough.
     """
 
+    @lru_cache(maxsize=1)
     def count(resamples: _Resamples) -> weighted.Counts:
         weights = resamples.drawn if is_chosen else resamples.weights
         counts = weighted.confusion_counts(labels, predict(weights))(weights)
@@ -322,20 +323,27 @@ def _confusion(labels: Booleans, predicted: Booleans) -> Confusion:
     return Confusion(*(int(count[0]) for count in counts))
 
 
-def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows], weights: Floats) -> Booleans | None:
-    """Return the judge's answer for each resample and row, at the threshold of the other folds.
+def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows]) -> _Answers | None:
+    """Return the judge's answers at the threshold of the other folds.
 
     None if the rows without a fold have one label only.
     """
-    predicted = np.zeros(weights.shape, dtype=np.bool_)
+    order = np.argsort(scores, kind="stable")  # sorted once instead of for each fold
+    parts = []
     for fold in folds:
-        others = np.ones(len(labels), dtype=np.bool_)
-        others[fold] = False
-        if not (labels & others).any() or not (~labels & others).any():
+        others = np.flatnonzero(~np.isin(order, fold))
+        if len(np.unique(labels[order[others]])) < 2:
             return None
-        thresholds = weighted.best_threshold(labels[others], scores[others])(weights[:, others])
-        predicted[:, fold] = scores[fold] >= thresholds[:, None]
-    return predicted
+        parts.append((fold, others, weighted.best_threshold(labels[order[others]], scores[order[others]])))
+
+    def predict(weights: Floats) -> Booleans:
+        predicted = np.zeros(weights.shape, dtype=np.bool_)
+        ordered = np.take(weights, order, axis=1)
+        for fold, others, threshold in parts:
+            predicted[:, fold] = scores[fold] >= threshold(np.take(ordered, others, axis=1))[:, None]
+        return predicted
+
+    return predict
 
 
 def _units(judged: LabelledScores) -> Rows:
@@ -384,7 +392,9 @@ def _resamples(units: Rows, row_weights: Floats, seed: int) -> Iterator[_Resampl
     batch = max(1, _BATCH_CELLS // len(units))
     for start in range(0, RESAMPLES, batch):
         size = min(batch, RESAMPLES - start)
-        drawn = generator.multinomial(count, np.full(count, 1 / count), size=size)[:, units].astype(np.float64)
-        weights = generator.standard_exponential((size, count))[:, units]
+        drawn = generator.multinomial(count, np.full(count, 1 / count), size=size).astype(np.float64)
+        weights = generator.standard_exponential((size, count))
+        if not np.array_equal(units, np.arange(count)):
+            drawn, weights = (np.take(of, units, axis=1) for of in (drawn, weights))
         pseudo, light = (generator.standard_gamma(rows, (size, 4)) * size_of_unit for rows in (_PSEUDO_ROW, _LIGHT_ROW))
         yield _Resamples(weights * row_weights, drawn * row_weights, pseudo, light)
