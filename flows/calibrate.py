@@ -22,7 +22,7 @@ from flows.publishing.artifacts import write_artifact
 from metric_core.calibration.calibrate import HumanAgreement, measure_human_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.label_needs import LabelsNeeded
-from metric_core.calibration.labels import Scale
+from metric_core.calibration.labels import Scale, describe_model_annotators
 from metric_core.calibration.transfer import check_transfer
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
@@ -293,17 +293,18 @@ def _measure(
         data=_data_digest(run, data),
         label=request.label,
         positive=request.positive,
+        annotators=dict(data.annotators),
         scale=rows.judged.scale,
         span=rows.span,
         counts=rows.counts,
         seed=request.seed,
         versions={"rag-assay": version()},
-        **_results(agreement, rows),
+        **_results(agreement, rows, describe_model_annotators(data.annotators, judge[1].model)),
     )
     return _Measured(calibration, rows)
 
 
-def _results(agreement: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
+def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dict[str, Any]:
     judged = rows.judged
     has_ends = judged.scale is Scale.BINARY or rows.span is not None
     arguments = (judged.labels, judged.scores, judged.groups)
@@ -316,7 +317,10 @@ def _results(agreement: HumanAgreement, rows: PairedLabels) -> dict[str, Any]:
         "map": agreement.map,
         "error": estimate_judge_error(*arguments, judged.bounds, judged.weights) if has_ends and not refused else None,
         "refused": refused,
-        "warnings": (*rows.warnings, *([f"no bias-corrected mean: {refused}"] if refused else [])),
+        "warnings": (
+            *filter(None, (warning, *rows.warnings)),
+            *([f"no bias-corrected mean: {refused}"] if refused else []),
+        ),
     }
 
 

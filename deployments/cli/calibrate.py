@@ -20,7 +20,14 @@ from flows.planning.planner import plan_run, use_plan
 from metric_core.calibration.calibrate import Confusion
 from metric_core.errors import ConfigError
 from tasks.calibration.calibration_files import Calibration, load_saved
-from tasks.reports.calibration.calibration_text import count_line, figure_table, reach_lines, result_lines, saved_line
+from tasks.reports.calibration.calibration_text import (
+    annotator_lines,
+    count_line,
+    figure_table,
+    reach_lines,
+    result_lines,
+    saved_line,
+)
 from tasks.reports.calibration.judges_text import HEADINGS, comparison_rows, overlap_lines, recommendation
 from tasks.reports.documents.blocks import make_table
 from tasks.runtime.home import assay_home
@@ -273,7 +280,7 @@ def _print(result: "CalibrationResult") -> None:
     stdout.print(count_line(calibration))
     print_table(stdout, figure_table(calibration))
     results = result_lines(result.calibration.metric, result.corrected, result.audit, result.needed)
-    for line in [*_lines(calibration), *reach_lines(calibration), *results]:
+    for line in [*annotator_lines(calibration), *_lines(calibration), *reach_lines(calibration), *results]:
         stdout.print(line)
     stdout.print(f"run folder: {result.folder}")
     if result.kept is not None:

@@ -1,6 +1,8 @@
 """Read labels of rows by people as numbers: yes or no, or a grade."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +14,23 @@ from metric_core.statistics.resampling import LEVEL
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MOST_EXAMPLES = 6
+_MODEL_PREFIX = "model:"
+_FAMILIES = (
+    "chatgpt",
+    "claude",
+    "command",
+    "deepseek",
+    "gemini",
+    "gemma",
+    "gpt",
+    "llama",
+    "mistral",
+    "mixtral",
+    "phi",
+    "qwen",
+)
+# People are called Claude and Gemma: a family counts with a version only, such as claude-3 and org/gemma2.
+_VERSIONED = re.compile(rf"(?:.*/)?(?:{'|'.join(_FAMILIES)})(?![a-z ])[^/]*\d.*")
 
 
 class Scale(StrEnum):
@@ -94,6 +113,51 @@ def describe_equal_labels(labels: int) -> str:
     """
     percent = math.floor(1000 * (1 - LEVEL) ** (1 / labels)) / 10
     return f"If these rows are a random sample, at least {percent} % of all rows have this label (95 % limit)."
+
+
+def count_annotators(cells: Mapping[str, Any], labels: Labels) -> dict[str, int]:
+    """Return the number of labels by the name of who gave them; labels without a name are left out.
+
+    Args:
+        cells: Row id -> cell of the column with the names.
+    """
+    return dict(Counter(str(cells[row]).strip() for row in labels.values if not _is_blank(cells.get(row))))
+
+
+def describe_model_annotators(annotators: Mapping[str, int], judge: str) -> str:
+    """Return a warning if labels come from models, as far as their names tell; else an empty text.
+
+    Args:
+        annotators: Number of labels by the name of who gave them.
+        judge: Name of the judge's model.
+
+    >>> describe_model_annotators({"anna": 40, "Claude": 5, "gpt-4o": 20}, "qwen3")
+    "20 labels are by a model ('gpt-4o'): the figures are about agreement with it, not with people"
+    >>> describe_model_annotators({"Qwen3": 60}, "org/qwen3")
+    "60 labels are by the judge itself ('Qwen3'): its agreement with them says nothing about people"
+    """
+    own = {judge.casefold(), judge.casefold().rpartition("/")[2]} - {""}
+    names = {name: name.casefold().removeprefix(_MODEL_PREFIX).strip() for name in annotators}
+    of_judge = [name for name, plain in names.items() if plain in own]
+    if of_judge:
+        count = sum(annotators[name] for name in of_judge)
+        return (
+            f"{count} labels are by the judge itself ({_quote(of_judge)}): its agreement with them says nothing about "
+            "people"
+        )
+    models = [
+        name
+        for name, plain in names.items()
+        if name.casefold().startswith(_MODEL_PREFIX) or _VERSIONED.fullmatch(plain) is not None
+    ]
+    count = sum(annotators[name] for name in models)
+    if not models:
+        return ""
+    return f"{count} labels are by a model ({_quote(models)}): the figures are about agreement with it, not with people"
+
+
+def _quote(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:_MOST_EXAMPLES])
 
 
 def _is_blank(cell: Any) -> bool:

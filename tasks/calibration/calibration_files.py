@@ -129,6 +129,7 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         data: Digest of the labelled rows and their labels.
         label: Column with the labels.
         positive: Label that means yes, where one was named.
+        annotators: Number of labels by the name of who gave them; empty if no names are known.
         scale: Kind of labels: yes or no, or grades.
         span: Lowest and highest grade; None for yes and no.
         figures: Figures by name, see `FIGURES`.
@@ -155,6 +156,7 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     data: str
     label: str
     positive: str | None = None
+    annotators: dict[str, int] = Field(default_factory=dict)
     scale: Scale
     span: tuple[float, float] | None = None
     counts: Counts

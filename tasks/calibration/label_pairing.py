@@ -3,14 +3,21 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from metric_core.calibration.calibrate import LabelledScores, scale_to_unit
-from metric_core.calibration.labels import LabelRules, Labels, Scale, describe_equal_labels, read_labels
+from metric_core.calibration.labels import (
+    LabelRules,
+    Labels,
+    Scale,
+    count_annotators,
+    describe_equal_labels,
+    read_labels,
+)
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
 from metric_core.calibration.sampled_labels import p_random
 from metric_core.declarations.metric import MetricRequest
@@ -40,6 +47,8 @@ _SELECTED = 0.001
 RANDOM, UNKNOWN = "random", "unknown"
 PROBABILITY_COLUMN = "label_probability"
 """Column with the probability with which `assay label-sample` drew a row."""
+ANNOTATOR_COLUMN = "annotator"
+"""Column with the name of who labelled a row."""
 STRATUM_COLUMN = "label_stratum"
 """Column with the stratum that `assay label-sample --strata` drew a row from."""
 
@@ -67,11 +76,13 @@ class LabelledData:
     Args:
         groups: Mapping from row id to the name of its group; rows without one have a unique name. None if rows
             are not grouped.
+        annotators: Number of labels by the name of who gave them; labels without a name are not counted.
     """
 
     labels: Labels
     groups: Mapping[str, str] | None
     sampling: Sampling = Sampling()
+    annotators: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_labelled(
@@ -98,19 +109,19 @@ def read_labelled(
     groups = None if by is None else {row_id: group_of_cell(row_id, cell) for row_id, cell in columns[by].items()}
     drawn = columns[named] if named is not None else None
     strata = None
+    own = read_columns(source, options, [ANNOTATOR_COLUMN, PROBABILITY_COLUMN, STRATUM_COLUMN], optional=True)
     if sampling is None:
-        own = read_columns(source, options, [PROBABILITY_COLUMN, STRATUM_COLUMN], optional=True)
         drawn, strata = (
             cells if any(cell is not None for cell in cells.values()) else None
             for cells in (own[PROBABILITY_COLUMN], own[STRATUM_COLUMN])
         )
     labels = read_labels(columns[rules.column], rules)
+    annotators = count_annotators(own[ANNOTATOR_COLUMN], labels)
     if drawn is None:
-        return LabelledData(labels, groups, Sampling(sampling == RANDOM))
+        return LabelledData(labels, groups, Sampling(sampling == RANDOM), annotators)
     probabilities = _probabilities(drawn, labels, named or PROBABILITY_COLUMN)
-    if strata is None:
-        return LabelledData(labels, groups, Sampling(True, probabilities))
-    return LabelledData(labels, groups, _stratified(drawn, strata, probabilities))
+    found = Sampling(True, probabilities) if strata is None else _stratified(drawn, strata, probabilities)
+    return LabelledData(labels, groups, found, annotators)
 
 
 def _stratified(drawn: Mapping[str, Any], strata: Mapping[str, Any], probabilities: Mapping[str, float]) -> Sampling:

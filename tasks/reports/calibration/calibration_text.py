@@ -106,6 +106,15 @@ def count_line(calibration: Calibration) -> str:
     return f"{counts.compared:,} of {counts.rows:,} rows compared{yes}" + (f"; {without}" if without else "")
 
 
+def annotator_lines(calibration: Calibration) -> Iterator[str]:
+    """Yield a line with the names of who labelled the rows; nothing if no names are known."""
+    names = sorted(calibration.annotators.items(), key=lambda item: -item[1])
+    if names:
+        others = len(names) - _MOST_NAMES
+        shown = [f"{name} ({count:,})" for name, count in names[:_MOST_NAMES]]
+        yield f"labelled by {', '.join([*shown, *([f'{others} others'] if others > 0 else [])])}"
+
+
 def result_lines(
     metric: str, corrected: Mapping[str, Any] | None, audit: Audit | None, needed: LabelsNeeded | None = None
 ) -> Iterator[str]:

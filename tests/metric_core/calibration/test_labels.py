@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from metric_core.calibration.labels import LabelRules, Scale, read_labels
+from metric_core.calibration.labels import LabelRules, Scale, describe_model_annotators, read_labels
 from metric_core.errors import ConfigError, SourceError
 
 
@@ -61,3 +61,23 @@ def test_invalid_rules_are_reported_with_the_labels() -> None:
         read("good", "bad", positive="fine")
     with pytest.raises(ConfigError, match="go from 1 to 5, which is outside of the range 1 to 4"):
         read(1, 5, span=(1, 4))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("model: our-tuned-one", "1 labels are by a model ('model: our-tuned-one')"),
+        ("openai/gpt-4o-mini", "by a model"),
+        ("claude-sonnet-4", "by a model"),
+        ("Qwen3-8B", "by the judge itself"),
+        ("model:qwen/qwen3-8b", "by the judge itself"),
+        ("Claude", ""),
+        ("Gemma Lee", ""),
+        ("philippa 2", ""),
+        ("annotator-7", ""),
+    ],
+)
+def test_a_model_that_labels_is_recognized_by_its_name(name: str, words: str) -> None:
+    found = describe_model_annotators({name: 1, "anna": 5}, "Qwen/Qwen3-8B")
+    assert words in found
+    assert bool(found) == bool(words)
