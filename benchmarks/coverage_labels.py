@@ -123,9 +123,9 @@ def tables(runs: int) -> Iterator[str]:
 
 
 def _own_tables(runs: int) -> Iterator[str]:
-    yield "\n**Labels drawn at random from the run** of 1,000 or 500 rows. Coverage (half width); in italics the labels alone "
-    yield "(Clopper and Pearson) of the same draws; share of runs with the best weight / with weight 1, the others being "
-    yield "labels alone; passes / failures of a gate whose bar is the true mean (nominal 5 %).\n\n"
+    yield "\n**Labels drawn at random from the run** of 1,000 or 500 rows. Coverage (half width); in italics the "
+    yield "labels alone (Clopper and Pearson) of the same draws; share of runs with the best weight / with weight 1, "
+    yield "the others being labels alone; passes / failures of a gate whose bar is the true mean (nominal 5 %).\n\n"
     yield _row("judge; good rows; rows", [f"{size} labels" for size in OWN]) + _row("---", ["---"] * len(OWN))
     for name, judge in JUDGES.items():
         for share, rows in ((0.7, 1000), (0.92, 1000), (0.7, 500)):

@@ -17,11 +17,11 @@ from typing import TypeAlias
 import numpy as np
 
 from metric_core.calibration import weighted_statistics as weighted
-from metric_core.calibration.figure_intervals import correlation_interval, quantile_interval
+from metric_core.calibration.figure_intervals import correlation_interval, error_interval, quantile_interval
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map, predict_out_of_sample
 from metric_core.calibration.weighted_statistics import Booleans, Statistic
-from metric_core.statistics.resampling import SEED, Floats, Interval, effective_number
+from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 
 RESAMPLES = 1000
 FOLDS = 5
@@ -88,7 +88,7 @@ class LabelledScores:
 class Figure:
     """A figure with its 95 % bootstrap interval.
 
-    The interval is None for a calibration error, and if the figure is undefined for too many resamples.
+    That of a calibration error goes from 0 to a limit. It is None if the figure is undefined for too many resamples.
     """
 
     value: float
@@ -151,14 +151,20 @@ class _Measure:
     """A figure of the rows, and a function that computes it for resamples.
 
     Args:
-        resampled: Function that returns the values for resamples; None for a figure without an interval.
-        is_correlation: True for a rank correlation. Its interval is symmetric on Fisher's scale (the inverse hyperbolic
-            tangent), since quantiles of resamples of few rows with ties lie too high.
+        resampled: Function that returns the values for resamples; for an error, their distances from the data.
+        is_correlation: True for a rank correlation; quantiles of resamples of few rows with ties lie too high.
+        is_error: True for a calibration error.
     """
 
     value: float
-    resampled: Resampled | None
+    resampled: Resampled
     is_correlation: bool = False
+    is_error: bool = False
+
+    def interval(self, drawn: Sequence[Floats], units: Units) -> Interval | None:
+        if self.is_correlation:
+            return correlation_interval(self.value, drawn, units.effective)
+        return error_interval(self.value, drawn) if self.is_error else quantile_interval(drawn, units)
 
 
 def measure_human_agreement(judged: LabelledScores, seed: int = SEED) -> HumanAgreement:
@@ -238,8 +244,7 @@ def _measures_at(
         )
         return both, judge_only, people_only, neither
 
-    whole = row_weights[None]
-    observed = weighted.confusion_counts(labels, predict(whole))(whole)
+    observed = weighted.confusion_counts(labels, predict(row_weights[None]))(row_weights[None])
     return {
         f"{name}{suffix}": _Measure(float(figure(observed)[0]), _after(count, figure))
         for name, figure in _THRESHOLD_FIGURES.items()
@@ -302,7 +307,12 @@ def _probability_measures(judged: LabelledScores, mapped: Floats | None, units: 
         if predicted is not None:
             yield f"brier{name}", _measure_mean((predicted - judged.labels) ** 2, judged.row_weights)
             error = weighted.calibration_error(judged.labels, predicted, units, judged.row_weights)
-            yield f"calibration_error{name}", _Measure(error, None)
+            deviation = weighted.calibration_deviation(judged.labels, predicted, judged.row_weights)
+            yield f"calibration_error{name}", _Measure(error, _of_errors(deviation), is_error=True)
+
+
+def _of_errors(deviation: Callable[[Floats, Floats], Floats]) -> Resampled:
+    return lambda resamples: deviation(resamples.weights, np.add.reduceat(resamples.pseudo, [0, 2], axis=1))
 
 
 def scale_to_unit(values: Floats, bounds: tuple[float, float]) -> Floats:
@@ -319,8 +329,7 @@ def _above_middle(scores: Floats, bounds: tuple[float, float]) -> Booleans:
 
 
 def _confusion(labels: Booleans, predicted: Booleans) -> Confusion:
-    counts = weighted.confusion_counts(labels, predicted)(np.ones((1, len(labels))))
-    return Confusion(*(int(count[0]) for count in counts))
+    return Confusion(*(int(of[0]) for of in weighted.confusion_counts(labels, predicted)(np.ones((1, len(labels))))))
 
 
 def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Rows]) -> _Answers | None:
@@ -328,7 +337,7 @@ def _predict_out_of_sample(labels: Booleans, scores: Floats, folds: Sequence[Row
 
     None if the rows without a fold have one label only.
     """
-    order = np.argsort(scores, kind="stable")  # sorted once instead of for each fold
+    order = np.argsort(scores, kind="stable")
     parts = []
     for fold in folds:
         others = np.flatnonzero(~np.isin(order, fold))
@@ -365,21 +374,12 @@ def _folds(labels: Floats, units: Rows, seed: int) -> list[Rows]:
 
 def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats, seed: int) -> dict[str, Figure]:
     known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
-    sizes = np.bincount(units).astype(np.float64)
+    groups = Units(sizes := np.bincount(units).astype(np.float64), sizes)
     values: dict[str, list[Floats]] = {name: [] for name in known}
     for resamples in _resamples(units, row_weights, seed):
         for name, measure in known.items():
-            if measure.resampled is not None:
-                values[name].append(measure.resampled(resamples))
-    return {
-        name: Figure(
-            measure.value,
-            correlation_interval(measure.value, values[name], effective_number(sizes))
-            if measure.is_correlation
-            else quantile_interval(values[name]),
-        )
-        for name, measure in known.items()
-    }
+            values[name].append(measure.resampled(resamples))
+    return {name: Figure(measure.value, measure.interval(values[name], groups)) for name, measure in known.items()}
 
 
 def _resamples(units: Rows, row_weights: Floats, seed: int) -> Iterator[_Resamples]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metric_core.statistics.resampling import LEVEL, Floats, Interval
+from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
 
 _MOST_CORRELATED = 0.999
 """Correlation that a greater one counts as on Fisher's scale, where 1 is infinite."""
@@ -33,6 +33,19 @@ def correlation_interval(value: float, drawn: Sequence[Floats], units: float) ->
     return Interval(min(value, float(np.tanh(middle - reach))), max(value, float(np.tanh(middle + reach))))
 
 
+def error_interval(value: float, drawn: Sequence[Floats]) -> Interval | None:
+    """Return the interval of an error that cannot be below 0: from 0 to its upper 95 % limit.
+
+    Args:
+        drawn: Distances of resamples from the data, in batches, see `calibration_deviation`.
+
+    >>> error_interval(0.5, [np.linspace(0, 0.2, 41)])
+    Interval(low=0.0, high=0.69)
+    """
+    finite = _finite(drawn)
+    return None if finite is None else Interval(0.0, round(min(1.0, value + float(np.quantile(finite, LEVEL))), 12))
+
+
 def _finite(drawn: Sequence[Floats]) -> Floats | None:
     """Return the values of the resamples that have one; None if too few have."""
     values = np.concatenate(drawn) if drawn else np.empty(0)
@@ -40,18 +53,19 @@ def _finite(drawn: Sequence[Floats]) -> Floats | None:
     return None if len(finite) < max(2, len(values) / 2) else finite
 
 
-def quantile_interval(drawn: Sequence[Floats]) -> Interval | None:
+def quantile_interval(drawn: Sequence[Floats], units: Units) -> Interval | None:
     """Return the interval between quantiles of resamples; None if the figure is undefined for too many of them.
 
     Args:
         drawn: Figures of resamples, in batches.
+        units: Rows or groups of rows; groups of different sizes widen the interval.
 
-    >>> found = quantile_interval([np.linspace(0, 40, 41)])
+    >>> found = quantile_interval([np.linspace(0, 40, 41)], Units(np.ones(10), np.ones(10)))
     >>> round(found.low), round(found.high)
     (1, 39)
     """
     finite = _finite(drawn)
     if finite is None:
         return None
-    low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(finite, [units.widen_tail(tail) for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)])
     return Interval(float(low), float(high))

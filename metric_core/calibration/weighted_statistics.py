@@ -145,6 +145,38 @@ def calibration_error(
     return float(np.sqrt(max(0.0, square)))
 
 
+def calibration_deviation(
+    labels: Floats, probabilities: Floats, weights: Floats | None = None
+) -> Callable[[Floats, Floats], Floats]:
+    """Return how far resamples lie from the data: the root mean square change of the mean difference in each bin.
+
+    The calibration error is at most that of the data plus this distance. It is a function of the weights of resamples
+    and of pseudo-rows with label 0 and 1, which are divided among the bins: bins in which rare errors were not seen
+    may have them.
+
+    Args:
+        labels: Labels, from 0 to 1.
+        probabilities: Probabilities, from 0 to 1.
+        weights: Weight of each row of the data; None if all are equal.
+    """
+    bins = np.minimum((probabilities * BINS).astype(np.intp), BINS - 1)
+    members = np.eye(BINS)[:, np.unique(bins)][bins]
+    weight = np.ones(len(labels)) if weights is None else weights
+    rows = weight @ members
+    shares = rows / rows.sum()
+    differences = members * (probabilities - labels)[:, None]
+    observed, at_zero = (weight @ differences) / rows, (weight @ (members * probabilities[:, None])) / rows
+
+    def deviation(resampled: Floats, pseudo: Floats) -> Floats:
+        added = pseudo[:, :1] * at_zero + pseudo[:, 1:] * (at_zero - 1)
+        counts = resampled @ members + pseudo.sum(axis=1, keepdims=True) * shares
+        changes = (resampled @ differences + added * shares) / counts - observed
+        distances: Floats = np.sqrt(changes**2 @ shares)
+        return distances
+
+    return deviation
+
+
 def spearman(labels: Floats, scores: Floats) -> Statistic:
     """Return Spearman's rank correlation as a function of weights; NaN if all labels or all scores are the same.
 

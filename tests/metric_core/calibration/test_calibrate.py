@@ -8,6 +8,7 @@ import pytest
 from metric_core.calibration import calibrate as calibration
 from metric_core.calibration import weighted_statistics as weighted
 from metric_core.calibration.calibrate import FIGURES, Confusion, LabelledScores, measure_human_agreement
+from metric_core.calibration.figure_intervals import error_interval
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows, fit_map
 from metric_core.calibration.weighted_statistics import Statistic
@@ -154,7 +155,9 @@ def test_a_map_is_found_again_and_makes_an_oversure_judge_better_on_rows_it_has_
     figures = {name: figure.value for name, figure in found.figures.items()}
     assert figures["brier_mapped"] < figures["brier"] - 0.01
     assert figures["calibration_error_mapped"] < 0.05 < figures["calibration_error"]
-    assert found.figures["calibration_error"].interval is None
+    error = found.figures["calibration_error"]
+    assert error.interval is not None
+    assert error.interval.low == 0 < error.value < error.interval.high
 
 
 def test_a_few_rows_that_a_judge_tells_apart_do_not_make_it_certain() -> None:
@@ -295,3 +298,28 @@ def test_rows_that_stand_for_more_rows_weigh_more() -> None:
     for name in ("auroc", "kappa_middle", "agreement_middle", "brier"):
         assert once.figures[name].value == pytest.approx(twice.figures[name].value), name
     assert once.middle == Confusion(both=2, judge_only=1, people_only=1, neither=2)  # rows, not what they stand for
+
+
+@pytest.mark.parametrize(("kind", "most"), [("right", 0.18), ("overconfident", 0.24), ("mostly certain", 0.2)])
+def test_a_calibration_error_is_seldom_above_its_limit(kind: str, most: float) -> None:
+    generator = np.random.default_rng(21)
+
+    def draw(rows: int) -> tuple[Floats, Floats]:
+        if kind == "mostly certain":
+            said = generator.choice([0.02, 0.9, 0.95, 0.99], rows)
+            return (generator.random(rows) < said * 0.9).astype(float), said
+        said = generator.beta(4, 1.5, rows)
+        chance = said if kind == "right" else 0.5 + (said - 0.5) * 0.6
+        return (generator.random(rows) < chance).astype(float), said
+
+    truth = weighted.calibration_error(*draw(100_000), np.arange(100_000))
+    limits = []
+    for _ in range(200):
+        labels, said = draw(100)
+        deviation = weighted.calibration_deviation(labels, said)
+        drawn = deviation(generator.standard_exponential((300, 100)), generator.standard_exponential((300, 2)))
+        found = error_interval(weighted.calibration_error(labels, said, np.arange(100)), [drawn])
+        assert found is not None
+        limits.append(found.high)
+    assert np.mean(np.array(limits) >= truth) >= 0.91
+    assert np.mean(limits) < most + 0.05
