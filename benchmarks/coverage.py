@@ -226,20 +226,21 @@ def missing_scores(size: int, runs: int) -> list[Share]:
 def uneven_table(runs: int) -> Iterator[str]:
     """Yield a table of groups of different sizes: by the number of groups, and by their effective number."""
     yield "\n### Groups of different sizes: intervals of the mean (95 %), gates that pass at the threshold (5 %)\n\n"
-    yield "| groups | effective | correlation | interval by groups | **effective** | gate by groups | **effective** |\n"
-    yield f"|{'---|' * 7}\n"
+    yield "| groups | effective | mean | correlation "
+    yield "| interval by groups | **effective** | gate by groups | **effective** |\n"
+    yield f"|{'---|' * 8}\n"
     for name, sizes in (UNEVEN | TOO_UNEVEN).items():
         counts = np.array(sizes, dtype=np.float64)
         effective = Units(counts, counts).effective
-        for correlation in (0.5, 0.2, 0.02):
-            cells = uneven(counts, correlation, runs)
+        for mean, correlation in ((0.8, 0.5), (0.8, 0.2), (0.8, 0.02), (0.5, 0.5), (0.95, 0.5)):
+            cells = uneven(counts, mean, correlation, runs)
             known = [str(cell) if effective >= LEAST_UNITS or i % 2 == 0 else "none" for i, cell in enumerate(cells)]
-            yield f"| {name} | {effective:.1f} | {correlation:g} | {' | '.join(known)} |\n"
+            yield f"| {name} | {effective:.1f} | {mean:g} | {correlation:g} | {' | '.join(known)} |\n"
 
 
-def uneven(counts: Floats, correlation: float, runs: int) -> list[Share]:
-    """Return intervals that contain the mean of 0.8, and gates that pass: by groups, by effective groups, twice."""
-    generator, mean = np.random.default_rng([23, len(counts)]), 0.8
+def uneven(counts: Floats, mean: float, correlation: float, runs: int) -> list[Share]:
+    """Return intervals that contain the mean, and gates that pass: by groups, by effective groups, twice."""
+    generator = np.random.default_rng([23, len(counts)])
     shares = [Share() for _ in range(4)]
     for seed in range(runs):
         units = draw_groups(generator, counts, mean, correlation)

@@ -9,9 +9,10 @@ values between the bounds are possible. Its weights have a Dirichlet distributio
   Interval for the Mean of a Bounded Random Variable", 2020). For values of 0 and 1 this is the limit of Clopper and
   Pearson (1934).
 
-Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of average size. If groups have different sizes,
-their effective number (`Units.effective`) is lower than their number, and results are as much less certain as Student's
-distribution with as many degrees of freedom is wider.
+Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of the root mean square size: a large group that
+was not seen could be at the bound as well as a small one. If groups have different sizes, their effective number
+(`Units.effective`) is lower than their number, and results are as much less certain as Student's distribution with as
+many degrees of freedom is wider.
 """
 
 import zlib
@@ -179,6 +180,11 @@ class BoundedMean:
     def _are_all_at(self, end: float) -> bool:
         return bool(np.all(np.abs(self.units.sums - end * self.units.counts) < _ROUNDING * self.units.counts))
 
+    @property
+    def _pseudo_size(self) -> float:
+        """Number of rows of a pseudo-group; that of each group if they are equal."""
+        return float(np.sqrt((self.units.counts**2).mean()))
+
     @cached_property
     def _ends(self) -> tuple[int, int] | None:
         """Number of rows at the lower and at the upper bound; None if rows lie elsewhere or are grouped."""
@@ -222,7 +228,7 @@ class BoundedMean:
 
     def _share_below(self, threshold: float, end: float) -> float:
         """Return the probability that the mean, with one pseudo-row at a bound, is below a threshold."""
-        size = float(self.units.counts.mean())
+        size = self._pseudo_size
         sums, counts, shapes = _merge_equal(self.units)
         coefficients = np.append(sums - threshold * counts, (end - threshold) * size)
         return _negative_probability(coefficients, np.append(shapes, 1.0))
@@ -233,7 +239,7 @@ class BoundedMean:
         Args:
             pseudo_rows: Value and number of pseudo-rows.
         """
-        size = float(self.units.counts.mean())
+        size = self._pseudo_size
         sums, counts, shapes = _merge_equal(self.units)
         sums = np.append(sums, [value * size for value, _ in pseudo_rows])
         counts = np.append(counts, [size] * len(pseudo_rows))

@@ -23,9 +23,9 @@ def names(sizes: list[int]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", UNEVEN)
-@pytest.mark.parametrize(("mean", "correlation"), [(0.7, 0.5), (0.8, 0.2)])
-def test_intervals_cover_the_mean(name: str, mean: float, correlation: float) -> None:
-    generator, sizes = np.random.default_rng(41), np.array(UNEVEN[name], dtype=np.float64)
+@pytest.mark.parametrize(("mean", "correlation"), [(0.8, 0.5), (0.8, 0.2)])
+def test_intervals_cover_the_mean_and_gates_rarely_pass_at_it(name: str, mean: float, correlation: float) -> None:
+    generator, sizes = np.random.default_rng(47), np.array(UNEVEN[name], dtype=np.float64)
     covered = passed = 0
     for seed in range(200):
         units = draw_groups(generator, sizes, mean, correlation)
@@ -34,7 +34,7 @@ def test_intervals_cover_the_mean(name: str, mean: float, correlation: float) ->
         covered += interval.low - 1e-9 <= mean <= interval.high + 1e-9
         passed += found.p_at_most(mean) <= 0.05
     assert covered >= 180  # 90 %: 95 % less two and a half deviations of 200 runs; without the correction 85 to 90 %
-    assert passed <= 20
+    assert passed <= 19  # 5 % and three deviations; with pseudo-groups of average size up to 14 %
 
 
 @pytest.mark.parametrize("name", TOO_UNEVEN)

@@ -123,6 +123,8 @@ UNEVEN = {
     "one of 40 rows, 160 of 1": [40] + [1] * 160,
     "one of 20 rows, 180 of 1": [20] + [1] * 180,
     "three of 30 rows, 210 of 1": [30] * 3 + [1] * 210,
+    "two of 50 rows, 300 of 1": [50] * 2 + [1] * 300,
+    "five of 20 rows, 100 of 1": [20] * 5 + [1] * 100,
     "60 of 1 to 9 rows": [1 + i % 9 for i in range(60)],
     "40, lognormal": [max(1, round(float(np.exp(1 + z)))) for z in np.random.default_rng(1).standard_normal(40)],
 }
