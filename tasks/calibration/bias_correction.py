@@ -298,9 +298,12 @@ def _judge_difference(column: ScoreColumns, first: Mapping[str, Any], second: Ma
     for pairs in pair_scores(column).pairs:
         units = Units.from_values(pairs.differences, pairs.groups)
         if len(units) >= _LEAST_ROWS:
+            rows = len(pairs.differences)
+            sides = (Units.from_values(scores, pairs.groups) for scores in (pairs.a, pairs.b))
+            if outside := next(filter(None, (describe_outside(judge_error, scores) for scores in sides)), ""):
+                return Correction(scale, Method.NONE, None, outside, first.get("compared"), rows)
             estimate = correct_difference(judge_error, units)
             reason = describe_weakness(judge_error) if estimate.value is None else ""
-            rows = len(pairs.differences)
             correction = Correction(scale, Method.JUDGE, estimate, reason, first.get("compared"), rows)
     return correction
 

@@ -86,6 +86,12 @@ def test_a_difference_grows_by_as_much_as_the_judge_shrinks_it() -> None:
     assert grades["value"] == pytest.approx(0.8, abs=0.008)
 
 
+def test_a_run_outside_the_range_of_the_judge_has_no_corrected_difference() -> None:
+    found = correct_differences(side(manifest()), side(manifest()), [columns("a", 0.6)])["a"]
+    assert (found["value"], found["low"], found["high"]) == (None, -1.0, 1.0)
+    assert "is above 0.750, that of good labelled rows" in found["reason"]
+
+
 def test_runs_of_two_judges_have_no_corrected_difference() -> None:
     other = manifest(error={**ERROR, "gain": 0.75})
     assert correct_differences(side(manifest()), side(other), [columns("a", 0.1)]) == {}
