@@ -1,5 +1,10 @@
-"""Find rows of two runs that only one of them has scored, and what their scores could change."""
+"""Find rows of two runs that only one of them has scored, and what their scores could change.
 
+Scores that are missing by chance change nothing. They are not if one run lacks more of them than the other, or if both
+lack those of different rows: the good ones here, the bad ones there.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +21,8 @@ class MissingScores:
 
     Args:
         p: P-value of "both runs lack scores equally often" (McNemar's test with mid-p).
+        p_which: P-value of "the missing scores move neither run's mean": rows that a run lacks score in the other run
+            as the paired ones do, or those of both runs differ from these in the same way (rank-sum test).
         worst_case: Least and greatest mean difference, second run minus first, over the rows scored in at least one
             run, with any possible missing scores; None if the metric has no bounds.
         limits: Lower end of the 95 % interval of the least, and upper end of that of the greatest mean difference: the
@@ -26,14 +33,15 @@ class MissingScores:
     p: float
     worst_case: Interval | None
     limits: Interval | None = None
+    p_which: float = 1.0
 
     @property
-    def is_one_sided(self) -> bool:
-        """Whether one run lacks more scores than the other by more than chance."""
-        return self.p <= 1 - LEVEL
+    def is_selective(self) -> bool:
+        """Whether the scores are missing by more than chance: more in one run, or those of different rows."""
+        return 2 * min(self.p, self.p_which) <= 1 - LEVEL
 
     def can_explain(self, difference: float = 0.0) -> bool:
-        """Return whether one run lacks more scores by more than chance, and they could make up for a difference.
+        """Return whether scores are missing by more than chance, and they could make up for a difference.
 
         They could if the difference lies within the limits: what the worst possible scores leave may still be chance.
 
@@ -43,7 +51,7 @@ class MissingScores:
         (False, False)
         """
         within = self.limits or self.worst_case
-        return self.is_one_sided and (within is None or within.low <= difference <= within.high)
+        return self.is_selective and (within is None or within.low <= difference <= within.high)
 
 
 def find_missing_scores(
@@ -68,20 +76,25 @@ def find_missing_scores(
     if not counts.unscored_a and not counts.unscored_b:
         return None
     p = mcnemar_mid_p(counts.unscored_a, counts.unscored_b)
+    lost: list[dict[str, float]] = [
+        {
+            row: cell.value
+            for row, cell in sorted(scored.items())
+            if cell.value is not None and cell.label == pairs.scale and row in other and other[row].value is None
+        }
+        for scored, other in ((columns.a, columns.b), (columns.b, columns.a))
+    ]
+    p_which = _p_which(columns, pairs, lost)
     if pairs.bounds is None:
-        return MissingScores(p, None)
-    rows, ends = [], []
-    for row in sorted(columns.a.keys() & columns.b.keys()):
-        before, after = columns.a[row], columns.b[row]
-        scored = before if after.value is None else after
-        if (before.value is None) == (after.value is None) or scored.value is None or scored.label != pairs.scale:
-            continue
-        sign = -1 if after.value is None else 1
-        rows.append(row)
-        ends.append(sorted(sign * (scored.value - end) for end in (pairs.bounds.low, pairs.bounds.high)))
+        return MissingScores(p, None, p_which=p_which)
+    ends = [
+        sorted(sign * (value - end) for end in (pairs.bounds.low, pairs.bounds.high))
+        for sign, values in zip((-1, 1), lost, strict=True)
+        for value in values.values()
+    ]
     possible = np.array(ends, dtype=np.float64).reshape(-1, 2)
     least, greatest = (np.concatenate([pairs.differences, possible[:, end]]) for end in (0, 1))
-    groups = columns.groups_of([*pairs.rows, *rows])
+    groups = columns.groups_of([*pairs.rows, *lost[0], *lost[1]])
 
     def interval(differences: Floats) -> Interval | None:
         units = Units.from_values(differences, groups)
@@ -92,4 +105,31 @@ def find_missing_scores(
         p,
         Interval(float(least.mean()), float(greatest.mean())),
         None if low is None or high is None else Interval(low.low, high.high),
+        p_which,
     )
+
+
+def _p_which(columns: ScoreColumns, pairs: Pairs, lost: Sequence[Mapping[str, float]]) -> float:
+    """Return the p-value of "the missing scores move neither run's mean".
+
+    A run that lacks rows which score low in the other run has a mean that is too high. What both lack cancels out.
+
+    Args:
+        lost: Scores of the rows that the second run lacks, and of those that the first run lacks.
+    """
+    shift = variance = 0.0
+    for sign, scores, values in zip((-1, 1), (pairs.a, pairs.b), lost, strict=True):
+        pooled = np.concatenate([scores, list(values.values())])
+        _, place, ties = np.unique(pooled, return_inverse=True, return_counts=True)
+        ranks = (np.cumsum(ties) - (ties - 1) / 2)[place]
+        is_lost = np.arange(len(pooled)) >= len(scores)
+        high = (ranks - ranks.mean()) / len(ranks)
+        pull = Units.from_values((is_lost - is_lost.mean()) * high, columns.groups_of([*pairs.rows, *values]))
+        shift += sign * float(pull.sums.sum())
+        by_rows = float(is_lost.var() * (high @ high)) * len(ranks) / max(len(ranks) - 1, 1)
+        variance += by_rows if pairs.groups is None else max(by_rows, float(pull.sums @ pull.sums))
+    if variance <= 0:
+        return 1.0
+    from scipy.special import ndtr  # noqa: PLC0415 scipy loads slowly
+
+    return float(2 * ndtr(-abs(shift) / np.sqrt(variance)))

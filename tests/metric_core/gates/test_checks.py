@@ -202,7 +202,7 @@ def test_scores_that_one_run_lacks_leave_a_regression_open() -> None:
     gate = Gate(regression=(RegressionRule(None, 0.07),))
     [check] = apply_gate(gate, columns(b, GOOD))
     assert check.outcome is Outcome.INCONCLUSIVE
-    assert "lacks scores of more rows" in check.reason
+    assert "lack scores of different numbers of rows" in check.reason
     one_lost = GOOD | {"row 000": Score.failed("no usable reply")}
     assert check_gate(gate, [columns(one_lost, GOOD)]).outcome is Outcome.PASSED
 
