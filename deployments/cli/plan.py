@@ -185,8 +185,8 @@ def _show_rows_needed(detect: float | None, runs: list[str], by: str | None, as_
     stdout.print(f"Rows of a comparison with a difference of {detect:g}, in 80 of 100 cases:")
     print_table(stdout, make_table(headings, rows))
     stdout.print(
-        "to see it: a true difference of this size is found, before the correction for the number of metrics; to pass: "
-        "a gate with this max_drop passes if nothing changed",
+        "to see it: a true difference of this size is found after the correction for the number of metrics; to pass: a "
+        "gate with this max_drop passes if nothing changed",
         style="dim",
     )
     if any(metric.needed is None for metric in found):

@@ -7,16 +7,19 @@ variance and skewness that the values seen so far predict. With one pseudo-row a
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from metric_core.statistics.bounded_means import Bounds
-from metric_core.statistics.resampling import Units
+from metric_core.statistics.resampling import Floats, Units
 
 POWER = 0.8
 """Probability of finding a difference that a number of rows is called enough for."""
 MOST_ROWS = 10_000_000
 """Number of rows above which no number is given."""
 
+_BISECTIONS = 20
 _NORMAL_POWER = 0.8416212335729143
 
 
@@ -27,12 +30,15 @@ class Moments:
     Args:
         third: Third central moment of the values.
         size: Rows per unit: 1, or the average number of rows of a group.
+        step: For differences of two runs, the size of the changes by which a further difference comes about: rows that
+            change by so much. 0 if all rows change by as much as the mean.
     """
 
     mean: float
     variance: float
     third: float
     size: float = 1.0
+    step: float = 0.0
 
     @classmethod
     def from_units(cls, units: Units) -> "Moments":
@@ -46,9 +52,35 @@ class Moments:
         deviations = units.influence / size
         return cls(units.mean, float((deviations**2).mean()), float((deviations**3).mean()), size)
 
+    @classmethod
+    def of_differences(cls, units: Units, differences: Floats, bounds: Bounds | None) -> "Moments":
+        """Return the moments of the differences of two runs; a further difference comes as those that were seen.
+
+        Args:
+            units: Rows or groups with these differences.
+            differences: Difference of each row.
+            bounds: Bounds of the differences: the step if no row changed.
+
+        >>> rows = np.array([1.0, -1.0] + [0.0] * 18)
+        >>> moments = Moments.of_differences(Units.from_values(rows), rows, Bounds(-1.0, 1.0))
+        >>> moments.variance, moments.step
+        (0.1, 1.0)
+        """
+        moments = cls.from_units(units)
+        changed = float(np.abs(differences).mean())
+        if not changed:
+            return replace(moments, step=0.0 if bounds is None else bounds.high)
+        return replace(moments, step=(moments.variance + moments.mean**2) / changed)
+
     def shift(self, change: float) -> "Moments":
-        """Return the moments of values that are higher by `change`."""
-        return Moments(self.mean + change, self.variance, self.third, self.size)
+        """Return the moments of values that are all higher by `change`."""
+        return replace(self, mean=self.mean + change)
+
+    def with_difference(self, difference: float) -> "Moments":
+        """Return the moments of differences of two runs whose true difference is this one, instead of the mean."""
+        more = abs(difference) * self.step
+        third = self.third + difference * self.step**2
+        return replace(self, mean=difference, variance=self.variance + more, third=third)
 
 
 def limit_of_mean(moments: Moments, units: float, end: float, level: float) -> float:
@@ -102,12 +134,9 @@ def rows_to_decide(moments: Moments, threshold: float, bounds: Bounds, level: fl
 
 def _find_rows(moments: Moments, threshold: float, ends: Sequence[tuple[float, float]], level: float) -> int | None:
     """Return the number of rows whose limit at a level is beyond a threshold, with a power of 80 %."""
-    sign = 1 if moments.mean > threshold else -1
-    share = 1 - level if sign > 0 else level
 
     def decides(units: int) -> bool:
-        unlucky = moments.shift(-sign * _NORMAL_POWER * math.sqrt(moments.variance / units))
-        return sign * (_quantile_of_mean(unlucky, units, ends, share) - threshold) > 0
+        return _is_decided(moments, units, threshold, ends, level)
 
     most = max(2, int(MOST_ROWS / moments.size))
     high = 2
@@ -120,6 +149,15 @@ def _find_rows(moments: Moments, threshold: float, ends: Sequence[tuple[float, f
         middle = (low + high) // 2
         low, high = (low, middle) if decides(middle) else (middle, high)
     return math.ceil(high * moments.size)
+
+
+def _is_decided(
+    moments: Moments, units: float, threshold: float, ends: Sequence[tuple[float, float]], level: float
+) -> bool:
+    """Return whether the limit of so many rows or groups is beyond a threshold, with a power of 80 %."""
+    sign = 1 if moments.mean > threshold else -1
+    unlucky = moments.shift(-sign * _NORMAL_POWER * math.sqrt(moments.variance / units))
+    return sign * (_quantile_of_mean(unlucky, units, ends, 1 - level if sign > 0 else level) - threshold) > 0
 
 
 def _gamma_quantile(skewness: float, share: float) -> float:
@@ -147,20 +185,65 @@ class RowsNeeded:
     to_pass: int | None
 
 
-def rows_for_difference(differences: Moments, difference: float, bounds: Bounds, level: float = 0.95) -> RowsNeeded:
+def detectable_difference(
+    differences: Moments, units: float, bounds: Bounds | None, tests: int = 1, level: float = 0.95
+) -> float | None:
+    """Return the true difference of two runs that 80 of 100 comparisons of as many rows would find.
+
+    Args:
+        differences: Moments of the differences of paired rows; their mean does not matter.
+        units: Number of rows or groups.
+        tests: Number of metrics that are compared, for which p is corrected.
+        level: Confidence level of the interval, and 1 less the level of the tests.
+
+    Returns:
+        The difference; None if it is above the greatest that there can be.
+
+    >>> rows = np.array([1.0, -1.0] + [0.0] * 18)
+    >>> moments = Moments.of_differences(Units.from_values(rows), rows, Bounds(-1.0, 1.0))
+    >>> [round(detectable_difference(moments, 200, Bounds(-1.0, 1.0), tests), 3) for tests in (1, 11)]
+    [0.083, 0.114]
+    """
+    ends, share = _both_ends(bounds), 1 - (1 - level) / 2 / tests
+
+    def is_found(difference: float) -> bool:
+        """Return whether the interval would exclude 0, and the test would be significant."""
+        moments = differences.with_difference(difference)
+        return _is_decided(moments, units, 0.0, ends, (1 + level) / 2) and _is_decided(moments, units, 0.0, (), share)
+
+    low, high = 0.0, 1.0 + 10 * math.sqrt(differences.variance) if bounds is None else bounds.high
+    if not is_found(high):
+        return None
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_found(middle) else (middle, high)
+    return high
+
+
+def _both_ends(bounds: Bounds | None) -> Sequence[tuple[float, float]]:
+    return () if bounds is None else ((bounds.low, 0.5), (bounds.high, 0.5))
+
+
+def rows_for_difference(
+    differences: Moments, difference: float, bounds: Bounds, level: float = 0.95, tests: int = 1
+) -> RowsNeeded:
     """Return how many rows it takes to see a difference of two runs, and to pass a gate with it as its margin.
 
     Args:
         differences: Moments of the differences of paired rows; their mean does not matter.
         difference: Difference to see, above 0.
         level: Confidence level of the interval and of the gate's limits.
+        tests: Number of metrics that are compared, for which p is corrected.
 
     >>> rows_for_difference(Moments(0.0, 0.04, 0.0), 0.02, Bounds(-1.0, 1.0))
     RowsNeeded(to_see=802, to_pass=728)
     """
-    centered = Moments(0.0, differences.variance, differences.third, differences.size)
-    both_ends = ((bounds.low, 0.5), (bounds.high, 0.5))
+    changed = differences.with_difference(difference)
+    counts = (
+        _find_rows(changed, 0.0, _both_ends(bounds), (1 + level) / 2),
+        _find_rows(changed, 0.0, (), 1 - (1 - level) / 2 / tests),
+    )
     return RowsNeeded(
-        to_see=_find_rows(centered.shift(difference), 0.0, both_ends, (1 + level) / 2),
-        to_pass=rows_to_decide(centered, difference, bounds, level),
+        to_see=None if counts[0] is None or counts[1] is None else max(counts[0], counts[1]),
+        to_pass=rows_to_decide(differences.with_difference(0.0), difference, bounds, level),
     )

@@ -15,7 +15,7 @@ from tasks.comparison.run_pair import Matching, RunPair
 from tasks.runs.finished_run import FinishedRun
 
 LEAST_OBSERVED = 20
-"""Fewest rows, or groups of rows, that show how much rows vary.
+"""Fewest rows, or effective groups of rows, that show how much rows vary.
 
 One row has no variance, and few rows may be alike by chance. From 20 normal values, the standard error of the variance,
 and so of the number of rows, is 32 %.
@@ -59,9 +59,9 @@ def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | N
     matching = Matching(by=by or last.config.get("by"))
     pair = RunPair.from_runs(earlier[0] if earlier else None, last, matching)
     columns = pair.columns()
-    found = [
-        rows for column in columns for rows in (_of_two(column, difference) if earlier else _of_one(column, difference))
-    ]
+    tests = sum(any(cell.value is not None for cell in column.b.values()) for column in columns)
+    found_in = _of_two if earlier else _of_one
+    found = [rows for column in columns for rows in found_in(column, difference, tests)]
     if not found:
         raise ConfigError(f"{last.folder} has no metric whose values have bounds, so no numbers of rows can be found")
     if all(each.needed is None for each in found):
@@ -75,21 +75,22 @@ def find_rows_needed(runs: Sequence[FinishedRun], difference: float, by: str | N
     return found
 
 
-def _of_two(column: ScoreColumns, difference: float) -> list[MetricRows]:
+def _of_two(column: ScoreColumns, difference: float, tests: int) -> list[MetricRows]:
     found = []
     for pairs in pair_scores(column).pairs:
         if pairs.difference_bounds is None:
             continue
         units = Units.from_values(pairs.differences, pairs.groups)
         needed = None
-        if len(units) >= LEAST_OBSERVED:
-            needed = rows_for_difference(Moments.from_units(units), difference, pairs.difference_bounds)
+        if units.effective >= LEAST_OBSERVED:
+            moments = Moments.of_differences(units, pairs.differences, pairs.difference_bounds)
+            needed = rows_for_difference(moments, difference, pairs.difference_bounds, tests=tests)
         groups = None if pairs.groups is None else len(units)
         found.append(MetricRows(_label(column, pairs.scale), len(pairs.rows), needed, groups))
     return found
 
 
-def _of_one(column: ScoreColumns, difference: float) -> list[MetricRows]:
+def _of_one(column: ScoreColumns, difference: float, tests: int) -> list[MetricRows]:
     found = []
     scales = sorted({cell.label for cell in column.b.values() if cell.value is not None}, key=str)
     for scale in scales:
@@ -101,10 +102,10 @@ def _of_one(column: ScoreColumns, difference: float) -> list[MetricRows]:
         names = column.groups_of(list(values))
         units = Units.from_values(np.array(list(values.values())), names)
         needed = None
-        if len(units) >= LEAST_OBSERVED:
+        if units.effective >= LEAST_OBSERVED:
             one = Moments.from_units(units)
             both = Moments(0.0, 2 * one.variance, 0.0, one.size)  # the third moments of two equal systems cancel out
-            needed = rows_for_difference(both, difference, bounds.of_differences)
+            needed = rows_for_difference(both, difference, bounds.of_differences, tests=tests)
         groups = None if names is None else len(units)
         found.append(MetricRows(_label(column, scale), len(values), needed, groups))
     return found
