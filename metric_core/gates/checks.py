@@ -34,6 +34,7 @@ from metric_core.statistics.judge_variance import JudgeVariance
 from metric_core.statistics.missing_scores import find_missing_scores
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import SEED, Floats
+from metric_core.statistics.serial_order import is_serial
 from metric_core.statistics.slices import RowSlices
 
 _STATISTICS: dict[Statistic, Callable[[Floats], float]] = {
@@ -165,7 +166,16 @@ def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing) ->
         if rule.statistic in {Statistic.MEAN, Statistic.MEDIAN}:
             bounds = Bounds.of_metric(column.bounds, scale)
             variance = testing.judge_variances.get(column.metric)
-            tested = Measured(values, column.groups_of(rows), rule.threshold, bounds, rule.statistic, variance)
+            in_file = np.array([cell.value for cell in scored.values() if cell.label == scale], dtype=np.float64)
+            tested = Measured(
+                values,
+                column.groups_of(rows),
+                rule.threshold,
+                bounds,
+                rule.statistic,
+                variance,
+                is_serial(in_file),
+            )
             draft = draft_test(check, tested, testing)
         else:
             draft = decide_fact(check, _STATISTICS[rule.statistic](values) if rows else None, rule.threshold)
@@ -205,6 +215,7 @@ def _draft_pairs(rule: RegressionRule, column: ScoreColumns, testing: Testing) -
             threshold,
             pairs.difference_bounds,
             judge=testing.judge_variances.get(column.metric),
+            is_serial=is_serial(pairs.in_order(column.b, pairs.differences)),
         )
         missing = find_missing_scores(column, pairs, paired.counts, testing.seed)
         drop = rule.max_drop if column.direction is Direction.LOWER else -rule.max_drop

@@ -12,7 +12,7 @@ from metric_core.statistics.missing_scores import MissingScores
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import Floats, Units
 from metric_core.statistics.sample_size import MOST_ROWS, Moments, rows_to_decide
-from metric_core.statistics.summary import describe_groups
+from metric_core.statistics.summary import SERIAL, describe_groups
 
 _NOISE = "within the judge's noise: judged again, the same answers may pass or fail"
 
@@ -29,6 +29,7 @@ class Draft:
             called only for a check that too few rows leave undecided.
         missing: Rows that only one run has scored; None if there are none, or no baseline.
         is_small: True if there are too few rows for a decision.
+        caution: Sentence on why the interval may be too narrow; may be empty.
     """
 
     check: Check
@@ -37,6 +38,7 @@ class Draft:
     advice: Callable[[], str] = str
     missing: MissingScores | None = None
     is_small: bool = False
+    caution: str = ""
 
 
 def settle_all(drafts: Sequence[Draft], gate: Gate) -> list[Check]:
@@ -58,7 +60,11 @@ def settle_all(drafts: Sequence[Draft], gate: Gate) -> list[Check]:
             _allow_for_noise(check, low, high, gate.undecided) for check, low, high in zip(checks, *moved, strict=True)
         ]
     found = iter(checks)
-    return [next(found) if draft.finding else draft.check for draft in drafts]
+    settled = [next(found) if draft.finding else draft.check for draft in drafts]
+    return [
+        replace(check, reason=f"{check.reason}; {draft.caution}") if draft.caution else check
+        for draft, check in zip(drafts, settled, strict=True)
+    ]
 
 
 def _settle_tests(tests: Sequence[tuple[Draft, Finding]], gate: Gate) -> list[Check]:
@@ -93,7 +99,8 @@ def _settle(draft: Draft, finding: Finding, p: float, gate: Gate) -> Check:
     if draft.missing is not None and (p <= alpha or finding.p_violated <= alpha):
         return replace(
             settled,
-            reason="one of the runs lacks scores of more rows than the other, and those scores could decide the rule",
+            reason="the runs lack scores of different numbers of rows, or of different rows, by more than chance, and "
+            "those scores could decide the rule",
         )
     if p <= alpha:
         return replace(settled, outcome=Outcome.FAILED, reason="violates the threshold by more than chance")
@@ -113,6 +120,7 @@ class Measured:
 
     Args:
         judge: Variance of the judge's scores; None if it is not known.
+        is_serial: True if rows that follow each other in the file have similar values.
     """
 
     values: Floats
@@ -121,6 +129,7 @@ class Measured:
     bounds: Bounds | None
     statistic: Statistic = Statistic.MEAN
     judge: JudgeVariance | None = None
+    is_serial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +175,8 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
         reason = "all rows are alike, and the metric has no bounds, so nothing is known of other rows"
         return Draft(replace(check, observed=units.mean, reason=reason))
     finding = check_mean(units, threshold, confidence, measured.bounds, stream)
-    return Draft(check, finding, advice=partial(_advise_rows, units, measured, confidence))
+    caution = SERIAL if measured.is_serial and measured.groups is None else ""
+    return Draft(check, finding, advice=partial(_advise_rows, units, measured, confidence), caution=caution)
 
 
 def _advise_rows(units: Units, measured: Measured, confidence: Confidence) -> str:

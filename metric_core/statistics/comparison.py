@@ -4,8 +4,8 @@ A metric is better or worse only if its test is significant after Holm's correct
 excludes 0. Otherwise the difference is unclear, which does not mean that there is none.
 
 Rows without a score in one of the runs can hide a difference or make one, for example if a run fails on its worst rows.
-If one run lacks more scores than the other by more than chance, and the missing scores could turn the difference
-around, the outcome is undecided.
+If the runs lack scores of different numbers of rows, or of rows that score differently, by more than chance, and the
+missing scores could turn the difference around, the outcome is undecided.
 """
 
 from collections import Counter
@@ -16,16 +16,15 @@ from enum import StrEnum
 import numpy as np
 
 from metric_core.records import Direction
-from metric_core.statistics.bounded_means import estimate_interval
+from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
 from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
+from metric_core.statistics.sample_size import Moments, detectable_difference
+from metric_core.statistics.serial_order import is_serial
 
 MOST_CHANGED = 5
-
-_DETECTED_BY_HALF_WIDTH = (1.959964 + 0.841621) / 1.959964
-"""Standard errors of a difference that is found with 80 % power, in half widths of its 95 % interval."""
 
 
 class ChangeOutcome(StrEnum):
@@ -88,8 +87,12 @@ class Difference:
         unchanged: Number of rows that did not change.
         groups: Number of groups of rows; None if rows are not grouped.
         effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
-        detectable: True difference that 80 of 100 comparisons of as many such rows would find, before the correction
-            for the number of metrics; None without an interval.
+        detectable: True difference that 80 of 100 comparisons of as many rows and metrics would find; None without an
+            interval, or if there is none so large.
+        moments: Moments of the differences, or of their means in groups, from which `detectable` follows.
+        bounds: Bounds of the differences; None if there are none.
+        is_serial: True if rows that follow each other in the file change alike, so that the interval is too narrow;
+            not known of groups.
         missing: Rows that only one run has scored; None if there are none.
         most_changed: Rows that changed most, in descending order of change.
     """
@@ -107,6 +110,9 @@ class Difference:
     groups: int | None
     effective_groups: float | None
     detectable: float | None = None
+    moments: Moments
+    bounds: Bounds | None
+    is_serial: bool = False
     missing: MissingScores | None = None
     most_changed: tuple[RowChange, ...] = ()
 
@@ -162,7 +168,7 @@ def decide_outcomes(comparisons: Sequence[MetricComparison]) -> list[MetricCompa
     tested = [part.difference.test.p for part in comparisons if part.difference and part.difference.test]
     adjusted = iter(holm(tested))
     return [
-        _decide_outcome(part, next(adjusted)) if part.difference and part.difference.test else part
+        _decide_outcome(part, next(adjusted), len(tested)) if part.difference and part.difference.test else part
         for part in comparisons
     ]
 
@@ -224,7 +230,9 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
         effective_groups=None if pairs.groups is None else units.effective,
-        detectable=None if interval is None else (interval.high - interval.low) / 2 * _DETECTED_BY_HALF_WIDTH,
+        moments=Moments.of_differences(units, differences, pairs.difference_bounds),
+        bounds=pairs.difference_bounds,
+        is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),
         most_changed=_largest_changes(pairs, most_changed),
     )
 
@@ -259,11 +267,13 @@ def _largest_changes(pairs: Pairs, count: int) -> tuple[RowChange, ...]:
     return tuple(RowChange(pairs.rows[i], float(pairs.a[i]), float(pairs.b[i])) for i in order if size[i] > 0)
 
 
-def _decide_outcome(comparison: MetricComparison, p_adjusted: float) -> MetricComparison:
+def _decide_outcome(comparison: MetricComparison, p_adjusted: float, tests: int) -> MetricComparison:
     difference = comparison.difference
     if difference is None or difference.interval is None:
         return comparison
-    adjusted = replace(difference, p_adjusted=p_adjusted)
+    units = comparison.rows.paired if difference.effective_groups is None else difference.effective_groups
+    detectable = detectable_difference(difference.moments, units, difference.bounds, tests, LEVEL)
+    adjusted = replace(difference, p_adjusted=p_adjusted, detectable=detectable)
     low, high = difference.interval.low, difference.interval.high
     if p_adjusted > 1 - LEVEL or low <= 0 <= high:
         verdict = ChangeOutcome.UNCLEAR

@@ -120,6 +120,11 @@ class Pairs:
         """Whether all values are 0 or 1."""
         return is_binary(self.a) and is_binary(self.b)
 
+    def in_order(self, cells: Mapping[str, Score], values: Floats) -> Floats:
+        """Return values of these rows in the order of a run's cells, which is that of its file."""
+        place = {row: number for number, row in enumerate(self.rows)}
+        return values[[place[row] for row in cells if row in place]]
+
     def worsening(self, direction: Direction) -> Floats:
         """Return how much worse each row is in the second run; if the metric has no direction, a decrease is worse."""
         return self.differences if direction is Direction.LOWER else -self.differences

@@ -12,9 +12,13 @@ import numpy as np
 from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
+from metric_core.statistics.serial_order import is_serial
 
 _LEAST_GROUPS = 10
 """Least effective number of groups of which a design effect is given."""
+
+SERIAL = "rows that follow each other score alike: the interval is too narrow; --by COLUMN allows for groups"
+"""Sentence about rows in serial order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ class Distribution:
             grouped.
         design_effect: Variance of the mean divided by that of as many independent rows; None if rows are not grouped,
             for few groups, or if all values are the same.
-        note: Sentence about the true mean if all values are the same, which an interval alone would not explain.
+        note: Sentence about the true mean if all values are the same, which an interval alone would not explain, or
+            about rows that follow each other and score alike.
     """
 
     count: int
@@ -200,6 +205,9 @@ def summarize_distribution(
     numbers = np.sort(np.asarray(values, dtype=np.float64)) if groups is None else np.asarray(values, dtype=np.float64)
     units = Units.from_values(numbers, groups)
     interval = estimate_interval(units, bounds, SEED)
+    note = _note(numbers, interval, bounds)
+    if groups is None and is_serial(np.asarray(values, dtype=np.float64)):
+        note = SERIAL
     return Distribution(
         count=len(numbers),
         mean=float(numbers.mean()),
@@ -211,7 +219,7 @@ def summarize_distribution(
         groups=None if groups is None else len(units),
         effective_groups=None if groups is None else units.effective,
         design_effect=None if groups is None else design_effect(numbers, units),
-        note=_note(numbers, interval, bounds),
+        note=note,
     )
 
 

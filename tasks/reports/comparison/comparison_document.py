@@ -22,6 +22,7 @@ from tasks.reports.comparison.comparison_words import (
     numbers,
     row_sentences,
     rows_changed_most,
+    serial_sentences,
     title,
 )
 from tasks.reports.comparison.slices_words import choose_slices, headline_of_slices
@@ -199,6 +200,7 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
         *correction_sentences(comparison),
         *lost_sentences(comparison),
         *detectable_sentences(comparison),
+        *serial_sentences(comparison),
         *category_sentences(comparison),
     )
     if sentences:

@@ -156,21 +156,21 @@ def lost_sentences(comparison: RunComparison) -> Iterator[str]:
     """Yield sentences on rows without a difference: scored in one run only, or on different scales."""
     lost: list[str] = []
     possible: list[str] = []
-    one_sided: list[str] = []
+    selective: list[str] = []
     for metric in comparison.metrics:
         rows, missing = metric.rows, metric.difference.missing if metric.difference else None
         counts = ((rows.unscored_b, "in A only"), (rows.unscored_a, "in B only"), (rows.rescaled, "on other scales"))
         if words := ", ".join(f"{count} {what}" for count, what in counts if count):
             lost.append(f"{metric.metric} ({words})")
         if missing is not None and missing.worst_case is not None:
-            limits = missing.limits if missing.is_one_sided else None
+            limits = missing.limits if missing.is_selective else None
             shown = "" if limits is None else f" (95 % limits {format_interval(limits, True)})"
             possible.append(f"{metric.metric} {format_interval(missing.worst_case, True)}{shown}")
-            one_sided += [metric.metric] if missing.is_one_sided else []
+            selective += [metric.metric] if missing.is_selective else []
     for lead, metrics in (
         ("rows without a difference, scored", lost),
         ("differences with any possible scores of these rows", possible),
-        ("one run lacks more scores than the other by more than chance", one_sided),
+        ("the runs lack scores of different numbers of rows, or of different rows, by more than chance", selective),
     ):
         if metrics:
             yield f"{lead}: {', '.join(metrics)}"
@@ -185,6 +185,16 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
     ]
     if seen:
         yield f"smallest true differences that 80 of 100 such comparisons would show: {', '.join(seen)}"
+
+
+def serial_sentences(comparison: RunComparison) -> Iterator[str]:
+    """Yield a sentence on the metrics whose rows change in serial order."""
+    found = [title(metric) for metric in comparison.metrics if metric.difference and metric.difference.is_serial]
+    if found:
+        yield (
+            f"rows that follow each other change alike in {', '.join(found)}: the intervals are too narrow; "
+            "--by COLUMN allows for groups"
+        )
 
 
 def describe_size(metric: MetricComparison) -> str:
@@ -230,6 +240,8 @@ def level_sentence(gate: GateResult) -> str:
     return (
         f"Each end of the interval of a mean holds at {gate.level:.0%} confidence{ends}. If every true mean and median "
         f"meets its threshold, the gate fails {fails}; a rule whose true value misses its threshold passes in at most "
-        f"{chance} of runs.{looks} Rules about the least and greatest value and "
-        "about coverage state what these rows are, without a test."
+        f"{chance} of runs.{looks} The interval of a regression rule is wider than that of the comparison, whose ends "
+        "hold at 95 % together: each end of a rule decides alone, and allows for a whole unseen row at the bound "
+        "instead of half a one. Rules about the least and greatest value and about coverage state what these rows are, "
+        "without a test."
     )

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import asdict
 from itertools import pairwise
 
@@ -74,6 +75,27 @@ def test_only_rows_scored_in_both_count_and_all_others_are_counted() -> None:
     assert found.difference is not None
     assert (found.difference.mean_a, found.difference.mean_b, found.difference.interval) == (0.5, 1.0, None)
     assert found.verdict is ChangeOutcome.NOT_COMPARED
+
+
+def test_equally_many_missing_scores_of_different_rows_leave_a_difference_undecided() -> None:
+    generator, counted = np.random.default_rng(5), Counter[ChangeOutcome]()
+    for seed in range(12):
+        quality = generator.beta(2, 2, 300)
+        a, b = (np.clip(quality + generator.normal(0, 0.2, 300), 0, 1) for _ in range(2))
+        gone_a, gone_b = a >= np.quantile(a, 0.7), b <= np.quantile(b, 0.3)
+        cells = [
+            {f"{i:03}": Score.failed("no reply") if gone[i] else Score.scored(values[i]) for i in range(300)}
+            for values, gone in ((a, gone_a), (b, gone_b))
+        ]
+        both = ScoreColumns(
+            metric="faithfulness", direction=Direction.HIGHER, a=cells[0], b=cells[1], bounds=(0.0, 1.0)
+        )
+        [found] = compare_metrics([both], seed)
+        counted[found.verdict] += 1
+        assert found.difference is not None
+        assert found.difference.missing is not None
+        assert found.difference.missing.p > 0.05
+    assert counted[ChangeOutcome.UNDECIDED] == 12
 
 
 def test_missing_scores_may_turn_a_difference_around_together_with_chance() -> None:
