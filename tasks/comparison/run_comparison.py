@@ -22,6 +22,7 @@ class ComparedRun:
         created: Start of the run.
         source: Evaluated data.
         judge: Model of the judge.
+        repetition: Sentence on rows that repeat a text, if that makes the intervals of the run too narrow.
     """
 
     folder: str
@@ -30,13 +31,15 @@ class ComparedRun:
     source: str
     rows: int
     judge: str
+    repetition: str | None = None
 
     @classmethod
     def from_run(cls, run: FinishedRun) -> "ComparedRun":
         """Return the side of a finished run."""
         texts = {name: str(run.manifest.get(name) or "") for name in ("run_id", "created", "source")}
         judge = (run.manifest.get("judge") or {}).get("model") or ""
-        return cls(folder=str(run.folder), rows=int(run.manifest.get("rows") or 0), judge=str(judge), **texts)
+        rows, repetition = int(run.manifest.get("rows") or 0), run.manifest.get("repetition")
+        return cls(folder=str(run.folder), rows=rows, judge=str(judge), repetition=repetition, **texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,16 @@ from metric_core.columns import COLUMN_ALIASES, COLUMNS, ColumnType
 from metric_core.errors import ConfigError
 from metric_core.schemas import SAMPLES
 from metric_core.statistics.pairs import name_group
+from metric_core.statistics.resampling import Interval
 
 ROW_ID = "row_id"
 MOST_CHECKED = 100_000
 """Number of rows that are searched for repetitions; the memory for it is limited by this."""
 LEAST_REPEATED = 0.05
 """Share of rows that repeat a text of another row, from which on intervals would be clearly too narrow."""
+
+_CLEARLY_WIDER = 1.05
+"""Factor by which groups widen an interval, from which on it is said."""
 
 LEAST_CHECKED = 10
 """Number of rows below which nothing is said: the intervals of so few rows are wide in any case."""
@@ -174,9 +178,35 @@ class Repetition:
     checked: int
 
     def __str__(self) -> str:
-        """Return a sentence for the user."""
+        """Return what was found and what allows for it."""
         advice = f"--by {self.column}" if self.column in _TEXTS else "--by COLUMN"
-        return f"{self.rows:,} of {self.checked:,} rows repeat a {self.column}: with {advice} intervals allow for it"
+        return f"{self.rows:,} of {self.checked:,} rows repeat a {self.column}: with {advice}"
+
+    def describe(self, alone: Mapping[str, Interval], grouped: Mapping[str, Interval]) -> str | None:
+        """Return a sentence on how much the repetitions widen an interval; None if they hardly widen any.
+
+        Args:
+            alone: Metric -> interval of its mean as if rows were independent.
+            grouped: Metric -> interval with equal rows resampled together; metrics with too few groups are missing.
+
+        >>> alone, grouped = {"a": Interval(0.4, 0.6), "b": Interval(0.4, 0.6)}, {"a": Interval(0.33, 0.67)}
+        >>> repetition = Repetition("user_input", 41, 48)
+        >>> repetition.describe(alone, grouped)
+        '41 of 48 rows repeat a user_input: with --by user_input the interval of a is 1.7 times as wide'
+        >>> repetition.describe(alone, alone) is None, repetition.describe(alone, {})
+        (True, '41 of 48 rows repeat a user_input: with --by user_input there are too few groups for an interval')
+        """
+        if alone and not grouped:
+            return f"{self} there are too few groups for an interval"
+        wider = {
+            metric: (grouped[metric].high - grouped[metric].low) / (interval.high - interval.low)
+            for metric, interval in alone.items()
+            if metric in grouped and interval.high > interval.low
+        }
+        widest = max(wider, key=lambda metric: wider[metric], default=None)
+        if widest is None or wider[widest] < _CLEARLY_WIDER:
+            return None
+        return f"{self} the interval of {widest} is {wider[widest]:.1f} times as wide"
 
 
 def find_repetition(shards: Iterable[pa.Table]) -> Repetition | None:

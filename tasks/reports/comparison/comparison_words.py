@@ -121,6 +121,8 @@ def numbers(metric: MetricComparison) -> tuple[str, ...]:
 
 def row_sentences(comparison: RunComparison) -> Iterator[str]:
     """Yield sentences on versions, and on the differences, matching and grouping of the rows."""
+    if comparison.by is None and comparison.b.repetition is not None:
+        yield comparison.b.repetition
     if comparison.differences is None:
         return
     if (note := comparison.differences.version_note) is not None:

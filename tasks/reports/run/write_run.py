@@ -1,13 +1,15 @@
 """Write the run folder from the tables of all stages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from metric_core.columns import SESSION_ID
+from metric_core.declarations.metric import MetricRequest
 from metric_core.question_kinds import QuestionKind
 from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
+from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.metric_settings import MetricSettings
@@ -17,7 +19,15 @@ from tasks.reports.run.report_page import write_report
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_roles import judge_of_kind, with_usage
 from tasks.runs.panel_agreement import measure_panel_agreement
-from tasks.runs.row_grouping import REPEATED_TEXTS, columns_with, find_repetition, find_session_column, read_groups
+from tasks.runs.row_grouping import (
+    MOST_CHECKED,
+    REPEATED_TEXTS,
+    ROW_ID,
+    columns_with,
+    find_repetition,
+    find_session_column,
+    read_groups,
+)
 from tasks.runs.row_slicing import read_slices
 from tasks.runs.run_diagnosis import ENTRY as DIAGNOSIS_ENTRY
 from tasks.runs.run_diagnosis import count_diagnoses
@@ -62,7 +72,6 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     folder.write_tables(tables)
     by = settings.by or find_session_column(folder.read_samples([SESSION_ID]))
     groups = None if by is None else read_groups(folder.read_samples(columns_with(by)), by)
-    repetition = find_repetition(folder.read_samples(REPEATED_TEXTS)) if groups is None else None
     summaries = folder.summarize_scores(requests, groups)
     slices = read_slices(folder.read_samples(columns_with(*settings.slices)), settings.slices)
     more = {
@@ -78,7 +87,7 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
         "config": {**settings.manifest["config"], "by": by},
         "rows": rows,
         "warnings": [*settings.manifest.get("warnings", ())],
-        "repetition": None if repetition is None else str(repetition),
+        "repetition": None if groups is not None else _describe_repetition(folder, requests, summaries),
         "metrics": [
             {
                 "key": request.key,
@@ -102,6 +111,33 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     }
     folder.write_json(MANIFEST, manifest)
     write_report(folder.path)
+
+
+def _describe_repetition(
+    folder: RunFolder, requests: Sequence[MetricRequest], summaries: Sequence[MetricSummary]
+) -> str | None:
+    """Return how much wider intervals are if rows that repeat a text are resampled together; None if hardly any is.
+
+    It is measured on at most `MOST_CHECKED` rows.
+    """
+    repetition = find_repetition(folder.read_samples(REPEATED_TEXTS))
+    if repetition is None:
+        return None
+    groups: dict[str, str] = {}
+    for shard in folder.read_samples([ROW_ID, repetition.column]):
+        texts = zip(shard[ROW_ID].to_pylist(), shard[repetition.column].to_pylist(), strict=True)
+        groups.update((row_id, str(hash(str(text)))) for row_id, text in texts if text)
+        if len(groups) > MOST_CHECKED:
+            return None
+    intervals = [
+        {
+            each.metric: each.distribution.interval
+            for each in found
+            if each.distribution is not None and each.distribution.interval is not None
+        }
+        for found in (summaries, folder.summarize_scores(requests, groups))
+    ]
+    return repetition.describe(*intervals)
 
 
 def _is_served(manifest: Mapping[str, Any]) -> bool:

@@ -388,6 +388,6 @@ def test_the_answer_comes_first_and_the_judge_below(page: Page) -> None:
 def test_rows_that_repeat_a_text_are_named_with_the_option_that_allows_for_it(tmp_path: Path) -> None:
     folder = folders.write_large_run(tmp_path / "run", rows=2)
     manifest = json.loads((folder / "run.json").read_text())
-    said = "9 of 12 rows repeat a user_input: with --by user_input intervals allow for it"
+    said = "9 of 12 rows repeat a user_input: with --by user_input the interval of recall is 1.7 times as wide"
     folders.write_json(folder / "run.json", {**manifest, "repetition": said})
     assert f"{said}." in Page(write_report(folder).read_text(encoding="utf-8")).text

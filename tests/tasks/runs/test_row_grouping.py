@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from metric_core.errors import ConfigError
-from tasks.runs.row_grouping import find_repetition, group_names, read_groups
+from metric_core.statistics.resampling import Interval
+from tasks.runs.row_grouping import Repetition, find_repetition, group_names, read_groups
 
 
 def shard(first: int, extras: list[dict[str, object]], questions: list[str] | None = None) -> pa.Table:
@@ -51,7 +52,18 @@ def test_repeated_questions_are_found_across_shards() -> None:
     found = find_repetition(shards)
     assert found is not None
     assert (found.column, found.rows, found.checked) == ("user_input", 2, 10)
-    assert str(found) == "2 of 10 rows repeat a user_input: with --by user_input intervals allow for it"
+    assert str(found) == "2 of 10 rows repeat a user_input: with --by user_input"
+
+
+def test_only_repetitions_that_widen_an_interval_are_said() -> None:
+    repetition = Repetition("retrieved_contexts", 9, 12)
+    alone = {"recall": Interval(0.4, 0.6), "precision": Interval(0.4, 0.6), "ones": Interval(1.0, 1.0)}
+    wider = repetition.describe(alone, alone | {"precision": Interval(0.3, 0.7)})
+    assert wider == (
+        "9 of 12 rows repeat a retrieved_contexts: with --by COLUMN the interval of precision is 2.0 times as wide"
+    )
+    assert repetition.describe(alone, {"recall": Interval(0.45, 0.55)}) is None
+    assert repetition.describe({}, {}) is None
 
 
 def test_repeated_contexts_are_found() -> None:
