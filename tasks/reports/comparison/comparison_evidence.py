@@ -11,6 +11,7 @@ _SIDES = {
     "response": "Claims of the answer",
     "reference": "Claims of the reference",
     "reference_sentence": "Sentences of the reference",
+    "key_point": "Key points",
 }
 _PREMISES = {
     "contexts": "the passages",
