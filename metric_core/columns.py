@@ -12,6 +12,7 @@ class ColumnType(StrEnum):
     RUBRICS = "mapping of score<number>_description to text"
     NUMBERS = "list of numbers"
     JUDGMENTS = "mapping of passage id to grade"
+    KEY_POINTS = "list of key points"
     NUMBER = "number"
     FLAG = "true or false"
     ANY = "any value"
@@ -36,6 +37,7 @@ EARLIER_CONTEXTS = "earlier_contexts"
 TOOL_RESULTS = "tool_results"
 EARLIER_ANSWERS = "earlier_answers"
 RELEVANCE_JUDGMENTS = "relevance_judgments"
+KEY_POINTS = "key_points"
 
 COLUMNS: dict[str, ColumnType] = {
     USER_INPUT: ColumnType.TEXT,
@@ -54,6 +56,7 @@ COLUMNS: dict[str, ColumnType] = {
     TOOL_RESULTS: ColumnType.TEXTS,
     EARLIER_ANSWERS: ColumnType.TEXTS,
     RELEVANCE_JUDGMENTS: ColumnType.JUDGMENTS,
+    KEY_POINTS: ColumnType.KEY_POINTS,
 }
 """Every column that a metric can require, in display order."""
 
@@ -69,6 +72,8 @@ COLUMN_ALIASES: dict[str, str] = {
     "conversation_id": SESSION_ID,
     "thread_id": SESSION_ID,
     "qrels": RELEVANCE_JUDGMENTS,
+    "expected_facts": KEY_POINTS,
+    "nuggets": KEY_POINTS,
 }
 """Alias -> column, for names used by older data sets. A column under its own name takes precedence over an alias."""
 

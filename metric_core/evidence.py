@@ -43,6 +43,8 @@ SUPPORTS: dict[Product, tuple[Side, str]] = {
     Product.REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS: (Side.REFERENCE_CONTEXT, ALL_CONTEXTS),
     Product.RESPONSE_CLAIMS_BY_REFERENCE: (Side.RESPONSE, BY_REFERENCE),
     Product.REFERENCE_CLAIMS_BY_RESPONSE: (Side.REFERENCE, BY_RESPONSE),
+    Product.KEY_POINTS_BY_RESPONSE: (Side.KEY_POINT, BY_RESPONSE),
+    Product.KEY_POINTS_BY_CONTEXTS: (Side.KEY_POINT, ALL_CONTEXTS),
 }
 """Products that hold the verdicts on all claims (or sentences) of a side against one premise."""
 
@@ -61,6 +63,7 @@ _PRODUCT_OF_KIND = {
     VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
     VerdictKind.USEFULNESS_FOR_RESPONSE: Product.USEFULNESS_FOR_RESPONSE,
     VerdictKind.RELEVANCE: Product.SENTENCE_RELEVANCE,
+    VerdictKind.PARTIAL_SUPPORT: Product.KEY_POINTS_BY_RESPONSE,
 }
 _CLOSURES = {product: closure([product]) for product in Product}
 _SIDES = {
@@ -300,11 +303,16 @@ class Evidence:
         decisions = self.verdicts if self.decisions is None else self.decisions
         return decisions.get((VerdictKind.SUPPORT, *request.key))
 
-    def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
+    def supports(
+        self, side: Side, premise: str, product: Product, kind: VerdictKind = VerdictKind.SUPPORT
+    ) -> list[Support]:
         """Return the support of every claim of a side by a premise, in the order of the claims.
 
         In a conversation, the support of response claims by all contexts is that by the contexts of earlier questions
         and the results of tools, too.
+
+        Args:
+            kind: VerdictKind.PARTIAL_SUPPORT counts partial support as support, where it is judged (key points).
 
         Raises:
             ValueError: If the product does not hold verdicts on that side by that premise.
@@ -313,7 +321,7 @@ class Evidence:
             raise ValueError(f"the product {str(product)!r} does not hold verdicts on the {side} by the {premise}")
         if premise == ALL_CONTEXTS and product is ON_SOURCES:
             premise = joint_premise(self.sample, product)
-        return [self.verdicts.get((VerdictKind.SUPPORT, claim, premise)) for claim in self.claim_ids(side, product)]
+        return [self.verdicts.get((kind, claim, premise)) for claim in self.claim_ids(side, product)]
 
     def context_supports(self, side: Side, product: Product) -> list[list[Support]]:
         """Return the support of every claim of a side by each retrieved context: one list per context, in rank order.

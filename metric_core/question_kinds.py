@@ -35,6 +35,7 @@ class QuestionKind(StrEnum):
     USEFULNESS_FOR_REFERENCE = "usefulness_for_reference", KindGroup.VERDICTS
     USEFULNESS_FOR_RESPONSE = "usefulness_for_response", KindGroup.VERDICTS
     RELEVANT_SENTENCES = "relevant_sentences", KindGroup.VERDICTS
+    KEY_POINT = "key_point", KindGroup.VERDICTS
     ACCURACY_1 = "accuracy_1", KindGroup.RATINGS, "how well the response agrees with the reference, which is correct"
     ACCURACY_2 = "accuracy_2", KindGroup.RATINGS, "how well the response agrees with the reference, which is correct"
     CONTEXT_RELEVANCE_1 = "context_relevance_1", KindGroup.RATINGS, "how relevant the context is to the question"
@@ -52,6 +53,9 @@ class QuestionKind(StrEnum):
     EXPLANATION = "explanation", KindGroup.WRITING
     RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
 
+
+ON_CLAIMS = (QuestionKind.VERDICT, QuestionKind.KEY_POINT)
+"""Kinds of question on a claim and its premise, for judges that only compare the two."""
 
 RATING_KINDS = tuple(kind for kind in QuestionKind if kind.group is KindGroup.RATINGS)
 """Kinds of question that a metric can ask about a sample as a whole."""

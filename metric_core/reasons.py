@@ -9,6 +9,8 @@ NO_RESPONSE_SENTENCES = "no sentences in the response"
 NO_CITATIONS = "no citations in the response"
 NO_CLAIMS = "no claims in the response and the reference"
 NO_REFERENCE_SENTENCES = "no sentences in the reference"
+NO_KEY_POINTS = "no key points"
+NO_VITAL_KEY_POINTS = "no vital key points"
 NO_REFERENCE_ENTITIES = "no entities in the reference"
 NO_CONTEXT_ENTITIES = "no entities in the contexts"
 NO_REFERENCE_ENTITIES_IN_CONTEXTS = "no entities of the reference in the contexts"
@@ -96,6 +98,7 @@ NOTHING_FOUND = frozenset(
         NO_REFERENCE_CONTEXT_CLAIMS,
         NO_RESPONSE_SENTENCES,
         NO_REFERENCE_SENTENCES,
+        NO_KEY_POINTS,
         NO_REFERENCE_ENTITIES,
         NO_CONTEXT_ENTITIES,
         NO_REFERENCE_ENTITIES_IN_CONTEXTS,

@@ -41,19 +41,29 @@ class Side(StrEnum):
     REFERENCE_SENTENCE = "reference_sentence"
     CONTEXT = "context"
     CONTEXT_SENTENCE = "context_sentence"
+    KEY_POINT = "key_point"
 
 
 class VerdictKind(StrEnum):
     """Subject of a verdict.
 
-    SUPPORT: the premise supports the claim. USEFULNESS_*: the passage is useful for arriving at the reference or the
-    response. RELEVANCE: the context sentence helps to answer the user question.
+    SUPPORT: the premise supports the claim. PARTIAL_SUPPORT: it supports the claim or a part of it, for claims that are
+    judged in three levels. USEFULNESS_*: the passage is useful for arriving at the reference or the response.
+    RELEVANCE: the context sentence helps to answer the user question.
     """
 
     SUPPORT = "support"
+    PARTIAL_SUPPORT = "partial_support"
     USEFULNESS_FOR_REFERENCE = "usefulness_for_reference"
     USEFULNESS_FOR_RESPONSE = "usefulness_for_response"
     RELEVANCE = "relevance"
+
+
+class Importance(StrEnum):
+    """Importance of a key point: an answer without a vital one is not good; an okay one is worth saying."""
+
+    VITAL = "vital"
+    OKAY = "okay"
 
 
 class Pair(StrEnum):
@@ -128,6 +138,14 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyPoint:
+    """A fact that a good answer states."""
+
+    text: str
+    importance: Importance = Importance.VITAL
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """A row to evaluate. Columns that the data does not have are None; empty columns are empty."""
 
@@ -158,6 +176,8 @@ class Sample:
     """Responses to earlier questions of the conversation."""
     relevance_judgments: Mapping[str, float] | None = None
     """Grades of passages for the user question, by the id of the passage; a passage without one is unjudged."""
+    key_points: tuple[KeyPoint, ...] | None = None
+    """Facts that a good answer states."""
 
     @property
     def joined_contexts(self) -> str:

@@ -13,6 +13,9 @@ from metric_core.stages import Stage
 
 _RUBRIC = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("description", pa.string())])
 _JUDGMENT = pa.struct([pa.field("id", pa.string(), nullable=False), pa.field("grade", pa.float64(), nullable=False)])
+_KEY_POINT = pa.struct(
+    [pa.field("text", pa.string(), nullable=False), pa.field("importance", pa.string(), nullable=False)]
+)
 _PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
 _PANEL_VOTE = pa.struct(
     [
@@ -106,12 +109,13 @@ SAMPLES = TableSchema(
         pa.field("tool_results", pa.list_(pa.string())),
         pa.field("earlier_answers", pa.list_(pa.string())),
         pa.field("relevance_judgments", pa.list_(_JUDGMENT)),
+        pa.field("key_points", pa.list_(_KEY_POINT)),
     ),
     also_reads=(1,),
     optional=(
         *("retrieved_context_scores", "session_id", "conversation"),
         *("earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),
-        "relevance_judgments",
+        *("relevance_judgments", "key_points"),
     ),
 )
 """Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""
@@ -185,7 +189,8 @@ VERDICTS = TableSchema(
     ),
     also_reads=(3,),
 )
-"""One verdict per claim and premise, 1 or 0, null unless answered; claim_id is "" for usefulness.
+"""One verdict per claim and premise, 1 or 0, null unless answered; claim_id is "" for usefulness. An answer in three
+levels is two rows, of the kinds `support` and `partial_support`; the votes of a panel are in the first.
 
 `statement` and `premise_text` are the texts of a verdict that a metric requested on a statement or a premise of its
 own; claim_id and premise are then digests of them (see records.VerdictRequest).
@@ -255,9 +260,11 @@ SCORES = TableSchema(
 """One cell per row and metric; value is null unless scored. `label` is the category of a categorical score, whose value
 is null, or the scale of the value if rows have different scales."""
 
+_LOST_POINT = pa.struct([pa.field("claim_id", pa.string(), nullable=False), pa.field("part", pa.string())])
+
 DIAGNOSES = TableSchema(
     Stage.DIAGNOSIS,
-    2,
+    3,
     (
         _ROW_ID,
         _text("diagnosis"),
@@ -267,11 +274,17 @@ DIAGNOSES = TableSchema(
         _text("refusal_kind"),
         pa.field("refusal_by_judge", pa.bool_(), nullable=False),
         pa.field("lacking", pa.list_(pa.string())),
+        pa.field("key_points", pa.int32()),
+        pa.field("lost_points", pa.list_(_LOST_POINT)),
     ),
+    also_reads=(2,),
+    optional=("key_points", "lost_points"),
 )
 """One row per sample. `diagnosis` is null where a row cannot be diagnosed, for `reason`; `part` is the part of the
 system that the fault is due to; `refusal_kind` is null unless the row declines in a known form; `lacking` are verdicts
-that the run has not asked for and that could have shown another fault."""
+that the run has not asked for and that could have shown another fault. `key_points` is the number of key points of the
+row, `lost_points` are those that the response lacks, each with the part of the system that lost it, null if unknown;
+both are null where no key points were judged."""
 
 SCHEMAS: dict[Stage, TableSchema] = {
     schema.stage: schema

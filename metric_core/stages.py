@@ -47,6 +47,7 @@ class Product(StrEnum):
     REFERENCE_CLAIMS = "reference claims"
     REFERENCE_CONTEXT_CLAIMS = "claims of reference contexts"
     REFERENCE_SENTENCES = "reference sentences"
+    KEY_POINTS = "key points"
     CONTEXT_SENTENCES = "context sentences"
     REFERENCE_ENTITIES = "reference entities"
     CONTEXT_ENTITIES = "context entities"
@@ -59,6 +60,8 @@ class Product(StrEnum):
     RESPONSE_CLAIMS_BY_REFERENCE = "response claims by reference"
     REFERENCE_CLAIMS_BY_RESPONSE = "reference claims by response"
     REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS = "claims of reference contexts by all contexts"
+    KEY_POINTS_BY_RESPONSE = "key points by response"
+    KEY_POINTS_BY_CONTEXTS = "key points by all contexts"
     CLAIMS_BY_EACH_CONTEXT = "claims by each context"
     RESPONSE_CLAIMS_BY_EACH_CONTEXT = "response claims by each context"
     REFERENCE_CLAIMS_BY_EACH_CONTEXT = "reference claims by each context"
@@ -98,6 +101,7 @@ PRODUCTS: dict[Product, ProductSpec] = {
         Stage.CLAIMS, (c.REFERENCE_CONTEXTS,), side=Side.REFERENCE_CONTEXT, asks=QuestionKind.CLAIMS
     ),
     Product.REFERENCE_SENTENCES: ProductSpec(Stage.CLAIMS, (c.REFERENCE,), side=Side.REFERENCE_SENTENCE),
+    Product.KEY_POINTS: ProductSpec(Stage.CLAIMS, (c.KEY_POINTS,), side=Side.KEY_POINT, asks=QuestionKind.CLAIMS),
     Product.CONTEXT_SENTENCES: ProductSpec(Stage.CLAIMS, (c.RETRIEVED_CONTEXTS,), side=Side.CONTEXT_SENTENCE),
     Product.REFERENCE_ENTITIES: ProductSpec(Stage.ENTITIES, (c.REFERENCE,), side=Side.REFERENCE),
     Product.CONTEXT_ENTITIES: ProductSpec(Stage.ENTITIES, (c.RETRIEVED_CONTEXTS,), side=Side.CONTEXT),
@@ -123,6 +127,12 @@ PRODUCTS: dict[Product, ProductSpec] = {
     ),
     Product.REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS: ProductSpec(
         Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CONTEXT_CLAIMS,), asks=QuestionKind.VERDICT
+    ),
+    Product.KEY_POINTS_BY_RESPONSE: ProductSpec(
+        Stage.VERDICTS, (c.RESPONSE,), (Product.KEY_POINTS,), asks=QuestionKind.KEY_POINT
+    ),
+    Product.KEY_POINTS_BY_CONTEXTS: ProductSpec(
+        Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.KEY_POINTS,), asks=QuestionKind.VERDICT
     ),
     Product.CLAIMS_BY_EACH_CONTEXT: ProductSpec(
         Stage.VERDICTS,

@@ -36,7 +36,7 @@ from tasks.reports.calibration.calibration_text import agreement_lines
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.run.anchor_view import anchor_line
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
-from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line
+from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line, key_points_line
 from tasks.reports.run.judge_view import judge_line, judge_lines, variance_lines
 from tasks.reports.run.slices_view import slice_blocks
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_table, usage_table, verdict_line
@@ -158,6 +158,8 @@ def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[
         yield f"{LOWER_IS_BETTER} lower is better"
     if (diagnosis := diagnosis_line(summary)) is not None:
         yield f"diagnosis: {diagnosis}"
+    if (points := key_points_line(summary)) is not None:
+        yield f"key points: {points}"
     if (judge := judge_line(manifest)) is not None:
         yield f"judge: {judge} (docs/judge.md)"
     yield from variance_lines(manifest)

@@ -262,6 +262,7 @@ class DryRunner:
         is_each = Product.CLAIMS_BY_EACH_CONTEXT in self._plan.metrics.products
         asks_by_answers = is_each and len(self._plan.metrics.sides_by_every_context) < len(BY_EACH_CONTEXT)
         asks_by_answers = asks_by_answers or any(request.metric.follows_up for request in self._plan.metrics.requests)
+        asks_by_answers = asks_by_answers or Product.KEY_POINTS_BY_RESPONSE in self._plan.metrics.products
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST
         return Certainty.EXACT if is_certain else Certainty.ESTIMATED

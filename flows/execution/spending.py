@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from metric_core.question_kinds import KindGroup, QuestionKind
+from metric_core.question_kinds import ON_CLAIMS, KindGroup
 from tasks.metering.accounts import Account, account_of
 from tasks.metering.meter import ASSUMED, Meter, current_meter, use_meter
 from tasks.metering.money import cost_entry, money_of
@@ -42,7 +42,7 @@ def _account(models: RunModelOptions, kind: str) -> Account | None:
     """Return the account that questions of a kind are charged to in another process; None for the prices of the run."""
     (group,) = groups_of([kind])
     judges = models.judges_of(KindGroup(group))
-    if judges[0].profile is not None and kind != QuestionKind.VERDICT:
+    if judges[0].profile is not None and kind not in ON_CLAIMS:
         judges += models.judge, *models.panel  # a model that only verifies passes other questions on
     charged = [account_of(judge.server, _model_of(judge)) for judge in judges]
     return max(charged, key=lambda account: _price(models.prices if account is None else account.prices))

@@ -271,10 +271,12 @@ class DeclaredEvidence(Evidence):
         self._declared.require_product(product)
         return self._whole.claim_ids(side, product)
 
-    def supports(self, side: Side, premise: str, product: Product) -> list[Support]:
+    def supports(
+        self, side: Side, premise: str, product: Product, kind: VerdictKind = VerdictKind.SUPPORT
+    ) -> list[Support]:
         """Return verdicts on the claims of a side; see `Evidence.supports`."""
         self._declared.require_product(product)
-        return self._whole.supports(side, premise, product)
+        return self._whole.supports(side, premise, product, kind)
 
     def requested_supports(self) -> list[Support]:
         """Return the requested verdicts; see `Evidence.requested_supports`."""

@@ -2,7 +2,8 @@
 
 The order follows the pipeline: a refusal first, then what retrieval did, then what the generator did with it. A row
 belongs to the first class whose condition holds. A condition that needs verdicts which the run has not asked for does
-not hold; the diagnosis names what it lacked.
+not hold; the diagnosis names what it lacked. Where a run judges key points, the vital ones take the place of the claims
+of the reference.
 
 Sources: the failure points of Barnett et al., "Seven Failure Points When Engineering a Retrieval Augmented Generation
 System" (2024), and the checks of claims of Ru et al., "RAGChecker" (2024).
@@ -51,7 +52,7 @@ RIGHTLY_REFUSED = DiagnosisClass(
     meaning="The response declines to answer, and there is no answer: the reference says so, or, without a reference, "
     "no sentence of the passages helps.",
     applies=lambda facts: (
-        facts.declines and (facts.reference_declines if facts.has_reference else negate(facts.has_answer))
+        facts.declines and (facts.reference_declines if facts.has_points else negate(facts.has_answer))
     ),
     reads=(Product.SENTENCE_RELEVANCE,),
 )

@@ -13,7 +13,7 @@ from metric_core.diagnosis.overlap import SAME_MATTER, coverage, trigrams
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
 from metric_core.prompts.judge_questions import NO, YES
-from metric_core.records import Side, Support, VerdictKind
+from metric_core.records import Importance, Side, Support, VerdictKind
 from metric_core.refusals.refusal_forms import declines, refusal_kind, split_rough_sentences
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product, closure
@@ -76,6 +76,11 @@ class RowFacts:
         """Whether the row has a reference that is not blank."""
         return bool((self.evidence.sample.reference or "").strip())
 
+    @property
+    def has_points(self) -> bool:
+        """Whether it is known what a good answer says: vital key points, or else a reference."""
+        return self._key_points is not None or self.has_reference
+
     @cached_property
     def declines(self) -> bool:
         """Whether the response declines to answer.
@@ -127,14 +132,21 @@ class RowFacts:
 
     @cached_property
     def points_in_passages(self) -> Sequence[Fact] | None:
-        """Whether the passages support each claim of the reference."""
+        """Whether the passages support each vital key point, if points are judged, else each claim of the reference.
+
+        It is unknown for a key point that the response states, unless a metric asks for it.
+        """
+        if self._key_points is not None:
+            return self._points_by(ALL_CONTEXTS, self._key_points)
         if self.nothing_retrieved and Product.REFERENCE_CLAIMS_BY_CONTEXTS not in self.products:
             return (False,) if self.has_reference else None
         return self._supports(Side.REFERENCE, ALL_CONTEXTS, Product.REFERENCE_CLAIMS_BY_CONTEXTS)
 
     @cached_property
     def points_in_response(self) -> Sequence[Fact] | None:
-        """Whether the response supports each claim of the reference."""
+        """Whether the response supports each vital key point, if points are judged, else each claim of a reference."""
+        if self._key_points is not None:
+            return self._points_by(BY_RESPONSE, self._key_points)
         return self._supports(Side.REFERENCE, BY_RESPONSE, Product.REFERENCE_CLAIMS_BY_RESPONSE)
 
     @cached_property
@@ -151,7 +163,7 @@ class RowFacts:
     @cached_property
     def has_answer(self) -> Fact:
         """Whether the passages hold an answer: a claim of the reference, or without one a sentence that helps."""
-        if not self.has_reference:
+        if not self.has_points:
             return self.passages_help
         if self.reference_declines:
             return False
@@ -161,7 +173,7 @@ class RowFacts:
     @cached_property
     def lost_points(self) -> Fact:
         """Whether the response lacks a claim of the reference."""
-        if not self.has_reference or self.reference_declines:
+        if not self.has_points or self.reference_declines:
             return False
         points = self.points_in_response
         return None if points is None else any_fact(map(negate, points))
@@ -180,7 +192,7 @@ class RowFacts:
         has not asked for that, what the passages lack is all that is known, and counts. Without a reference, only a row
         without passages is known to lack one.
         """
-        if not self.has_reference:
+        if not self.has_points:
             return self.nothing_retrieved
         if self.reference_declines:
             return False
@@ -266,8 +278,27 @@ class RowFacts:
     def is_known_good(self) -> bool:
         """Whether enough is known to call an answer good: its claims have support, or it has those of the reference."""
         has_support = self.unsupported_claims is False and self.makes_claims is True
-        has_points = self.has_reference and not self.reference_declines and self.lost_points is False
-        return has_support or has_points
+        states_points = self.has_points and not self.reference_declines and self.lost_points is False
+        return has_support or states_points
+
+    @cached_property
+    def _key_points(self) -> Sequence[str] | None:
+        """The vital key points of the row; None if it has none, or the run does not judge them."""
+        if Product.KEY_POINTS_BY_RESPONSE not in self.products:
+            return None
+        points, given = tuple(self.evidence.claims.get(Side.KEY_POINT, {})), self.evidence.sample.key_points
+        if given is not None:
+            points = tuple(points[i] for i, point in enumerate(given) if point.importance is Importance.VITAL)
+        return points or None
+
+    def _points_by(self, premise: str, points: Sequence[str]) -> Sequence[Fact] | None:
+        if premise == ALL_CONTEXTS and self.nothing_retrieved is not False:
+            return None if self.nothing_retrieved is None else (False,) * len(points)
+        by_response = [self.evidence.verdicts.get((VerdictKind.SUPPORT, point, BY_RESPONSE)) for point in points]
+        found = [self.evidence.verdicts.get((VerdictKind.SUPPORT, point, premise)) for point in points]
+        if any(known is None and not stated for known, stated in zip(found, by_response, strict=True)):
+            self.failed[Product.KEY_POINTS_BY_RESPONSE] = None
+        return [_is_yes(support) for support in found]
 
     @property
     def _claims(self) -> Sequence[str]:

@@ -10,7 +10,7 @@ from metric_core.records import Score, Side, Support
 from metric_core.stages import Product
 
 CLAIM, SENTENCE = "claim", "sentence"
-REFERENCE, REFERENCE_CONTEXTS = "reference", "reference_contexts"
+REFERENCE, REFERENCE_CONTEXTS, KEY_POINTS = "reference", "reference_contexts", "key_points"
 
 _SOURCES = {
     (REFERENCE, CLAIM): (Side.REFERENCE, Product.REFERENCE_CLAIMS_BY_CONTEXTS, reasons.NO_REFERENCE_CLAIMS),
@@ -24,6 +24,7 @@ _SOURCES = {
         Product.REFERENCE_CONTEXT_CLAIMS_BY_CONTEXTS,
         reasons.NO_REFERENCE_CONTEXT_CLAIMS,
     ),
+    (KEY_POINTS, CLAIM): (Side.KEY_POINT, Product.KEY_POINTS_BY_CONTEXTS, reasons.NO_KEY_POINTS),
 }
 """Source and unit of the claims -> their side, the product with their verdicts, and the reason if there are none."""
 
@@ -50,8 +51,7 @@ def context_recall(supports: Sequence[Support], nothing: str = reasons.NO_REFERE
 
 
 def _columns(parameters: Parameters) -> tuple[str, ...]:
-    of_reference = parameters["of"] == REFERENCE
-    return (columns.RETRIEVED_CONTEXTS, columns.REFERENCE if of_reference else columns.REFERENCE_CONTEXTS)
+    return (columns.RETRIEVED_CONTEXTS, parameters["of"])
 
 
 def _products(parameters: Parameters) -> tuple[Product, ...]:
@@ -68,7 +68,7 @@ def _compute(request: MetricRequest, evidence: Evidence) -> Score:
 
 def _check(parameters: Parameters) -> str | None:
     known = (parameters["of"], parameters["unit"]) in _SOURCES
-    return None if known else "unit = 'claim' for of = 'reference_contexts', whose sentences are not standalone"
+    return None if known else f"unit = 'claim' for of = {parameters['of']!r}, which is not counted by sentences"
 
 
 CONTEXT_RECALL = Metric(
@@ -84,14 +84,15 @@ CONTEXT_RECALL = Metric(
         reasons.NO_REFERENCE_SENTENCES: "the reference is empty (unit = sentence)",
         reasons.NO_REFERENCE_CONTEXTS: "there are no reference contexts (of = reference_contexts)",
         reasons.NO_REFERENCE_CONTEXT_CLAIMS: "the reference contexts make no claims (of = reference_contexts)",
+        reasons.NO_KEY_POINTS: "the row has no key points (of = key_points)",
     },
     aliases=("llm_context_recall",),
     parameters={
         "unit": Parameter(summary="unit of the reference to count", default=CLAIM, choices=(CLAIM, SENTENCE)),
         "of": Parameter(
-            summary="text whose claims the contexts should support",
+            summary="what the contexts should support: the claims of a text, or the key points given with the data",
             default=REFERENCE,
-            choices=(REFERENCE, REFERENCE_CONTEXTS),
+            choices=(REFERENCE, REFERENCE_CONTEXTS, KEY_POINTS),
         ),
     },
     check=_check,

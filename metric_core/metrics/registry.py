@@ -24,6 +24,7 @@ from metric_core.metrics.context_relevancy import CONTEXT_RELEVANCY
 from metric_core.metrics.discrete_criteria import DISCRETE_CRITERIA
 from metric_core.metrics.factual_correctness import FACTUAL_CORRECTNESS
 from metric_core.metrics.faithfulness import FAITHFULNESS
+from metric_core.metrics.key_points import KEY_POINT_PRECISION, KEY_POINT_RECALL
 from metric_core.metrics.noise_sensitivity import NOISE_SENSITIVITY
 from metric_core.metrics.numeric_criteria import NUMERIC_CRITERIA
 from metric_core.metrics.nvidia import NV_ACCURACY, NV_CONTEXT_RELEVANCE, NV_RESPONSE_GROUNDEDNESS
@@ -71,6 +72,8 @@ METRICS: dict[str, Metric] = {
         ANSWER_SIMILARITY,
         ANSWER_CORRECTNESS,
         FACTUAL_CORRECTNESS,
+        KEY_POINT_RECALL,
+        KEY_POINT_PRECISION,
         NOISE_SENSITIVITY,
         CITATION_PRECISION,
         CITATION_RECALL,

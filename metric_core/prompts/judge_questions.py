@@ -77,6 +77,11 @@ YES, NO = "yes", "no"
 YES_NO = (YES, NO)
 
 
+PARTLY = "partly"
+KEY_POINT_LABELS = (YES, PARTLY, NO)
+"""Labels of a question on a key point: support, partial support and no support."""
+
+
 USER_INPUT, RESPONSE, REFERENCE, CONTEXTS = "user_input", "response", "reference", "contexts"
 
 
@@ -195,6 +200,11 @@ def ask_questions(response: str, count: int) -> GenerateQuestion:
 def ask_verdict(claim: str, premise: str) -> ChoiceQuestion:
     """Ask whether the premise supports the claim: yes or no."""
     return ChoiceQuestion(QuestionKind.VERDICT, {CONTEXT: premise, CLAIM: claim}, YES_NO)
+
+
+def ask_key_point(point: str, premise: str) -> ChoiceQuestion:
+    """Ask whether the premise states a key point: yes, partly or no. Judges that only compare never say partly."""
+    return ChoiceQuestion(QuestionKind.KEY_POINT, {CONTEXT: premise, CLAIM: point}, KEY_POINT_LABELS)
 
 
 def ask_explanation(claim: str, premise: str, verdict: str) -> GenerateQuestion:

@@ -1,8 +1,8 @@
 """Compare the diagnoses of two runs: which answers were lost or regained, and through which part of the system."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -64,6 +64,8 @@ class DiagnosisChanges:
         lost: Cause -> number of answers lost.
         regained: Cause -> number of answers regained.
         p_value: Probability of so unequal numbers of losses and regains by chance (McNemar's mid-p).
+        lost_points: Cause -> number of key points that answers no longer state.
+        regained_points: Cause -> number of key points that answers did not state before.
     """
 
     rows: int
@@ -73,6 +75,8 @@ class DiagnosisChanges:
     lost: Mapping[DiagnosisCause, int]
     regained: Mapping[DiagnosisCause, int]
     p_value: float
+    lost_points: Mapping[DiagnosisCause, int] = field(default_factory=dict)
+    regained_points: Mapping[DiagnosisCause, int] = field(default_factory=dict)
 
     @property
     def is_clear(self) -> bool:
@@ -99,10 +103,15 @@ def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
     is_changed = any(before[name] != after[name] for name in common)
     changed_columns = pair.changes().changed if is_changed else {}
     rows: dict[tuple[str, str, DiagnosisCause], list[str]] = {}
+    lost_points, regained_points = Counter[DiagnosisCause](), Counter[DiagnosisCause]()
     for name in common:
-        if before[name] != after[name]:
-            cause = _find_cause(before[name], after[name], changed_columns.get(name, ()))
-            rows.setdefault((before[name], after[name], cause), []).append(name)
+        (old, points_before), (new, points_after) = before[name], after[name]
+        differing = frozenset(changed_columns.get(name, ()))
+        if old != new:
+            rows.setdefault((old, new, _find_cause(old, new, differing)), []).append(name)
+        if points_before is not None and points_after is not None and differing.isdisjoint(TEST_COLUMNS):
+            lost_points.update(_causes(points_after, points_before, differing))
+            regained_points.update(_causes(points_before, points_after, differing))
     changes = [
         DiagnosisChange(old, new, cause, len(names), tuple(names[:MOST_ROWS]), _is_loss(old, new))
         for (old, new, cause), names in rows.items()
@@ -111,17 +120,19 @@ def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
     lost, regained = _count(changes, is_loss=True), _count(changes, is_loss=False)
     return DiagnosisChanges(
         rows=len(common),
-        a=dict(Counter(before[name] for name in common)),
-        b=dict(Counter(after[name] for name in common)),
+        a=dict(Counter(before[name][0] for name in common)),
+        b=dict(Counter(after[name][0] for name in common)),
         changes=tuple(changes),
         lost=lost,
         regained=regained,
         p_value=mcnemar_mid_p(sum(regained.values()), sum(lost.values())),
+        lost_points=dict(lost_points),
+        regained_points=dict(regained_points),
     )
 
 
 def describe_changes(changes: DiagnosisChanges) -> str:
-    """Return a sentence on the answers lost and regained, for comparisons and alerts.
+    """Return a sentence on the answers lost and regained, and one on key points, for comparisons and alerts.
 
     >>> lost = {DiagnosisCause.INDEX: 14, DiagnosisCause.GENERATOR: 2}
     >>> describe_changes(DiagnosisChanges(60, {}, {}, (), lost, {DiagnosisCause.JUDGE: 1}, 0.01))
@@ -130,14 +141,23 @@ def describe_changes(changes: DiagnosisChanges) -> str:
     'No answer was lost; the generator regained 1. So few changes may be chance.'
     >>> describe_changes(DiagnosisChanges(60, {}, {}, (), {}, {}, 1.0))
     'No answer was lost or regained.'
+    >>> points = {DiagnosisCause.INDEX: 9, DiagnosisCause.GENERATOR: 3}
+    >>> describe_changes(DiagnosisChanges(60, {}, {}, (), {}, {}, 1.0, points, {DiagnosisCause.GENERATOR: 1}))
+    'No answer was lost or regained. The index lost 9 key points, the generator 3; the generator regained 1.'
     """
-    if not changes.lost and not changes.regained:
-        return "No answer was lost or regained."
-    lost = _enumerate(changes.lost, _LOST, noun=True) or "no answer was lost"
-    regained = _enumerate(changes.regained, _REGAINED, noun=False)
-    sentence = "; ".join(filter(None, (lost, regained)))
-    doubt = "" if changes.is_clear else " So few changes may be chance."
-    return f"{sentence[0].upper()}{sentence[1:]}.{doubt}"
+    sentences = ["No answer was lost or regained."]
+    if changes.lost or changes.regained:
+        sentences = [_describe(changes.lost, changes.regained, "answer")]
+        sentences += [] if changes.is_clear else ["So few changes may be chance."]
+    if changes.lost_points or changes.regained_points:
+        sentences.append(_describe(changes.lost_points, changes.regained_points, "key point"))
+    return " ".join(sentences)
+
+
+def _describe(lost: Mapping[DiagnosisCause, int], regained: Mapping[DiagnosisCause, int], noun: str) -> str:
+    losses = _enumerate(lost, _LOST, noun) or f"no {noun} was lost"
+    sentence = "; ".join(filter(None, (losses, _enumerate(regained, _REGAINED))))
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 _LOST = {
@@ -155,29 +175,44 @@ _REGAINED = {
 
 
 def _enumerate(
-    counts: Mapping[DiagnosisCause, int], words: Mapping[DiagnosisCause, tuple[str, str]], *, noun: bool
+    counts: Mapping[DiagnosisCause, int], words: Mapping[DiagnosisCause, tuple[str, str]], noun: str = ""
 ) -> str:
     """Return the counts in words: the verb is repeated only where it changes, the noun never."""
     parts: list[str] = []
     for cause in sorted(counts, key=list(DiagnosisCause).index):
         first, later = words[cause]
         if not parts:
-            parts.append(f"{first} {counts[cause]}" + (f" answer{'s' * (counts[cause] != 1)}" if noun else ""))
+            parts.append(f"{first} {counts[cause]}" + (f" {noun}{'s' * (counts[cause] != 1)}" if noun else ""))
         else:
             parts.append(f"{later} {counts[cause]}")
     return ", ".join(parts)
 
 
-def _find_cause(before: str, after: str, columns: Iterable[str]) -> DiagnosisCause:
-    differing = set(columns)
-    if differing & set(TEST_COLUMNS):
-        return DiagnosisCause.TEST
-    if not differing & {c.RESPONSE, c.RETRIEVED_CONTEXTS}:
-        return DiagnosisCause.JUDGE
+def _find_cause(before: str, after: str, differing: frozenset[str]) -> DiagnosisCause:
     part = _part(after) if _is_lost(after) else _part(before)
     if part is None:  # neither is a lost answer: only the ranking, or what is known, changed
         part = _part(after) or _part(before)
-    if part is SystemPart.INDEX and c.RETRIEVED_CONTEXTS in differing:
+    return _cause_of(part, differing)
+
+
+def _causes(
+    lost: Mapping[str, str | None], known: Collection[str], differing: frozenset[str]
+) -> Iterator[DiagnosisCause]:
+    """Yield the cause of each point that only one run lacks.
+
+    Args:
+        lost: Key point -> the part that lost it, in that run.
+        known: Key points that the other run lacks.
+    """
+    return (_cause_of(part, differing) for point, part in lost.items() if point not in known)
+
+
+def _cause_of(part: str | None, differing: frozenset[str]) -> DiagnosisCause:
+    if not differing.isdisjoint(TEST_COLUMNS):
+        return DiagnosisCause.TEST
+    if differing.isdisjoint({c.RESPONSE, c.RETRIEVED_CONTEXTS}):
+        return DiagnosisCause.JUDGE
+    if part == SystemPart.INDEX and c.RETRIEVED_CONTEXTS in differing:
         return DiagnosisCause.INDEX
     return DiagnosisCause.GENERATOR if c.RESPONSE in differing else DiagnosisCause.INDEX
 
@@ -204,18 +239,28 @@ def _count(changes: Iterable[DiagnosisChange], *, is_loss: bool) -> dict[Diagnos
     return dict(counts)
 
 
-def _read(rows: RunRows) -> dict[str, str] | None:
-    """Return the diagnosis of each row by its name; None if the run has none."""
+def _read(rows: RunRows) -> dict[str, tuple[str, Mapping[str, str | None] | None]] | None:
+    """Return the diagnosis of each row by its name, with the key points that it lacks; None if the run has none."""
     path = Path(rows.run.folder) / DIAGNOSIS
     if not path.exists():
         return None
     try:
-        table = pq.read_table(path, columns=["row_id", "diagnosis"], partitioning=None)
-        found = zip(table["row_id"].to_pylist(), table["diagnosis"].to_pylist(), strict=True)
+        has_points = "lost_points" in pq.read_schema(path).names
+        columns = ["row_id", "diagnosis", *(["lost_points"] if has_points else [])]
+        table = pq.read_table(path, columns=columns, partitioning=None)
+        found = [(row["row_id"], row["diagnosis"], row.get("lost_points")) for row in table.to_pylist()]
     except (pa.ArrowException, OSError, KeyError) as error:
         raise RunFolderError(
             f"the diagnoses {path} cannot be read ({error}). Evaluate the source again with `assay run`, or delete the "
             "file to compare without diagnoses."
         ) from error
     known = {name: name for name in BY_NAME}
-    return {rows.keys[row_id]: known.get(name, UNDIAGNOSED) for row_id, name in found if row_id in rows.keys}
+    return {
+        rows.keys[row_id]: (known.get(name, UNDIAGNOSED), _points(lost))
+        for row_id, name, lost in found
+        if row_id in rows.keys
+    }
+
+
+def _points(lost: Iterable[Mapping[str, str | None]] | None) -> Mapping[str, str | None] | None:
+    return None if lost is None else {str(point["claim_id"]): point["part"] for point in lost}

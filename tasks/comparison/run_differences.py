@@ -19,7 +19,7 @@ from tasks.options.option import scoring_options
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import IDENTITY, groups_of, judge_roles, judges_by_kind, name_questions
 
-TEST_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS)
+TEST_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS, c.KEY_POINTS)
 """Columns that define the test, as opposed to what the system under test returned."""
 
 _MODELS = {

@@ -21,7 +21,7 @@ from metric_core.prompts.judge_questions import (
     question_digest,
 )
 from metric_core.prompts.prompt_set import load_prompts
-from metric_core.question_kinds import QuestionKind
+from metric_core.question_kinds import ON_CLAIMS, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.cached_judge import CachedJudge
 from tasks.metering.accounts import Account, account_of
@@ -159,7 +159,7 @@ class CountingJudge:
         """Return whether the judge can answer questions of this kind; an unreachable one is assumed to."""
         if self._judge is not None:
             return self._judge.can_answer(kind)
-        return self._forecast is None or kind is QuestionKind.VERDICT
+        return self._forecast is None or kind in ON_CLAIMS
 
     def fingerprint(self, kind: Kind) -> str:
         """Return the fingerprint of the judge, or a stand-in if it is unreachable."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED
+from metric_core.diagnosis.classes import CLASSES, UNDIAGNOSED, SystemPart
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Units
@@ -19,6 +19,10 @@ from tasks.runs.run_folder import DIAGNOSIS, RunFolder, count_values
 ENTRY = "diagnosis"
 """Name of the counts in summary.json."""
 
+KEY_POINTS = "key_points"
+"""Name of the counts of key points: of all, and of those that the index, the generator or an unknown part lost."""
+
+_UNKNOWN = "unknown"
 _NAMES = (*(each.name for each in CLASSES), UNDIAGNOSED)
 
 
@@ -32,9 +36,11 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
     """
     codes: list[Any] = []
     row_ids: list[str] = []
+    points = Counter[str]()
     reasons, lacking, refusals, kinds = Counter[str](), Counter[str](), Counter[bool](), Counter[str]()
     with pq.ParquetFile(folder.path / DIAGNOSIS) as file:
         columns = ["diagnosis", "reason", "lacking", "declines", "refusal_kind", "refusal_by_judge"]
+        columns += [name for name in ("key_points", "lost_points") if name in file.schema_arrow.names]
         for batch in file.iter_batches(columns=columns if groups is None else ["row_id", *columns]):
             found = pc.index_in(batch.column("diagnosis"), value_set=pa.array(_NAMES, pa.string()))
             codes.append(pc.fill_null(found, len(_NAMES) - 1).to_numpy(zero_copy_only=False))
@@ -44,6 +50,10 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
             lacking.update(count_values(batch.column("lacking").flatten()))
             refusals.update(count_values(batch.column("refusal_by_judge").filter(batch.column("declines"))))
             kinds.update(count_values(batch.column("refusal_kind")))
+            if "key_points" in columns:
+                points["points"] += pc.sum(batch.column("key_points")).as_py() or 0
+                lost = pc.struct_field(pc.list_flatten(batch.column("lost_points")), "part")
+                points.update(pc.fill_null(lost, _UNKNOWN).to_pylist())
     joined = np.concatenate(codes).astype(np.int8) if codes else np.zeros(0, np.int8)
     names = None if groups is None else list(group_names(row_ids, groups))
     interval_of = _intervals(joined, names)
@@ -52,9 +62,11 @@ def count_diagnoses(folder: RunFolder, groups: Mapping[str, str] | None, *, is_s
         count = int((joined == code).sum())
         share = count / len(joined) if len(joined) else 0.0
         entries.append({"name": name, "count": count, "share": share, "interval": interval_of(code)})
+    parts = (*SystemPart, _UNKNOWN)
     return {
         "rows": len(joined),
         "classes": entries,
+        **({KEY_POINTS: {name: points[name] for name in ("points", *parts)}} if points["points"] else {}),
         "reasons": dict(reasons.most_common()),
         "lacking": dict(lacking.most_common()),
         "refusals": {

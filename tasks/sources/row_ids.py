@@ -5,13 +5,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from metric_core.columns import RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
+from metric_core.columns import KEY_POINTS, RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
 from tasks.sources.cells.ids import as_id
 from tasks.sources.readers.bad_rows import DUPLICATE_HINT, InvalidRowError
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _DIGITS = 16
-_NOT_CONTENT = (SESSION_ID, RELEVANCE_JUDGMENTS)
+_NOT_CONTENT = (SESSION_ID, RELEVANCE_JUDGMENTS, KEY_POINTS)
 
 
 class RowIds:
@@ -58,7 +58,8 @@ class RowIds:
 def sample_digest(values: Mapping[str, Any]) -> str:
     """Return the digest of the non-empty sample columns, independent of their order and their names in the source.
 
-    The session and the relevance judgments are left out: they say where a row comes from, and what is known about it.
+    The session, the relevance judgments and the key points are left out: they say where a row comes from, and what is
+    known about it.
 
     >>> sample_digest({"response": "Yes.", "reference": None}) == sample_digest({"reference": "", "response": "Yes."})
     True

@@ -1,5 +1,7 @@
 """Decompose responses and references into claims, texts into sentences, and place both: the stage `claims`.
 
+Key points are claims too: those given with the data, else the claims of the reference.
+
 Citation markers are not part of a claim: a text is decomposed without them, and its claims keep the labels of the
 markers that belong to them.
 """
@@ -32,6 +34,7 @@ _NOTHING_FOUND = {
     Side.REFERENCE_CONTEXT: reasons.NO_REFERENCE_CONTEXT_CLAIMS,
     Side.REFERENCE_SENTENCE: reasons.NO_REFERENCE_SENTENCES,
     Side.CONTEXT_SENTENCE: reasons.NO_CONTEXTS,
+    Side.KEY_POINT: reasons.NO_KEY_POINTS,
 }
 _WHOLE_TEXTS = {Product.RESPONSE_CLAIMS: Side.RESPONSE, Product.REFERENCE_CLAIMS: Side.REFERENCE}
 _SENTENCES = {
@@ -84,6 +87,9 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
     for product, side in _WHOLE_TEXTS.items():
         if product in settings.products:
             texts += [_text(sample, side, strip(sample, getattr(sample, side))) for sample in samples]
+    of_points = Product.KEY_POINTS in settings.products
+    without_points = [sample for sample in samples if sample.key_points is None] if of_points else ()
+    texts += [_text(sample, Side.KEY_POINT, strip(sample, sample.reference)) for sample in without_points]
     of_contexts = Product.REFERENCE_CONTEXT_CLAIMS in settings.products
     texts += _reference_contexts(samples, strip) if of_contexts else ()
     rows = _claim_rows(
@@ -93,6 +99,7 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
     for product, side in _SENTENCES.items():
         if product in settings.products:
             rows += _sentence_rows(samples, side, strip, split)
+    rows += _given_point_rows(samples) if of_points else ()
     if Product.CONTEXT_SENTENCES in settings.products:
         rows += _context_sentence_rows(samples, split)
     return StageOutput(build_table(Stage.CLAIMS, rows), batcher.usage)
@@ -130,7 +137,7 @@ def _claim_rows(texts: Sequence[_Text], batcher: JudgeBatcher, split: Split, str
     for i, text in enumerate(texts):
         answer = by_text.get(i)
         if answer is None:
-            reason = reasons.empty_column(_column(text.side))
+            reason = reasons.NO_KEY_POINTS if text.side is Side.KEY_POINT else reasons.empty_column(_column(text.side))
             rows.append(_row_without_text(text.sample, text.side, AnswerStatus.UNDEFINED, reason))
             continue
         if answer.status is AnswerStatus.ANSWERED:
@@ -139,6 +146,15 @@ def _claim_rows(texts: Sequence[_Text], batcher: JudgeBatcher, split: Split, str
         else:
             first, *more = [_row_without_text(text.sample, text.side, answer.status, answer.reason)]
         rows += [{**first, "reply": reply_cell(answer)}, *more]
+    return rows
+
+
+def _given_point_rows(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for sample in samples:
+        if sample.key_points is not None:
+            numbered = [(f"{Side.KEY_POINT}:{i}", point.text, None) for i, point in enumerate(sample.key_points)]
+            rows += _answered_rows(sample, Side.KEY_POINT, numbered)
     return rows
 
 

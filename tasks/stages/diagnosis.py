@@ -1,11 +1,14 @@
 """Find for each row what happened to its answer: the stage `diagnosis`. The classes are in `metric_core.diagnosis`."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 
 from metric_core.diagnosis.classes import BY_NAME, Diagnosis, diagnose
+from metric_core.diagnosis.lost_points import find_lost_points
+from metric_core.records import Side
 from metric_core.stages import JUDGED, Product, Stage
 from tasks.opening.protocol import Models
 from tasks.options.settings import Settings
@@ -30,7 +33,7 @@ class DiagnosisSettings(Settings):
 
 @stage(
     Stage.DIAGNOSIS,
-    version=2,
+    version=3,
     reads=(Stage.SAMPLES, *_READ),
     cached=False,
     always=True,
@@ -42,9 +45,14 @@ def diagnosis(tables: Tables, settings: DiagnosisSettings, models: Models, progr
     progress(0, len(samples))
     read = {stage: _narrow(table) for stage, table in tables.items()}
     products = frozenset(settings.planned)
-    found = [(each.sample.row_id, diagnose(each, products)) for each in read_evidence(samples, read, "binary")]
+    rows = []
+    for evidence in read_evidence(samples, read, "binary"):
+        points = evidence.claims.get(Side.KEY_POINT) if Product.KEY_POINTS_BY_RESPONSE in products else None
+        lost = None if points is None else [asdict(point) for point in find_lost_points(evidence)]
+        counts = {"key_points": None if points is None else len(points), "lost_points": lost}
+        rows.append({**_row(evidence.sample.row_id, diagnose(evidence, products)), **counts})
     progress(len(samples), 0)
-    return StageOutput(build_table(Stage.DIAGNOSIS, [_row(row_id, each) for row_id, each in found]))
+    return StageOutput(build_table(Stage.DIAGNOSIS, rows))
 
 
 def _narrow(table: pa.Table) -> pa.Table:

@@ -7,12 +7,13 @@ verdicts that metrics request themselves come last, except those that are known 
 metric decides by the first what else it requests.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import (
+    ALL_CONTEXTS,
     BY_EARLIER_ANSWERS,
     BY_REFERENCE,
     BY_USER_INPUT,
@@ -24,9 +25,11 @@ from metric_core.evidence import (
     premise_text,
 )
 from metric_core.prompts.judge_questions import (
+    PARTLY,
     YES,
     ChoiceQuestion,
     Kind,
+    ask_key_point,
     ask_relevant_sentences,
     ask_usefulness_for_reference,
     ask_usefulness_for_response,
@@ -84,6 +87,8 @@ class _Pending:
     question: ChoiceQuestion | None
     known: str | None = None
     request: VerdictRequest | None = None
+    has_levels: bool = False
+    """True for an answer in three levels, which is two rows: whether there is support, and whether there is any."""
 
 
 @stage(
@@ -95,6 +100,7 @@ class _Pending:
         QuestionKind.USEFULNESS_FOR_REFERENCE,
         QuestionKind.USEFULNESS_FOR_RESPONSE,
         QuestionKind.RELEVANT_SENTENCES,
+        QuestionKind.KEY_POINT,
     ),
 )
 def verdicts(tables: Tables, settings: VerdictsSettings, models: Models, progress: Progress) -> StageOutput:
@@ -104,7 +110,9 @@ def verdicts(tables: Tables, settings: VerdictsSettings, models: Models, progres
     batcher = JudgeBatcher(models.judge(), progress)
     rows = _ask([p for s in samples for p in _first_round(s, claims.get(s.row_id, {}), settings.products)], batcher)
     if ON_SOURCES in settings.products:
-        rows += _ask(_by_earlier_answers(samples, claims, rows), batcher)
+        rows += _ask(_by_another(samples, claims, rows, ON_SOURCES, BY_EARLIER_ANSWERS), batcher)
+    if Product.KEY_POINTS_BY_RESPONSE in settings.products and Product.KEY_POINTS_BY_CONTEXTS not in settings.products:
+        rows += _ask(_by_another(samples, claims, rows, Product.KEY_POINTS_BY_RESPONSE, ALL_CONTEXTS), batcher)
     if Product.CLAIMS_BY_EACH_CONTEXT in settings.products or settings.every_context:
         sparing = Product.CLAIMS_BY_EACH_CONTEXT in settings.products
         rows += _each_context_rows(samples, claims, rows, batcher, settings.every_context, sparing=sparing)
@@ -131,8 +139,10 @@ def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) ->
     for product in (product for product in products if product in SUPPORTS):
         side, premise = SUPPORTS[product][0], joint_premise(sample, product)
         text = premise_text(sample, premise)
+        ask = ask_key_point if product is Product.KEY_POINTS_BY_RESPONSE else ask_verdict
         pending += [
-            _pending_support(sample, claim_id, claim, premise, text) for claim_id, claim in _list_claims(claims, side)
+            _pending_support(sample, claim_id, claim, premise, text, ask=ask)
+            for claim_id, claim in _list_claims(claims, side)
         ]
     if Product.USEFULNESS_FOR_REFERENCE in products:
         pending += _pending_usefulness(sample, VerdictKind.USEFULNESS_FOR_REFERENCE, sample.reference or "")
@@ -141,17 +151,29 @@ def _first_round(sample: Sample, claims: Claims, products: Sequence[Product]) ->
     return pending
 
 
-def _by_earlier_answers(
-    samples: Sequence[Sample], claims: Mapping[str, Claims], first: Sequence[Mapping[str, Any]]
+def _by_another(
+    samples: Sequence[Sample],
+    claims: Mapping[str, Claims],
+    first: Sequence[Mapping[str, Any]],
+    product: Product,
+    premise: str,
 ) -> list[_Pending]:
-    """Return whether what no source supports was at least said before, for evidence; no metric counts it as support."""
-    unsupported = {(row["row_id"], row["claim_id"], row["premise"]) for row in first if row["verdict"] == 0}
+    """Return whether another premise supports what the premise of a product does not, for evidence.
+
+    What no source supports was at least said before, or not; what the response leaves out stands in the contexts, or
+    not. No metric counts it as support.
+    """
+    unsupported = {
+        (row["row_id"], row["claim_id"], row["premise"])
+        for row in first
+        if row["kind"] == VerdictKind.SUPPORT and row["verdict"] == 0
+    }
     return [
-        _pending_support(sample, claim_id, claim, BY_EARLIER_ANSWERS, premise_text(sample, BY_EARLIER_ANSWERS))
+        _pending_support(sample, claim_id, claim, premise, premise_text(sample, premise))
         for sample in samples
-        if sample.earlier_answers
-        for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), Side.RESPONSE)
-        if (sample.row_id, claim_id, joint_premise(sample, ON_SOURCES)) in unsupported
+        if (sample.earlier_answers if premise == BY_EARLIER_ANSWERS else sample.retrieved_contexts)
+        for claim_id, claim in _list_claims(claims.get(sample.row_id, {}), SUPPORTS[product][0])
+        if (sample.row_id, claim_id, joint_premise(sample, product)) in unsupported
     ]
 
 
@@ -159,10 +181,22 @@ def _list_claims(claims: Claims, side: Side) -> list[tuple[str, str]]:
     return list(claims.get(side, {}).items())
 
 
-def _pending_support(sample: Sample, claim_id: str, claim: str, premise: str, text: str) -> _Pending:
+def _pending_support(  # noqa: PLR0913 all of them are part of the verdict
+    sample: Sample,
+    claim_id: str,
+    claim: str,
+    premise: str,
+    text: str,
+    *,
+    ask: Callable[[str, str], ChoiceQuestion] = ask_verdict,
+) -> _Pending:
+    has_levels = ask is ask_key_point
     if not text.strip():
-        return _Pending(sample.row_id, VerdictKind.SUPPORT, claim_id, premise, None, EMPTY_PREMISE)
-    return _Pending(sample.row_id, VerdictKind.SUPPORT, claim_id, premise, ask_verdict(claim, text))
+        return _Pending(
+            sample.row_id, VerdictKind.SUPPORT, claim_id, premise, None, EMPTY_PREMISE, has_levels=has_levels
+        )
+    question = ask(claim, text)
+    return _Pending(sample.row_id, VerdictKind.SUPPORT, claim_id, premise, question, has_levels=has_levels)
 
 
 def _pending_usefulness(sample: Sample, kind: VerdictKind, target: str) -> list[_Pending]:
@@ -260,7 +294,14 @@ def _pending_request(wanted: VerdictRequest, evidence: Evidence) -> _Pending:
 
 def _ask(pending: Sequence[_Pending], batcher: JudgeBatcher) -> list[dict[str, Any]]:
     answers = iter(batcher.choose([verdict.question for verdict in pending if verdict.question is not None]))
-    return [_known_row(verdict) if verdict.question is None else _row(verdict, next(answers)) for verdict in pending]
+    rows = []
+    for verdict in pending:
+        answer = None if verdict.question is None else next(answers)
+        rows.append(_known_row(verdict) if answer is None else _row(verdict, answer))
+        if verdict.has_levels:
+            partial = replace(verdict, kind=VerdictKind.PARTIAL_SUPPORT)
+            rows.append(_known_row(partial) if answer is None else _partial_row(partial, answer))
+    return rows
 
 
 def _known_row(verdict: _Pending) -> dict[str, Any]:
@@ -274,17 +315,28 @@ def _known_row(verdict: _Pending) -> dict[str, Any]:
 
 
 def _row(verdict: _Pending, answer: ChoiceAnswer) -> dict[str, Any]:
-    row = _cells_of(verdict)
-    row["panel"] = panel_cell(answer)
+    row = _row_of_labels(verdict, answer, (YES,)) | {"panel": panel_cell(answer)}
     if answer.status is not AnswerStatus.ANSWERED:
-        return {**row, "verdict": None, "status": answer.status, "reason": answer.reason, "reply": reply_cell(answer)}
-    probability = None if answer.probabilities is None else answer.probabilities.get(YES)
+        return {**row, "reply": reply_cell(answer)}
+    return {**row, "reply": None if read_spans(answer.reply) is None else reply_cell(answer)}
+
+
+def _partial_row(verdict: _Pending, answer: ChoiceAnswer) -> dict[str, Any]:
+    return _row_of_labels(verdict, answer, (YES, PARTLY))
+
+
+def _row_of_labels(verdict: _Pending, answer: ChoiceAnswer, labels: Sequence[str]) -> dict[str, Any]:
+    """Return the row whose verdict is 1 if the answer is one of the labels."""
+    row = _cells_of(verdict)
+    if answer.status is not AnswerStatus.ANSWERED:
+        return {**row, "verdict": None, "status": answer.status, "reason": answer.reason}
+    probabilities = answer.probabilities or {}
+    known = [probabilities[label] for label in labels if label in probabilities]
     return {
         **row,
-        "verdict": int(answer.label == YES),
-        "probability": probability,
+        "verdict": int(answer.label in labels),
+        "probability": min(sum(known), 1.0) if known else None,
         "status": AnswerStatus.ANSWERED,
-        "reply": None if read_spans(answer.reply) is None else reply_cell(answer),
     }
 
 

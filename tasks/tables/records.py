@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from metric_core.records import Sample
+from metric_core.records import Importance, KeyPoint, Sample
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
 
@@ -76,7 +76,9 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:
-    rubrics, extras, judgments = row["rubrics"], row["extras"], row["relevance_judgments"]
+    rubrics, extras, judgments, points = (
+        row[name] for name in ("rubrics", "extras", "relevance_judgments", "key_points")
+    )
     return Sample(
         row_id=row["row_id"],
         user_input=row["user_input"],
@@ -96,6 +98,9 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         tool_results=_values(row["tool_results"]),
         earlier_answers=_values(row["earlier_answers"]),
         relevance_judgments=None if judgments is None else {each["id"]: each["grade"] for each in judgments},
+        key_points=None
+        if points is None
+        else tuple(KeyPoint(each["text"], Importance(each["importance"])) for each in points),
     )
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from metric_core import reasons
-from metric_core.columns import COLUMN_ALIASES, COLUMNS, ColumnType
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, KEY_POINTS, ColumnType
 from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise
 from metric_core.metrics._votes import exact_label
@@ -20,7 +20,7 @@ from metric_core.metrics.discrete_criteria import discrete_value
 from metric_core.prompts.judge_questions import ChoiceQuestion, RatingRequest
 from metric_core.prompts.replies import parse_json_reply
 from metric_core.question_kinds import QuestionKind
-from metric_core.records import Place, Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import Importance, KeyPoint, Place, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product, closure
 
 MOST_ATTEMPTS = 5
@@ -29,13 +29,16 @@ _CLAIM_SIDES = {
     "response_claims": Side.RESPONSE,
     "response_sentences": Side.RESPONSE_SENTENCE,
     "reference_claims": Side.REFERENCE,
+    "key_points": Side.KEY_POINT,
 }
+_LEVELS = {VerdictKind.SUPPORT: ("support",), VerdictKind.PARTIAL_SUPPORT: ("support", "partial")}
 _WHOLE_NUMBER_KINDS = (QuestionKind.ASPECT, QuestionKind.CRITERIA_INTEGER)
 _ANSWERS: dict[Product, tuple[str, ...]] = {
     Product.RESPONSE_CLAIMS: ("response_claims", "classification"),
     Product.RESPONSE_SENTENCES: ("cites",),
     Product.REFERENCE_CLAIMS: ("reference_claims", "classification", "recall_attributed"),
     Product.REFERENCE_SENTENCES: ("recall_attributed",),
+    Product.KEY_POINTS: ("key_points",),
     Product.CONTEXT_SENTENCES: ("context_sentences_pysbd",),
     Product.REFERENCE_ENTITIES: ("reference_entities",),
     Product.CONTEXT_ENTITIES: ("context_entities",),
@@ -58,6 +61,8 @@ def sample_of(columns: Mapping[str, Any]) -> Sample:
         if name in COLUMNS and (name == given or name not in columns):
             is_list = COLUMNS[name] in (ColumnType.TEXTS, ColumnType.IDS)
             values[name] = tuple(map(str, value)) if is_list and value is not None else value
+            if name == KEY_POINTS:
+                values[name] = tuple(KeyPoint(text, Importance(importance)) for text, importance in value.items())
     return Sample(row_id="case", **values)
 
 
@@ -140,7 +145,13 @@ def _verdicts(sample: Sample, judge: Mapping[str, Any], claims: Mapping[Side, Se
 
     for name, answers in (judge.get("verdicts") or {}).items():
         claim_list, _, premise = name.partition("@")
-        support(_CLAIM_SIDES[claim_list], premise, [_truth(answer) for answer in answers])
+        side = _CLAIM_SIDES[claim_list]
+        if side is not Side.KEY_POINT:
+            support(side, premise, [_truth(answer) for answer in answers])
+            continue
+        for kind, supporting in _LEVELS.items():
+            levels = [None if answer is None else float(answer in supporting) for answer in answers]
+            _give(found, kind, claims[side], premise, levels)
     if "recall_attributed" in judge:
         for side in (Side.REFERENCE, Side.REFERENCE_SENTENCE):
             support(side, ALL_CONTEXTS, [_truth(answer) for answer in judge["recall_attributed"]])

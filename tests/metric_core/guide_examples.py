@@ -13,18 +13,32 @@ from metric_core.joint_contexts import contexts_premise
 from metric_core.metrics.guides import read_guide
 from metric_core.metrics.registry import METRICS
 from metric_core.prompts.judge_questions import ChoiceQuestion
-from metric_core.records import Place, Question, Rating, Sample, Score, Side, VerdictKind
+from metric_core.records import (
+    Importance,
+    KeyPoint,
+    Place,
+    Question,
+    Rating,
+    Sample,
+    Score,
+    Side,
+    VerdictKind,
+    VerdictRequest,
+)
 from metric_core.stages import Product
 
-_SIDES = {f"{side.value.replace('_', ' ')}{'' if 'sentence' in side else ' claim'}": side for side in Side}
+_SIDES = {
+    f"{side.value.replace('_', ' ')}{'' if 'sentence' in side or 'point' in side else ' claim'}": side for side in Side
+}
 _PREMISES = {
     "supported by the contexts": ALL_CONTEXTS,
     "supported by the reference": BY_REFERENCE,
     "supported by the response": BY_RESPONSE,
+    "stated by the response": BY_RESPONSE,
     "helps to answer the question": BY_USER_INPUT,
 }
 _OWNERS = {"entities of the reference": Side.REFERENCE, "entities of the contexts": Side.CONTEXT}
-_TRUTH = {"yes": 1.0, "no": 0.0}
+_TRUTH = {"yes": 1.0, "no": 0.0, "partly": 0.0}
 _CLAIM = re.compile(rf'(?P<side>{"|".join(_SIDES)}) "(?P<text>.*)": (?P<facts>.*)')
 _QUESTION = re.compile(r'regenerated question "(?P<text>.*)": cosine with the user question (?P<cosine>\S+)')
 _USEFUL = re.compile(r"context (?P<number>\d+) is useful: (?P<truth>yes|no)")
@@ -74,9 +88,16 @@ def _parameter(name: str, text: str) -> Any:
 def _cell(kind: ColumnType, text: str) -> Any:
     if kind in (ColumnType.TEXTS, ColumnType.IDS):
         return tuple(_ITEM.split(text)[1:])
+    if kind is ColumnType.KEY_POINTS:
+        return tuple(_key_point(item) for item in _ITEM.split(text)[1:])
     if kind is ColumnType.JUDGMENTS:
         return {name: float(grade) for name, grade in _mapping(text).items()}
     return _mapping(text) if kind is ColumnType.RUBRICS else text
+
+
+def _key_point(text: str) -> KeyPoint:
+    fact, _, importance = text.removesuffix(")").partition(" (")
+    return KeyPoint(fact, Importance(importance or "vital"))
 
 
 def _mapping(text: str) -> dict[str, str]:
@@ -86,7 +107,8 @@ def _mapping(text: str) -> dict[str, str]:
 def _evidence(request: MetricRequest, sample: Sample, lines: Iterable[str]) -> Evidence:
     of_reference = Product.USEFULNESS_FOR_REFERENCE in request.products
     usefulness = VerdictKind.USEFULNESS_FOR_REFERENCE if of_reference else VerdictKind.USEFULNESS_FOR_RESPONSE
-    claims: dict[Side, dict[str, str]] = {}
+    points = {f"{Side.KEY_POINT}:{i}": point.text for i, point in enumerate(sample.key_points or ())}
+    claims: dict[Side, dict[str, str]] = {Side.KEY_POINT: points} if points else {}
     verdicts: dict[tuple[VerdictKind, str, str], float | None] = {}
     places: dict[str, Place] = {}
     questions: dict[Question, float] = {}
@@ -96,8 +118,10 @@ def _evidence(request: MetricRequest, sample: Sample, lines: Iterable[str]) -> E
         if found := _CLAIM.fullmatch(line):
             texts = claims.setdefault(_SIDES[found["side"]], {})
             number, claim = len(texts), f"{_SIDES[found['side']]}:{len(texts)}"
+            if found["text"] in texts.values():  # a key point that the row has
+                claim = next(known for known, text in texts.items() if text == found["text"])
             texts[claim] = found["text"]
-            cited, facts = _facts(found["facts"])
+            cited, facts = _facts(found["facts"], "\n".join(points.values()))
             verdicts |= {(kind, claim, premise): truth for (kind, premise), truth in facts.items()}
             places |= {} if cited is None else {claim: Place(0, 0, number, cited)}
         elif found := _USEFUL.fullmatch(line):
@@ -117,7 +141,7 @@ def _evidence(request: MetricRequest, sample: Sample, lines: Iterable[str]) -> E
     return Evidence(sample, claims, verdicts, places=places, **more)
 
 
-def _facts(text: str) -> tuple[tuple[str, ...] | None, dict[tuple[VerdictKind, str], float]]:
+def _facts(text: str, key_points: str) -> tuple[tuple[str, ...] | None, dict[tuple[VerdictKind, str], float]]:
     """Return the labels that a claim cites, None if that is not stated, and its verdicts by kind and premise."""
     cited, verdicts = None, {}
     for fact in text.split(", "):
@@ -125,9 +149,12 @@ def _facts(text: str) -> tuple[tuple[str, ...] | None, dict[tuple[VerdictKind, s
             cited = tuple(re.findall(r"\d+", fact))
         else:
             words, _, truth = fact.partition(": ")
-            premise = _premise(words)
+            by_points = VerdictRequest(claim="", premise_text=key_points).key[1]
+            premise = by_points if words == "supported by the key points" else _premise(words)
             kind = VerdictKind.RELEVANCE if premise == BY_USER_INPUT else VerdictKind.SUPPORT
             verdicts[kind, premise] = _TRUTH[truth]
+            if words.startswith("stated"):
+                verdicts[VerdictKind.PARTIAL_SUPPORT, premise] = float(truth != "no")
     return cited, verdicts
 
 

@@ -11,7 +11,8 @@ from metric_core.metrics.registry import METRICS
 
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "answer_relevancy": [{"strictness": 8}],  # all questions, however often they are repeated: none is a spare one
-    "context_recall": [{"unit": "claim"}, {"unit": "sentence"}],
+    "context_recall": [{"unit": "claim"}, {"unit": "sentence"}, {"of": "key_points"}],
+    "key_point_recall": [{}, {"strict": False, "importance": "weighted"}, {"importance": "all"}],
     "non_llm_context_precision": [{}, {"threshold": 0.9, "distance": "jaro"}],
     "non_llm_context_recall": [{}, {"threshold": 0.0, "distance": "hamming"}],
     "context_entity_recall": [{}, {"match": "exact"}],
@@ -56,7 +57,7 @@ REQUESTS: dict[str, list[MetricRequest]] = {
 UNORDERED = {
     "faithfulness", "answer_relevancy", "context_recall", "non_llm_context_recall", "id_context_precision",
     "id_context_recall", "context_relevancy", "context_entity_recall", "answer_correctness", "factual_correctness",
-    "noise_sensitivity", "abstention_accuracy", "over_refusal",
+    "noise_sensitivity", "abstention_accuracy", "over_refusal", "key_point_recall", "key_point_precision",
 }  # fmt: skip
 """The order of claims, sentences, questions, entities and reference contexts does not matter."""
 
@@ -75,7 +76,10 @@ RANKED = {"context_precision", "context_utilization", "non_llm_context_precision
 REPEATABLE = UNORDERED
 """Everything twice leaves the score (verdicts of 0 or 1)."""
 
-SHARES = {"faithfulness", "context_recall", "context_relevancy", "answer_correctness", "factual_correctness"}
+SHARES = {
+    "faithfulness", "context_recall", "context_relevancy", "answer_correctness", "factual_correctness",
+    "key_point_recall", "key_point_precision",
+}  # fmt: skip
 """One more supported claim never lowers the score, one more unsupported claim never raises it."""
 
 VERDICTS = SHARES | {"context_precision", "context_utilization", "noise_sensitivity"}

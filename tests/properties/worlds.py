@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, BY_USER_INPUT, Evidence, context_premise
 from metric_core.prompts.judge_questions import ChoiceQuestion, RatingRequest
-from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import KeyPoint, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.stages import Product
 
 T = TypeVar("T")
@@ -75,6 +75,7 @@ class World:
             "rubrics": SCALE,
             "retrieved_context_scores": tuple(1 / rank for rank in range(1, len(self.contexts) + 1)),
             "relevance_judgments": GRADES if self.reference_contexts else {},
+            "key_points": (KeyPoint(""),) * len(self.reference_claims),
             **dict.fromkeys(("session_id", "conversation", "earlier_turns"), "User: Hi!"),
             **dict.fromkeys(("earlier_contexts", "tool_results", "earlier_answers"), ()),
         }
@@ -84,7 +85,7 @@ class World:
         """Return the evidence that the stages hand to the metric."""
         similarity = self.similarity
         across = None if similarity is None else abs(similarity)
-        return Evidence(
+        evidence = Evidence(
             self.sample,
             claims={side: dict.fromkeys(_ids(side, claims), "") for side, claims in self._claims().items()},
             verdicts=self._verdicts(),
@@ -97,6 +98,10 @@ class World:
             },
             ratings={request.key: self._ratings(request)},
         )
+        wanted = [each for each in request.verdict_requests(evidence) if each.premise_text is not None]
+        own = zip(wanted, self.response_claims, strict=False)
+        given = {(VerdictKind.SUPPORT, *each.key): claim.by_other for each, claim in own}
+        return replace(evidence, verdicts={**evidence.verdicts, **given})
 
     def score(self, request: MetricRequest) -> Score:
         """Return the score of a metric for this world."""
@@ -107,6 +112,7 @@ class World:
             Side.RESPONSE: self.response_claims,
             Side.REFERENCE: self.reference_claims,
             Side.REFERENCE_SENTENCE: self.reference_claims,
+            Side.KEY_POINT: self.reference_claims,
             Side.CONTEXT_SENTENCE: tuple(Claim(support, support, ()) for support in self.sentences),
         }
 
@@ -117,6 +123,7 @@ class World:
             for name, claim in zip(_ids(side, claims), claims, strict=True):
                 found[VerdictKind.SUPPORT, name, ALL_CONTEXTS] = claim.by_contexts
                 found[VerdictKind.SUPPORT, name, other] = claim.by_other
+                found[VerdictKind.PARTIAL_SUPPORT, name, other] = claim.by_other
                 found[VerdictKind.RELEVANCE, name, BY_USER_INPUT] = claim.by_other
                 for i, support in enumerate(claim.by_context):
                     found[VerdictKind.SUPPORT, name, context_premise(i)] = support

@@ -4,7 +4,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from metric_core.columns import REFERENCE, REFERENCE_CONTEXT_IDS, REFERENCE_CONTEXTS, RELEVANCE_JUDGMENTS, RUBRICS
+from metric_core.columns import (
+    KEY_POINTS,
+    REFERENCE,
+    REFERENCE_CONTEXT_IDS,
+    REFERENCE_CONTEXTS,
+    RELEVANCE_JUDGMENTS,
+    RUBRICS,
+)
 from metric_core.declarations.metric import Metric, MetricRequest, Parameter
 from metric_core.metrics.guides import read_guide
 from metric_core.reasons import missing_column
@@ -108,7 +115,11 @@ def _heading_of(columns: Collection[str]) -> str:
         return "By criteria of your own"
     if not set(columns).isdisjoint({REFERENCE_CONTEXTS, REFERENCE_CONTEXT_IDS, RELEVANCE_JUDGMENTS}):
         return "With passages that are known to be relevant"
-    return "With reference answers" if REFERENCE in columns else "With questions, answers and passages alone"
+    return (
+        "With reference answers"
+        if {REFERENCE, KEY_POINTS} & set(columns)
+        else "With questions, answers and passages alone"
+    )
 
 
 def default_request(metric: Metric) -> MetricRequest:

@@ -3,14 +3,19 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from metric_core.joint_contexts import contexts_of
 from tasks.reports.figures import format_fixed
 
 View = Mapping[str, Any]
 
 _SIDES = {
     "response": "Claims of the answer",
+    "response_sentence": "Sentences of the answer",
     "reference": "Claims of the reference",
+    "reference_context": "Claims of the reference contexts",
     "reference_sentence": "Sentences of the reference",
+    "key_point": "Key points",
+    "statement": "Statements of metrics",
 }
 _PREMISES = {
     "contexts": "the passages",
@@ -83,7 +88,7 @@ def _claim(claim: View) -> dict[str, Any]:
     notes = [
         _verdict_note(verdict, f"supported {_only(verdict)}by {name}", f"not supported by {name}")
         for verdict in claim["verdicts"]
-        for name in (_PREMISES[verdict["premise"]],)
+        for name in (_name_premise(verdict),)
     ]
     notes += [
         _verdict_note(verdict, f"by passage {number}", f"not by passage {number}")
@@ -92,6 +97,16 @@ def _claim(claim: View) -> dict[str, Any]:
     ]
     explained = [verdict["why"]["text"] for verdict in claim["verdicts"] if verdict.get("why")]
     return _item(_words(claim["text"]), notes, " ".join(explained) or None)
+
+
+def _name_premise(verdict: View) -> str:
+    """Return the name of a premise: a whole text of the row, some passages together, or a text of a metric."""
+    premise = verdict["premise"]
+    if premise in _PREMISES:
+        return _PREMISES[premise]
+    if "premise_text" in verdict:
+        return f"“{_words(verdict['premise_text'])}”"
+    return f"passages {', '.join(str(index + 1) for index in contexts_of(premise))} together"
 
 
 def _only(verdict: View) -> str:

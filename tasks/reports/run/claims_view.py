@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metric_core.evidence import ALL_CONTEXTS, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE, SOURCES
-from metric_core.records import PREMISE_TEXT, STATEMENT, AnswerStatus, Side, VerdictKind
+from metric_core.records import PREMISE_TEXT, STATEMENT, AnswerStatus, Importance, Side, VerdictKind
 from metric_core.stages import Stage
 from tasks.reports.run.citations_view import citations_view
 from tasks.reports.run.conversation_view import named_sources
@@ -14,12 +14,18 @@ from tasks.reports.run.verdict_view import Explanations, explanations_by_verdict
 from tasks.reports.truncation import Row, gap_view, truncate_reply, truncate_text
 
 _WHOLE_PREMISES = (ALL_CONTEXTS, SOURCES, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE)
+_LOST = {
+    1: "the passages have it, the generator left it out",
+    0: "the passages do not have it, the index did not find it",
+    None: "whether the passages have it is unknown",
+}
 _SIDES = (
     Side.RESPONSE,
     Side.RESPONSE_SENTENCE,
     Side.REFERENCE,
     Side.REFERENCE_CONTEXT,
     Side.REFERENCE_SENTENCE,
+    Side.KEY_POINT,
 )
 
 
@@ -27,9 +33,12 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
     """Return the claims of each side that has claims, or a reason for having none."""
     explanations = explanations_by_verdict(tables.rows(Stage.EXPLANATIONS))
     verdicts: dict[str, list[Row]] = {}
+    partly: set[str] = set()
     for row in tables.rows(Stage.VERDICTS):
         if row["kind"] == VerdictKind.SUPPORT:
             verdicts.setdefault(row["claim_id"], []).append(row)
+        elif row["kind"] == VerdictKind.PARTIAL_SUPPORT and row["verdict"]:
+            partly.add(row["claim_id"])
     by_side: dict[str, list[Row]] = {
         side: [row for row in tables.rows(Stage.CLAIMS) if row["side"] == side] for side in _SIDES
     }
@@ -49,6 +58,7 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
                 _claim(row, verdicts.get(row["claim_id"], ()), index, explanations)
                 | _source(row, verdicts.get(row["claim_id"], ()), elsewhere, [name for name, _ in sources])
                 | _cited(row, cited)
+                | _key_point(row, verdicts.get(row["claim_id"], ()), tables.sample, is_partly=row["claim_id"] in partly)
                 for row in rows
                 if row["claim_id"] is not None
             ],
@@ -108,6 +118,21 @@ def _source(row: Row, verdicts: Sequence[Row], elsewhere: SentenceIndex, names: 
 
 def _cited(row: Row, cited: Mapping[str, Any]) -> dict[str, Any]:
     return {"citations": cited[row["claim_id"]]} if row["claim_id"] in cited else {}
+
+
+def _key_point(row: Row, verdicts: Sequence[Row], sample: Row, *, is_partly: bool) -> dict[str, str]:
+    """Return the importance of a key point that is not vital, and where the point was lost if the response lacks it."""
+    if row.get("side") != Side.KEY_POINT:
+        return {}
+    view: dict[str, str] = {}
+    given = sample.get("key_points")
+    if given and (importance := given[find_passage(row["claim_id"])]["importance"]) != Importance.VITAL:
+        view["importance"] = importance
+    found = {verdict["premise"]: verdict["verdict"] for verdict in verdicts}
+    if found.get(BY_RESPONSE) == 0:
+        in_contexts = 0 if sample["retrieved_contexts"] == [] else found.get(ALL_CONTEXTS)
+        view["lost"] = f"{'stated only in part' if is_partly else 'missing'}: {_LOST[in_contexts]}"
+    return view
 
 
 def _place(closest: Closest | None) -> dict[str, int] | None:

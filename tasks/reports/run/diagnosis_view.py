@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass, SystemPart
 from metric_core.errors import RunFolderError
+from tasks.runs.run_diagnosis import KEY_POINTS
 from tasks.runs.run_folder import DIAGNOSIS
 
 _UNDIAGNOSED_MEANING = "The run has not enough verdicts to say what happened."
@@ -40,6 +41,7 @@ def diagnosis_view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         "refusals": refusals["rows"],
         "refusal_kinds": [(kind, count) for kind, count in refusals.get("kinds", {}).items() if count],
         "recognized": _BY.get(refusals["recognized_by"], _FORMS),
+        "key_points": key_points_line(summary),
     }
 
 
@@ -67,6 +69,29 @@ def diagnosis_line(summary: Mapping[str, Any]) -> str | None:
     words = [f"{good:,} of {summary['diagnosis']['rows']:,} answers are good", ", ".join(parts)]
     words += [f"{undiagnosed:,} undiagnosed"] if undiagnosed else []
     return "; ".join(filter(None, words))
+
+
+def key_points_line(summary: Mapping[str, Any]) -> str | None:
+    """Return how many key points the answers state, and which part lost the others; None for a run that judged none.
+
+    Args:
+        summary: Content of summary.json.
+
+    >>> counts = {"points": 40, "index": 9, "generator": 3, "unknown": 0}
+    >>> key_points_line({"diagnosis": {"key_points": counts}})
+    '28 of 40 key points are stated; the index lost 9, the generator 3'
+    """
+    counts = dict((summary.get("diagnosis") or {}).get(KEY_POINTS) or {})
+    if not counts:
+        return None
+    total = counts.pop("points")
+    words = {part: f"the {part}" for part in SystemPart} | {"unknown": "an unknown part"}
+    parts: list[str] = []
+    for part, count in (+Counter(counts)).most_common():
+        parts.append(f"{words[part]} {'' if parts else 'lost '}{count:,}")
+    return "; ".join(
+        filter(None, (f"{total - sum(counts.values()):,} of {total:,} key points are stated", ", ".join(parts)))
+    )
 
 
 def class_counts(summary: Mapping[str, Any]) -> str | None:

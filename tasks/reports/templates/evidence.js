@@ -2,7 +2,7 @@
 
 const SIDES = {
   response: "Claims of the answer", response_sentence: "Sentences of the answer", reference: "Claims of the reference",
-  reference_context: "Claims of the reference contexts", reference_sentence: "Sentences of the reference", statement: "Statements of metrics",
+  reference_context: "Claims of the reference contexts", reference_sentence: "Sentences of the reference", key_point: "Key points", statement: "Statements of metrics",
 };
 const PREMISES = {
   contexts: "the passages", sources: "the passages and results so far", reference: "the reference", response: "the answer",
@@ -164,6 +164,8 @@ function claimOf(claim, index, passages, nodes) {
     "li",
     {},
     textOf(claim.text),
+    claim.importance ? h("p", { class: "muted" }, `importance: ${claim.importance}`) : null,
+    claim.lost ? h("p", { class: "verdict no" }, h("span", { class: "sign", "aria-hidden": "true" }, "!"), h("span", {}, claim.lost)) : null,
     claim.source ? h("p", { class: "muted" }, `closest earlier source: ${claim.source}`) : null,
     claim.citations ? citationsOf(claim.citations, follow) : null,
     h("div", { class: "verdicts" }, whole),

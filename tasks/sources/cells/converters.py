@@ -11,6 +11,7 @@ from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
 from tasks.sources.cells.ids import as_id, storable
 from tasks.sources.cells.judgment_values import as_judgments
+from tasks.sources.cells.key_point_values import as_key_points
 from tasks.sources.cells.messages import count_messages
 from tasks.sources.readers.bad_rows import InvalidRowError
 
@@ -141,6 +142,7 @@ CONVERTERS: dict[ColumnType, Converter] = {
     ColumnType.RUBRICS: as_rubrics,
     ColumnType.NUMBERS: as_numbers,
     ColumnType.JUDGMENTS: as_judgments,
+    ColumnType.KEY_POINTS: as_key_points,
 }
 
 

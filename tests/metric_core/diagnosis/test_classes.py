@@ -8,9 +8,10 @@ import pytest
 
 from metric_core import reasons
 from metric_core.diagnosis.classes import BY_NAME, CLASSES, SystemPart, diagnose
+from metric_core.diagnosis.lost_points import find_lost_points
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
-from metric_core.records import Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import Importance, KeyPoint, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product, closure
 
@@ -237,3 +238,47 @@ def test_a_probability_counts_as_yes_from_one_half_on() -> None:
 def test_lost_answers_have_a_part_and_kept_ones_do_not() -> None:
     for each in CLASSES:
         assert each.is_lost == (each.part is not None and each.name != "badly ranked"), each.name
+
+
+POINTED = closure([Product.KEY_POINTS_BY_RESPONSE, Product.RESPONSE_CLAIMS_BY_CONTEXTS])
+HELD: Supports = {BY_RESPONSE: 1.0}
+LEFT_OUT: Supports = {BY_RESPONSE: 0.0, ALL_CONTEXTS: 1.0}
+NOT_FOUND: Supports = {BY_RESPONSE: 0.0, ALL_CONTEXTS: 0.0}
+
+
+def with_points(points: dict[str, Supports], okay: tuple[str, ...] = (), **columns: Any) -> Evidence:
+    """A row without a reference whose key points have these verdicts, and whose only claim has support."""
+    given = tuple(KeyPoint(text, Importance.OKAY if text in okay else Importance.VITAL) for text in points)
+    sample = replace(ROW, reference=None, key_points=given, **columns)
+    return judge(sample, {Side.RESPONSE: {"It opens at nine.": RIGHT}, Side.KEY_POINT: points})
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        (with_points({"a": HELD, "b": HELD}), "answered"),
+        (with_points({"a": HELD, "b": LEFT_OUT}), "passage ignored"),
+        (with_points({"a": HELD, "b": NOT_FOUND}), "passage missing"),
+        (with_points({"a": LEFT_OUT, "b": NOT_FOUND}), "passage missing"),
+        (with_points({"a": HELD, "b": NOT_FOUND}, okay=("b",)), "answered"),
+        (with_points({"a": LEFT_OUT}, response="I do not know."), "over-refused"),
+        (with_points({"a": NOT_FOUND}, response="I do not know."), "passage missing"),
+        (with_points({"a": {BY_RESPONSE: 0.0}}, retrieved_contexts=()), "passage missing"),
+        (with_points({"a": HELD, "b": {BY_RESPONSE: None}}), None),
+        (with_points({"a": HELD, "b": {BY_RESPONSE: 0.0, ALL_CONTEXTS: None}}), None),
+    ],
+)
+def test_vital_key_points_take_the_place_of_a_reference(evidence: Evidence, expected: str | None) -> None:
+    assert diagnose(evidence, POINTED).name == expected
+
+
+def test_lost_points_are_due_to_the_index_or_the_generator() -> None:
+    evidence = with_points({"a": HELD, "b": LEFT_OUT, "c": NOT_FOUND, "d": {BY_RESPONSE: 0.0}}, okay=("b",))
+    index, generator = SystemPart.INDEX, SystemPart.GENERATOR
+    assert [(point.claim_id, point.part) for point in find_lost_points(evidence)] == [
+        ("key_point:1", generator),
+        ("key_point:2", index),
+        ("key_point:3", None),
+    ]
+    nothing = replace(evidence, sample=replace(evidence.sample, retrieved_contexts=()))
+    assert {point.part for point in find_lost_points(nothing)} == {index}

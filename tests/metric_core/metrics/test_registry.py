@@ -98,6 +98,7 @@ def test_the_default_suite_asks_for_nothing_but_columns() -> None:
     user_defined = {"aspect_critic", "discrete_criteria", "numeric_criteria", "rubrics", "string_similarity"}
     on_request = user_defined | {"abstention_accuracy", "over_refusal"}  # two more questions per row
     on_request |= {metric.name for metric in METRICS.values() if metric.family == "citations"}  # few systems cite
+    on_request |= {"key_point_recall", "key_point_precision"}  # the reference stands in for key points
     assert names == [name for name in METRICS if name not in on_request]
 
 

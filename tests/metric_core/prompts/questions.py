@@ -41,6 +41,7 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         q.ask_usefulness_for_reference(CONTEXT, USER_INPUT, REFERENCE),
         q.ask_usefulness_for_response(CONTEXT, USER_INPUT, RESPONSE),
         q.ask_relevant_sentences(["It takes 40 minutes.", "It is blue."], USER_INPUT),
+        q.ask_key_point("It takes 40 minutes.", CONTEXT),
         ChoiceQuestion(Kind.ACCURACY_1, _ANSWERS, ("0", "2", "4")),
         ChoiceQuestion(Kind.ACCURACY_2, _ANSWERS, ("0", "2", "4")),
         ChoiceQuestion(Kind.CONTEXT_RELEVANCE_1, {"contexts": CONTEXT, "user_input": USER_INPUT}, ("0", "1", "2")),

@@ -23,6 +23,7 @@ LABELS = {
     QuestionKind.USEFULNESS_FOR_REFERENCE: ["context", "question", "reference"],
     QuestionKind.USEFULNESS_FOR_RESPONSE: ["context", "question", "response"],
     QuestionKind.RELEVANT_SENTENCES: ["context", "question"],
+    QuestionKind.KEY_POINT: ["context", "claim"],
     QuestionKind.ACCURACY_1: ["context", "question", "response"],
     QuestionKind.ACCURACY_2: ["context", "question", "response"],
     QuestionKind.CONTEXT_RELEVANCE_1: ["context", "question"],

@@ -7,7 +7,9 @@ import pytest
 from metric_core.metrics.context_entity_recall import EXACT, NORMALIZED
 from metric_core.records import Direction
 from metric_core.stages import Stage
+from tasks.reports.run.claims_view import claims_view
 from tasks.reports.run.evidence_view import LONGEST_PASSAGES, row_view
+from tasks.reports.run.passages import segment
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.score_table import MetricScale
 from tasks.reports.truncation import LONGEST_TEXT
@@ -37,6 +39,7 @@ COLUMNS = (
     "tool_results",
     "earlier_answers",
     "relevance_judgments",
+    "key_points",
 )
 
 
@@ -262,4 +265,36 @@ def test_a_turn_shows_what_it_takes_from_its_conversation() -> None:
     assert [(verdict["premise"], verdict["verdict"]) for verdict in claim["verdicts"]] == [
         ("sources", 0),
         ("earlier_answers", 1),
+    ]
+
+
+def test_key_points_say_where_they_were_lost() -> None:
+    claims = [
+        {"side": "key_point", "claim_id": f"key_point:{i}", "text": str(i), "reason": None, "reply": None}
+        for i in range(4)
+    ]
+    verdicts = [
+        {"kind": "support", "claim_id": f"key_point:{i}", "premise": premise, "verdict": verdict}
+        for i, premise, verdict in (
+            *((i, "response", int(i == 0)) for i in range(4)),
+            *((i, "contexts", int(i == 1)) for i in (1, 2)),
+        )
+    ]
+    verdicts += [{"kind": "partial_support", "claim_id": "key_point:1", "premise": "response", "verdict": 1}]
+    importances = ["vital", "okay", "vital", "vital"]
+    sample = dict.fromkeys(COLUMNS) | {
+        "row_id": "row-1",
+        "retrieved_contexts": ["A passage."],
+        "key_points": [{"text": str(i), "importance": each} for i, each in enumerate(importances)],
+    }
+    stages = {
+        Stage.CLAIMS: full(claims, "status"),
+        Stage.VERDICTS: full(verdicts, "probability", "reason", "panel", "reply", "status"),
+    }
+    (shown,) = claims_view(RowTables(sample, [], stages), [segment("A passage.")])
+    assert [(claim.get("importance"), claim.get("lost")) for claim in shown["claims"]] == [
+        (None, None),
+        ("okay", "stated only in part: the passages have it, the generator left it out"),
+        (None, "missing: the passages do not have it, the index did not find it"),
+        (None, "missing: whether the passages have it is unknown"),
     ]

@@ -12,7 +12,13 @@ from metric_core.metrics.registry import resolve
 from metric_core.records import Score
 from metric_core.schemas import DIAGNOSES
 from metric_core.stages import Stage, closure
-from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line, diagnosis_view, read_row_diagnoses
+from tasks.reports.run.diagnosis_view import (
+    class_counts,
+    diagnosis_line,
+    diagnosis_view,
+    key_points_line,
+    read_row_diagnoses,
+)
 from tasks.reports.run.report_page import write_report
 from tasks.runs.run_diagnosis import count_diagnoses
 from tasks.runs.run_folder import DIAGNOSIS, SUMMARY, RunFolder, table_name
@@ -119,6 +125,41 @@ def test_the_report_shows_the_classes_and_links_to_rows(tmp_path: Path) -> None:
     assert "Kind of refusal: nothing found." in page
     assert diagnosis_line({"diagnosis": summary}) == "14 of 20 answers are good; the generator lost 5; 1 undiagnosed"
     assert class_counts({"diagnosis": summary}) == "14 answered, 5 unsupported, 1 undiagnosed"
+
+
+def test_lost_key_points_are_counted_by_part(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"row_id": f"row-{i}", "row_number": i, "response": "So.", "retrieved_contexts": ["A."]} for i in (1, 2, 3)
+    ]
+    points = [("row-1", 0, 0, 0), ("row-1", 1, 0, 1), ("row-2", 0, 1, None), ("row-2", 1, 0, None)]
+    claims = [
+        {"row_id": row, "side": "key_point", "claim_id": f"key_point:{i}", "text": "T.", "status": "answered"}
+        for row, i, _, _ in points
+    ]
+    claims.append({"row_id": "row-3", "side": "key_point", "status": "undefined", "reason": "no key points"})
+    verdicts = [
+        {"row_id": row, "kind": "support", "claim_id": f"key_point:{i}", "premise": premise, "verdict": verdict}
+        for row, i, *both in points
+        for premise, verdict in zip(("response", "contexts"), both, strict=True)
+        if verdict is not None
+    ]
+    tables: dict[Stage, list[dict[str, Any]]] = {
+        Stage.SAMPLES: rows,
+        Stage.CLAIMS: claims,
+        Stage.VERDICTS: [{**v, "status": "answered"} for v in verdicts],
+    }
+    scores = {row["row_id"]: {"faithfulness": Score.scored(1.0)} for row in rows}
+    folder = RunFolder(folders.write_run(tmp_path / "run", scores, tables, METRICS, {"status": "completed"}))
+    summary = diagnose_run(folder, [resolve("key_point_recall").request()])
+    assert summary["key_points"] == {"points": 4, "index": 1, "generator": 1, "unknown": 1}
+    line = key_points_line({"diagnosis": summary})
+    assert line == "1 of 4 key points are stated; the index lost 1, the generator 1, an unknown part 1"
+    stored = {row["row_id"]: row["lost_points"] for row in pq.read_table(folder.path / DIAGNOSIS).to_pylist()}
+    assert stored["row-1"] == [
+        {"claim_id": "key_point:0", "part": "index"},
+        {"claim_id": "key_point:1", "part": "generator"},
+    ]
+    assert stored["row-3"] is None
 
 
 def test_diagnoses_without_kinds_of_refusals_are_read(tmp_path: Path) -> None:

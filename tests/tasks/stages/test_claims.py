@@ -131,3 +131,23 @@ def test_every_reference_context_has_claims(tmp_path: Path) -> None:
         ("reference_context:2:0", "Two is even.", None),
         (None, None, reasons.NO_REFERENCE_CONTEXTS),
     ]
+
+
+def test_key_points_are_given_or_else_the_claims_of_the_reference(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("claims", "It opens at nine.", answer={"claims": ["The shop opens at nine."]}))
+    given = [{"text": "It is in Delft.", "importance": "vital"}, {"text": "It sells tea.", "importance": "okay"}]
+    table = samples_table(
+        {"reference": "Not read.", "key_points": given},
+        {"reference": "It opens at nine."},
+        {"reference": "Not read.", "key_points": []},
+        {"reference": " "},
+    )
+    output = run_stage(claims, {Stage.SAMPLES: table}, ClaimsSettings(products=(Product.KEY_POINTS,), judge=judge))
+    found = sorted(cells(output.table, "row_id", "claim_id", "text", "reason"), key=str)
+    assert found == [
+        ("row-1", "key_point:0", "It is in Delft.", None),
+        ("row-1", "key_point:1", "It sells tea.", None),
+        ("row-2", "key_point:0", "The shop opens at nine.", None),
+        ("row-3", None, None, reasons.NO_KEY_POINTS),
+        ("row-4", None, None, reasons.NO_KEY_POINTS),
+    ]

@@ -336,3 +336,44 @@ def test_requests_that_depend_on_verdicts_are_judged_in_rounds(tmp_path: Path) -
     )
     output = run_stage(verdicts, tables, settings)
     assert cells(output.table, "premise", "verdict") == [("context:0", 0), ("context:1", 0), ("contexts:0,1", 1)]
+
+
+POINTS = claims_table(key_point_0="whole", key_point_1="half", key_point_2="lost", key_point_3="unknown")
+ANSWERED = {"response": "said", "retrieved_contexts": ["one", "two"]}
+
+
+def test_key_points_are_judged_in_three_levels_and_missing_ones_looked_for_in_the_contexts(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("key_point", answer="no"),
+        says("key_point", "whole", "said", answer="yes"),
+        says("key_point", "half", "said", answer="partly"),
+        says("verdict", answer="no"),
+        says("verdict", "half", "one\ntwo", answer="yes"),
+        says("verdict", "lost", "one\ntwo", answer="yes"),
+    )
+    found = judge_claims(judge, ANSWERED, POINTS, Product.KEY_POINTS_BY_RESPONSE)
+    by_response = {
+        (kind, int(claim[-1])): verdict for (kind, claim, by), (verdict, _) in found.items() if by == "response"
+    }
+    assert by_response == {
+        **{("support", i): int(i == 0) for i in range(4)},
+        **{("partial_support", i): int(i < 2) for i in range(4)},
+    }
+    by_contexts = {int(claim[-1]): verdict for (_, claim, by), (verdict, _) in found.items() if by == "contexts"}
+    assert by_contexts == {1: 1, 2: 1, 3: 0}
+
+
+def test_key_points_are_looked_for_in_the_contexts_once(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("key_point", answer="no"), says("verdict", answer="yes"))
+    products = (Product.KEY_POINTS_BY_RESPONSE, Product.KEY_POINTS_BY_CONTEXTS)
+    tables = {Stage.SAMPLES: samples_table(ANSWERED), Stage.CLAIMS: POINTS}
+    output = run_stage(verdicts, tables, VerdictsSettings(products=products, judge=judge))
+    assert sorted(premise for (premise,) in cells(output.table, "premise")) == ["contexts"] * 4 + ["response"] * 8
+    assert output.usage.questions == 8
+
+
+def test_a_failed_key_point_has_no_level_and_is_not_looked_for(tmp_path: Path) -> None:
+    judge = script(tmp_path, fails("key_point"), says("verdict", answer="yes"))
+    found = judge_claims(judge, ANSWERED, claims_table(key_point_0="whole"), Product.KEY_POINTS_BY_RESPONSE)
+    assert found == {(kind, "key_point:0", "response"): (None, "failed") for kind in ("support", "partial_support")}

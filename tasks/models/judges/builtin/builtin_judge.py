@@ -47,6 +47,7 @@ _VERBATIM = VERDICT.probability(
 """The probability that the model gives to a claim that stands in the context verbatim."""
 _CHOICES: Mapping[Kind, LinearModel] = {
     QuestionKind.VERDICT: VERDICT,
+    QuestionKind.KEY_POINT: VERDICT,
     QuestionKind.USEFULNESS_FOR_REFERENCE: USEFULNESS,
     QuestionKind.USEFULNESS_FOR_RESPONSE: USEFULNESS,
 }

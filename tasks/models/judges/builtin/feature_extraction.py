@@ -8,7 +8,7 @@ import numpy as np
 
 from metric_core.prompts import judge_questions
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
-from metric_core.question_kinds import QuestionKind
+from metric_core.question_kinds import ON_CLAIMS, QuestionKind
 from tasks.models.embedders.protocol import Embedder
 from tasks.models.judges.builtin.features import relevance_features, usefulness_features, verdict_features
 from tasks.models.judges.builtin.premises import Match, Premise
@@ -47,7 +47,7 @@ class FeatureExtractor:
         features = []
         for question, context, match, cosine in zip(questions, contexts, matches, cosines, strict=True):
             premise = premises[context]
-            if question.kind is QuestionKind.VERDICT:
+            if question.kind in ON_CLAIMS:
                 features.append(
                     verdict_features(tokenize(question.texts[judge_questions.CLAIM]), premise, match, cosine)
                 )
@@ -89,7 +89,7 @@ class FeatureExtractor:
 
 def _searched_role(question: ChoiceQuestion) -> str:
     """Return the role of the text to search for in the context."""
-    return judge_questions.CLAIM if question.kind is QuestionKind.VERDICT else judge_questions.USER_INPUT
+    return judge_questions.CLAIM if question.kind in ON_CLAIMS else judge_questions.USER_INPUT
 
 
 def _answer(question: ChoiceQuestion) -> str:

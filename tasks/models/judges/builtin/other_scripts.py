@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 from metric_core.prompts import judge_questions
 from metric_core.prompts.judge_questions import ChoiceQuestion, Kind
-from metric_core.question_kinds import QuestionKind
+from metric_core.question_kinds import ON_CLAIMS, QuestionKind
 from tasks.models.recognizers.scripts import is_mostly_latin, is_unspaced, normalize_words
 
 _READ: Mapping[Kind, tuple[str, ...]] = {
-    QuestionKind.VERDICT: (judge_questions.CLAIM, judge_questions.CONTEXT),
+    **dict.fromkeys(ON_CLAIMS, (judge_questions.CLAIM, judge_questions.CONTEXT)),
     QuestionKind.USEFULNESS_FOR_REFERENCE: (
         judge_questions.REFERENCE,
         judge_questions.CONTEXT,

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind
-from metric_core.question_kinds import RATING_KINDS, QuestionKind
+from metric_core.question_kinds import ON_CLAIMS, RATING_KINDS, QuestionKind
 from tasks.models.judges.openai.reply_limits import TOKENS_PER_BYTE
 from tasks.models.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
-_CHOICE_KINDS = (QuestionKind.VERDICT, QuestionKind.USEFULNESS_FOR_REFERENCE, QuestionKind.USEFULNESS_FOR_RESPONSE)
+_CHOICE_KINDS = (*ON_CLAIMS, QuestionKind.USEFULNESS_FOR_REFERENCE, QuestionKind.USEFULNESS_FOR_RESPONSE)
 QUESTIONS_TEMPERATURE = 0.7
 """Temperature of regenerated questions, which are meant to differ."""
 VOTES_TEMPERATURE = 0.7

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from metric_core import reasons
 from metric_core.prompts.judge_questions import CLAIM, CONTEXT, ChoiceQuestion
-from metric_core.question_kinds import QuestionKind
+from metric_core.question_kinds import ON_CLAIMS
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.verifiers.chunking import divide_texts, size
 from tasks.models.judges.verifiers.engine import ClaimPair
@@ -72,7 +72,7 @@ def plan_questions(
     """
     texts = [
         (guard(question.texts[CONTEXT], profile.delimiters), guard(question.texts[CLAIM], profile.delimiters))
-        if question.kind is QuestionKind.VERDICT
+        if question.kind in ON_CLAIMS
         else None
         for question in questions
     ]

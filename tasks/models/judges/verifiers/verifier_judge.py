@@ -8,7 +8,7 @@ from threading import Lock
 
 from metric_core import reasons
 from metric_core.prompts.judge_questions import NO, YES, ChoiceQuestion, GenerateQuestion, Kind
-from metric_core.question_kinds import QuestionKind
+from metric_core.question_kinds import ON_CLAIMS
 from metric_core.records import AnswerStatus
 from tasks.model_clients.observed_model import RecognizedModel
 from tasks.models.judges.protocol import (
@@ -153,7 +153,7 @@ class VerifierJudge:
 
     def can_answer(self, kind: Kind) -> bool:
         """Return whether the question asks for a verdict on a claim."""
-        return kind is QuestionKind.VERDICT
+        return kind in ON_CLAIMS
 
     def fingerprint(self, kind: Kind) -> str:
         """Return a digest of the profile, the model and the rules that combine its answers."""

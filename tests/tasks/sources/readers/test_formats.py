@@ -222,6 +222,7 @@ def test_csv_has_no_null(tmp_path: Path) -> None:
         "tool_results": None,
         "earlier_answers": None,
         "relevance_judgments": None,
+        "key_points": None,
     }
 
 

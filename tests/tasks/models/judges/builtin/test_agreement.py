@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from metric_core.prompts.judge_questions import ask_questions, ask_verdict
+from metric_core.prompts.judge_questions import ask_key_point, ask_questions, ask_verdict
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.judges.builtin.builtin_judge import BuiltinJudge
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
@@ -50,6 +50,20 @@ def test_verdicts_on_atomic_facts(judge: BuiltinJudge) -> None:
     asked = [ask_verdict(fact["claim"], "\n".join(row["retrieved_contexts"])) for row, fact in facts]
     values = [(answer.probabilities or {})["yes"] for answer in judge.choose(asked)]
     assert auroc([fact["supported"] for _, fact in facts], values) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "yes", "least"),
+    [
+        ("nuggets_qampari", "label_assignment", "support", 0.9),
+        ("nuggets_ikat24", "label_captured", 1, 0.75),
+    ],
+)
+def test_key_points_in_answers(judge: BuiltinJudge, name: str, label: str, yes: str | int, least: float) -> None:
+    found = rows(name, 1)
+    answers = judge.choose([ask_key_point(row["nugget"], row["response"]) for row in found])
+    values = [(answer.probabilities or {})["yes"] for answer in answers]
+    assert auroc([row[label] == yes for row in found], values) > least
 
 
 def test_regenerated_questions_separate_relevant_from_irrelevant_answers(judge: BuiltinJudge) -> None:

@@ -47,6 +47,7 @@ ANSWERABLE = {
     QuestionKind.USEFULNESS_FOR_RESPONSE,
     QuestionKind.RELEVANT_SENTENCES,
     QuestionKind.REFUSAL,
+    QuestionKind.KEY_POINT,
 }
 
 

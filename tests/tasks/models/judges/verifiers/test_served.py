@@ -7,7 +7,7 @@ import pytest
 
 from metric_core.errors import JudgeError
 from metric_core.prompts.judge_questions import ask_refusal, ask_verdict
-from metric_core.question_kinds import QuestionKind
+from metric_core.question_kinds import ON_CLAIMS, QuestionKind
 from metric_core.records import AnswerStatus, VerdictKind
 from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.verifiers.probabilities import CUT_BY_SERVER
@@ -218,7 +218,7 @@ def test_unsupported_words_are_marked(serve: Serve, open_verifier: OpenVerifier)
 def test_a_verifier_answers_nothing_but_verdicts(serve: Serve, open_verifier: OpenVerifier) -> None:
     judge = open_verifier(serve("minicheck-7b"))
 
-    assert [kind for kind in QuestionKind if judge.can_answer(kind)] == [QuestionKind.VERDICT]
+    assert [kind for kind in QuestionKind if judge.can_answer(kind)] == list(ON_CLAIMS)
     assert judge.choose([ask_refusal("Why?", "I do not know.")])[0].status is AnswerStatus.UNDEFINED
 
 

@@ -1,0 +1,48 @@
+"""Convert the key points of a row to the form of the samples table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from metric_core.records import Importance
+from tasks.runtime.wording import describe_value
+from tasks.sources.cells.ids import storable
+from tasks.sources.readers.bad_rows import InvalidRowError
+
+TEXT_KEYS = ("text", "key_point", "fact", "nugget")
+_WANTED = 'a list of texts, or of objects as {"text": "It opens at nine.", "importance": "vital"}'
+
+
+def as_key_points(value: Any) -> list[dict[str, str]]:
+    """Return key points in the form of the samples table; those without an importance are vital.
+
+    >>> as_key_points(["It opens at nine.", {"nugget": "It is in Delft.", "importance": "Okay"}])[1]
+    {'text': 'It is in Delft.', 'importance': 'okay'}
+
+    Raises:
+        InvalidRowError: The value is no such list, a point is blank, or an importance is neither vital nor okay.
+    """
+    if not isinstance(value, list | tuple):
+        raise InvalidRowError(f"got {describe_value(value)}, wanted {_WANTED}")
+    return [_point(item, number) for number, item in enumerate(value, start=1)]
+
+
+def _point(item: Any, number: int) -> dict[str, str]:
+    text, importance = item, None
+    if isinstance(item, Mapping):
+        text = next((item[key] for key in TEXT_KEYS if item.get(key) is not None), None)
+        importance = item.get("importance")
+    if not isinstance(text, str):
+        raise InvalidRowError(f"key point {number} is {describe_value(item)}, wanted {_WANTED}")
+    if not text.strip():
+        raise InvalidRowError(f"key point {number} is blank, wanted a text")
+    return {"text": storable(text), "importance": _importance(importance, number)}
+
+
+def _importance(value: Any, number: int) -> str:
+    if value is None:
+        return str(Importance.VITAL)
+    name = value.strip().casefold() if isinstance(value, str) else value
+    if name not in list(Importance):
+        problem = f"the importance of key point {number} is {describe_value(value)}"
+        raise InvalidRowError(f"{problem}, wanted {' or '.join(Importance)}")
+    return str(name)
