@@ -8,7 +8,7 @@ from metric_core.gates.rules import Threshold
 from metric_core.statistics.bounded_means import BoundedMean, Bounds
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units, bootstrap_mean
 
-_LEAST_DRAWS = 25
+_LEAST_DRAWS = 10
 """Number of draws that a limit needs beyond it."""
 _STEPS = 30
 """Number of halvings in the search of a limit."""
