@@ -11,8 +11,8 @@ AS_IN_THE_RUN = frozenset({
     "source", "qrels", "query_id_column", "conversations", "traces", "column_map", "id_column", "limit", "empty_text",
     "missing_texts", "redact", "follow_ups", "verdict", "calibration", "explain",
     "citation_pattern", "retriever", "panel", "embedder", "language", "prices", "by", "slices",
-    "metrics_file", "otlp", "log_format", "name", "system_version", "history", "history_page", "anchor", "ask_again", "shard_rows",
-    "workers", "runner", "deploy",
+    "metrics_file", "otlp", "log_format", "name", "system_version", "history", "history_page", "anchor", "shard_rows",
+    "ask_again", "workers", "runner", "deploy",
 })  # fmt: skip
 """Options that a rerun takes from the run."""
 
