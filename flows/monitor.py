@@ -10,6 +10,7 @@ from typing import Any
 
 from prefect import flow
 from prefect.client.schemas import State
+from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
@@ -79,7 +80,9 @@ def monitor(config: RunConfig) -> State[Any]:
         return _end(reporter, crashed)
     try:
         if monitored_run.trigger == "schedule":
-            send_first_state()
+            context = FlowRunContext.get()
+            if context is not None and context.flow_run is not None:
+                send_first_state(context.flow_run)
             if ended := end_overdue_runs():
                 get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
         done = run_chain(reporter, monitored_run, lambda baseline: _evaluate(config, monitored_run, baseline))

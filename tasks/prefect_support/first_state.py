@@ -7,12 +7,11 @@ due, as those after a deployment are. With the event it goes on at once.
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun
 from prefect.events.schemas.events import Event
 from prefect.exceptions import PrefectHTTPStatusError
-from prefect.runtime import flow_run
 
 from tasks.prefect_support.patience import wait_for_server
 
@@ -20,12 +19,11 @@ _MOST_AGE = timedelta(minutes=6)
 """Age of a run from which its events do not wait: five minutes, and some for the start of its process."""
 
 
-def send_first_state() -> bool:
-    """Send the event of the first state of this flow run if others wait for it, and return whether it was sent."""
+def send_first_state(run: FlowRun) -> bool:
+    """Send the event of the first state of a run that has started if others wait for it; return whether it was sent."""
+    if run.created is None or datetime.now(UTC) - run.created > _MOST_AGE:
+        return False
     with get_client(sync_client=True) as client:
-        run = wait_for_server(lambda: client.read_flow_run(UUID(str(flow_run.id))))
-        if run.created is None or datetime.now(UTC) - run.created > _MOST_AGE:
-            return False
         first = min(wait_for_server(lambda: client.read_flow_run_states(run.id)), key=lambda each: each.timestamp)
         event = Event.model_validate(
             {

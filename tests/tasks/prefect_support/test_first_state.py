@@ -27,9 +27,8 @@ def test_event_that_others_wait_for_has_the_id_of_the_first_state(
         client.create_deployment_schedules(deployed.id, [DeploymentScheduleCreate(schedule=soon, active=True)])
         client.request("POST", "/deployments/{id}/schedule", path_params={"id": deployed.id}, json={"min_runs": 1})
         run = read_flow_runs(client, {}, {"id": {"any_": [deployed.id]}})[0]
-        monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(run.id))
         (state,) = client.read_flow_run_states(run.id)
-        assert send_first_state()
+        assert send_first_state(run)
 
         def find() -> list[Any]:
             wanted = {"filter": {"event": {"name": ["prefect.flow-run.Scheduled"]}, "id": {"id": [str(state.id)]}}}
@@ -39,4 +38,4 @@ def test_event_that_others_wait_for_has_the_id_of_the_first_state(
         (event,) = wait_until(find)
         assert event["resource"]["prefect.resource.id"] == f"prefect.flow-run.{run.id}"
         monkeypatch.setattr(first_state, "_MOST_AGE", timedelta(0))
-        assert not send_first_state()
+        assert not send_first_state(run)
