@@ -11,7 +11,6 @@ from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, 
 from flows.execution.anchor_repeats import ask_rows_again
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.engine import compute_rows
-from flows.execution.judge_variance import find_judge_variance
 from flows.execution.read_source import read_source, retrieval_settings
 from flows.execution.run import Run, start_run
 from flows.execution.run_record import compare_with_baseline
@@ -31,6 +30,7 @@ from tasks.prefect_support.patience import crash_without_server
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_drift import ASKED_AGAIN
+from tasks.runs.mean_variance import find_judge_variance
 from tasks.runs.run_folder import RunFolder
 from tasks.sources.in_memory import save_dataset
 from tasks.stages.retrieval import retrieval
