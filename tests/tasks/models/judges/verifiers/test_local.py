@@ -63,9 +63,9 @@ def test_onnx_probabilities_are_those_of_the_model() -> None:
         onnxruntime.InferenceSession(str(ONNX / "model.onnx")),
     )
     for question, answer in zip(QUESTIONS, answers, strict=True):
-        text = profile.form.text.format(
+        text = profile.form.text.format(  # type: ignore[union-attr]
             premise="\n".join(SPLITTER.split([question.texts["context"]])[0]), claim=question.texts["claim"]
-        )  # type: ignore[union-attr]
+        )
         ids = np.array([tokenizer.encode(text).ids])
         (logits,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
         wanted = 1 / (1 + math.exp(float(logits[0, 0]) - float(logits[0, 1])))
