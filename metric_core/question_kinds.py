@@ -38,10 +38,10 @@ class QuestionKind(StrEnum):
     KEY_POINT = "key_point", KindGroup.VERDICTS
     ACCURACY_1 = "accuracy_1", KindGroup.RATINGS, "how well the response agrees with the reference, which is correct"
     ACCURACY_2 = "accuracy_2", KindGroup.RATINGS, "how well the response agrees with the reference, which is correct"
-    CONTEXT_RELEVANCE_1 = "context_relevance_1", KindGroup.RATINGS, "how relevant the context is to the question"
-    CONTEXT_RELEVANCE_2 = "context_relevance_2", KindGroup.RATINGS, "how relevant the context is to the question"
-    GROUNDEDNESS_1 = "groundedness_1", KindGroup.RATINGS, "how well the response is grounded in the context"
-    GROUNDEDNESS_2 = "groundedness_2", KindGroup.RATINGS, "how well the response is grounded in the context"
+    CONTEXT_RELEVANCE_1 = "context_relevance_1", KindGroup.RATINGS, "how relevant the passages are to the question"
+    CONTEXT_RELEVANCE_2 = "context_relevance_2", KindGroup.RATINGS, "how relevant the passages are to the question"
+    GROUNDEDNESS_1 = "groundedness_1", KindGroup.RATINGS, "how well the response is grounded in the passages"
+    GROUNDEDNESS_2 = "groundedness_2", KindGroup.RATINGS, "how well the response is grounded in the passages"
     ASPECT = "aspect", KindGroup.RATINGS
     CRITERIA_CATEGORY = "criteria_category", KindGroup.RATINGS
     CRITERIA_INTEGER = "criteria_integer", KindGroup.RATINGS
@@ -49,7 +49,7 @@ class QuestionKind(StrEnum):
     RUBRIC = "rubric", KindGroup.RATINGS
     INSTANCE_RUBRIC = "instance_rubric", KindGroup.RATINGS
     REFUSAL = "refusal", KindGroup.RATINGS, "whether the response declines to answer the question"
-    PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS, "how well the context answers the question"
+    PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS, "how well the passage answers the question"
     EXPLANATION = "explanation", KindGroup.WRITING
     RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
 

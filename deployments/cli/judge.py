@@ -35,8 +35,8 @@ QUIET_SECONDS = 15.0
 """Seconds between two lines of progress if stderr is not a terminal."""
 
 _PINS = Path(str(files("deployments"))) / "container" / "vllm-pins.txt"
-_DOWNLOAD = "4 GB"
-"""Size of the packages for Linux on x86-64, as the package index states them."""
+_DOWNLOAD, _INSTALLED = "4 GB", "8.4 GB"
+"""Sizes of the packages for Linux on x86-64: as the package index states them, and as installed."""
 
 app = VerbGroup(help="Install, launch, inspect or try a judge server (vLLM).", no_args_is_help=True)
 
@@ -63,7 +63,7 @@ def install(
     _say(
         f"vLLM {pins.versions['vllm']} with torch {pins.versions['torch']} and {len(pins.versions) - 2} more packages, "
         f"each of a pinned version and verified against its hash: about {_DOWNLOAD} to download from the package index "
-        f"of pip, into {folder}. No model is downloaded; vLLM fetches the one that it serves when it starts."
+        f"of pip, and {_INSTALLED} of disk for {folder}. No model is downloaded; vLLM fetches the one that it serves when it starts."
     )
     if dry_run:
         return

@@ -37,7 +37,7 @@ def metrics(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Metric to describe_metric; a custom metric as module:attribute.",
+            help="Metric to describe; a custom metric as module:attribute.",
             show_default=False,
             autocompletion=_names,
         ),

@@ -138,6 +138,7 @@ def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> 
         return
     share = f"{tally.cached_tokens / tally.prompt_tokens:.0%}".replace("%", " %") if tally.prompt_tokens else "0 %"
     yield f"About {tally.cached_tokens:,} of the tokens in ({share}) will be in the server's prefix cache."
+    yield 'If the server computes or bills these in full, the prompts of language "en-short" cost less (docs/cost.md).'
     if rates is None or forecast.seconds is None:
         yield "The time is not known: no recorded run has measured the rates of this judge; --rates gives them."
     else:

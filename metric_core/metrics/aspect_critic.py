@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from metric_core import reasons
+from metric_core import columns, reasons
 from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant, require_text
 from metric_core.evidence import Evidence
 from metric_core.metrics._votes import STRICTNESS, exact_label, majority, vote_count
@@ -39,7 +39,9 @@ def aspect_critic(votes: Sequence[str | float | None]) -> Score:
 def _questions(sample: Sample, parameters: Parameters) -> list[RatingRequest]:
     instructions = {"name": parameters["name"], "definition": parameters["definition"]}
     votes = vote_count(parameters["strictness"])
-    question = ChoiceQuestion(QuestionKind.ASPECT, texts_of(sample), LABELS, instructions, votes)
+    # The reference implementation judges a whole conversation by its turns alone.
+    shown = [name for name in ALL_TEXTS if sample.conversation is None or name != columns.REFERENCE]
+    question = ChoiceQuestion(QuestionKind.ASPECT, texts_of(sample, shown), LABELS, instructions, votes)
     return [RatingRequest(str(QuestionKind.ASPECT), question)]
 
 

@@ -8,10 +8,7 @@ from metric_core.prompts.judge_questions import Kind as AnyKind
 from metric_core.prompts.templates import ALL_TEXTS, Places
 from metric_core.question_kinds import QuestionKind as Kind
 
-CONTEXT = "context"
-"""Label of the block that many questions share; it is the same for all kinds, so that their prompts share a prefix."""
-
-EARLIER_TURNS = "earlier_turns"
+CONTEXT, EARLIER_TURNS = "context", "earlier_turns"
 QUESTION, RESPONSE, REFERENCE, CLAIM, RUBRIC = "question", "response", "reference", "claim", "rubric"
 ANSWER, INSTRUCTIONS, COUNT = "answer", "instructions", "count"
 LABELS, SCHEMA = "labels", "schema"

@@ -30,8 +30,8 @@ class RenderedPrompt:
     Args:
         system: System message, the same for every question.
         user: User message.
-        prefix_key: Prefix of `user` that other questions share: up to the end of the context block, or up to the
-            first text if there is no context block. Sort by it to group questions with equal prefixes.
+        prefix_key: Prefix of `user` that other questions share: up to the end of the first text. Sort by it to group
+            questions with equal prefixes.
     """
 
     system: str
@@ -96,7 +96,7 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
     """Load the prompts of a packaged language, or of a folder with the same files.
 
     Args:
-        language_or_folder: Name of a language (`en`), or path of a folder.
+        language_or_folder: Name of a language (`en`), or of a variant of one (`en-short`), or path of a folder.
 
     Raises:
         ConfigError: The language or folder does not exist, or a file is missing, empty, unreadable or has wrong
@@ -105,40 +105,45 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
     >>> load_prompts("en").language
     'en'
     """
-    folder = _folder(language_or_folder)
+    folders = _folders(language_or_folder)
     expected = {
         _SYSTEM: None,
         _ANSWER_CHOICE: layout.ANSWER_CHOICE,
         _ANSWER_JSON: layout.ANSWER_JSON,
         **{str(kind): places for kind, places in layout.PLACES.items()},
     }
-    return PromptSet(folder.name, {name: _read(folder, f"{name}.txt", places) for name, places in expected.items()})
+    wordings = {name: _read(folders, f"{name}.txt", places) for name, places in expected.items()}
+    return PromptSet(folders[0].name, wordings)
 
 
 def packaged_languages() -> list[str]:
-    """Return the languages that come with the package.
+    """Return the languages that come with the package, with their variants.
 
     >>> packaged_languages()
-    ['en']
+    ['en', 'en-short']
     """
     return sorted(
         entry.name for entry in files(__package__).iterdir() if entry.is_dir() and not entry.name.startswith("_")
     )
 
 
-def _folder(language_or_folder: str | Path) -> Traversable:
+def _folders(language_or_folder: str | Path) -> list[Traversable]:
+    """Return where to look for the prompts: a variant of a language has only those files that differ."""
     if language_or_folder in packaged_languages():
-        return files(__package__).joinpath(str(language_or_folder))
+        language, _, variant = str(language_or_folder).partition("-")
+        names = [str(language_or_folder), language] if variant else [language]
+        return [files(__package__).joinpath(name) for name in names]
     path = Path(language_or_folder)
     if not path.is_dir():
         raise ConfigError(
             f"no prompts for {str(language_or_folder)!r}: neither a packaged language "
             f"({', '.join(packaged_languages())}) nor a folder with prompt files"
         )
-    return path.resolve()
+    return [path.resolve()]
 
 
-def _read(folder: Traversable, name: str, places: Places | None) -> str:
+def _read(folders: list[Traversable], name: str, places: Places | None) -> str:
+    folder = next((folder for folder in folders if folder.joinpath(name).is_file()), folders[0])
     origin = str(folder.joinpath(name))
     try:
         file = folder.joinpath(name)
@@ -162,11 +167,8 @@ def _join(pieces: list[PromptPiece]) -> str:
 
 
 def _shared_length(pieces: list[PromptPiece]) -> int:
-    labels = [piece.label for piece in pieces]
-    if layout.CONTEXT in labels:
-        return len(_join(pieces[: labels.index(layout.CONTEXT) + 1]))
-    first_text = next((index for index, label in enumerate(labels) if label is not None), len(pieces))
-    return len(_join(pieces[:first_text]))
+    first_text = next((index for index, piece in enumerate(pieces) if piece.label is not None), len(pieces))
+    return len(_join(pieces[: first_text + 1]))
 
 
 def _lines(instructions: Mapping[str, str]) -> str:

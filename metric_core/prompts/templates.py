@@ -1,6 +1,6 @@
 r"""Fill templates: lines that are replaced by texts, and marks within a line that are replaced by values.
 
-A line `{response as context}` shows a text under another label, so that prompts of different kinds can begin alike.
+A line `{response as text}` shows a text under another label, so that prompts of different kinds can begin alike.
 
 A template is filled in one pass over its wording, so nothing in a text or in the user's instructions is ever read as
 a mark.

@@ -76,14 +76,14 @@ def load_embedder(settings: EmbedderSettings) -> Embedder:
 
 
 def open_splitter(judge: SingleJudgeSettings, pipeline: Callable[[], SpacyPipeline]) -> "SentenceSplitter":
-    """Return the splitter of claims for a verifier.
+    """Return the splitter of texts into sentences for a verifier.
 
     Args:
-        pipeline: Loads the pipeline, if the profile says that claims are split.
+        pipeline: Loads the pipeline, if the profile needs sentences.
     """
     from tasks.models.judges.verifiers.question_plan import SentenceSplitter  # noqa: PLC0415 loads the client
 
-    if load_profile(judge.profile or "").chunks.claim == "whole":
+    if not load_profile(judge.profile or "").chunks.needs_sentences:
         return SentenceSplitter(lambda texts: [[text] for text in texts], "")
     loaded = pipeline()
     return SentenceSplitter(loaded.sentences, repr(loaded.identity))

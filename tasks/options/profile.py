@@ -74,7 +74,10 @@ class TokenReading(_Part):
 
 
 class JsonReading(_Part):
-    """Read the label from a JSON object in the reply, without probabilities."""
+    """Read the label behind a key of a JSON object in the reply, without probabilities.
+
+    The reply need not be valid JSON: models forget quotes, and break lines within texts.
+    """
 
     kind: Literal["json"] = "json"
     key: Text
@@ -137,14 +140,26 @@ class Chunks(_Part):
     """The size of requests. Texts that are longer are asked about in parts."""
 
     window: int = Field(ge=64, description="Largest number of tokens of a request, as the model was trained.")
-    premise: int | None = Field(
-        None, ge=16, description="Largest number of tokens of a part of a premise. Default: what the window leaves."
+    premise_words: int | None = Field(
+        None, ge=16, description="Largest number of words of a part of a premise. Default: what the window leaves."
+    )
+    premise_sentences: str | None = Field(
+        None, description="Text that joins the sentences of a premise. Default: the premise stays as it is."
     )
     reserve: int = Field(64, ge=8, description="Number of tokens kept for the claim.")
     overlap: float = Field(0.125, ge=0, le=0.5, description="Share of a part that the next one repeats.")
     claim: Literal["whole", "sentences"] = Field(
         "whole", description="A claim is asked about as a whole, or sentence by sentence; the least supported counts."
     )
+
+    @property
+    def needs_sentences(self) -> bool:
+        """Whether requests depend on how texts are split into sentences."""
+        return self.claim == "sentences" or self.premise_sentences is not None
+
+    def longest_part(self, room: int) -> int:
+        """Return a number of tokens that a part of a premise can have in a request with this room for it."""
+        return room if self.premise_words is None else min(room, self.premise_words)
 
 
 class Canary(_Part):
@@ -243,10 +258,10 @@ class Profile(_Part):
         self._check_route()
         if not {canary.supported for canary in self.canaries} == {True, False}:
             raise ValueError("canaries must have supported = true and supported = false")
-        if self.chunks.premise is not None and self.chunks.premise + self.chunks.reserve > self.chunks.window:
+        if self.chunks.reserve >= self.chunks.window:
             raise ValueError(
-                f"chunks.premise and chunks.reserve need {self.chunks.premise + self.chunks.reserve} tokens, more than "
-                f"the {self.chunks.window} of chunks.window"
+                f"chunks.reserve, of {self.chunks.reserve} tokens, must be smaller than chunks.window, of "
+                f"{self.chunks.window}"
             )
         return self
 

@@ -76,6 +76,12 @@ def test_an_aspect_is_voted_on_an_odd_number_of_times() -> None:
     assert set(question.texts) == {"contexts", "user_input", "response", "reference"}
 
 
+def test_an_aspect_of_a_whole_conversation_is_judged_without_its_reference() -> None:
+    sample = Sample(conversation="User: Why?\nAssistant: So.", reference="Thus.")
+    (request,) = ask("aspect_critic", sample, definition="Is it rude?")
+    assert request.question.texts == {"conversation": "User: Why?\nAssistant: So."}
+
+
 @pytest.mark.parametrize(
     ("votes", "expected"),
     [

@@ -103,10 +103,19 @@ def test_a_text_can_be_shown_under_another_label(german: Path) -> None:
 @pytest.mark.parametrize("name", ["xx", "", "../en", "no/such/folder"])
 def test_an_unknown_language_is_explained(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=r"neither a packaged language \(en\) nor a folder with prompt files|missing"):
+    with pytest.raises(
+        ConfigError, match=r"neither a packaged language \(en, en-short\) nor a folder with prompt files|missing"
+    ):
         load_prompts(name)
 
 
-def test_english_is_packaged() -> None:
-    assert packaged_languages() == ["en"]
+def test_english_is_packaged_with_a_short_variant_that_asks_the_same() -> None:
+    assert packaged_languages() == ["en", "en-short"]
     assert load_prompts() == load_prompts("en")
+    full, short = load_prompts("en"), load_prompts("en-short")
+    assert short.language == "en-short"
+    assert len(short.system) < len(full.system) / 2
+    assert short.wordings["claims"] != full.wordings["claims"]
+    assert short.wordings["verdict"] == full.wordings["verdict"]
+    for question in QUESTIONS.values():
+        assert split(short.render(question).user)[0] == split(full.render(question).user)[0]

@@ -16,23 +16,23 @@ from tests.metric_core.prompts.structure import split
 PROMPTS = load_prompts()
 
 LABELS = {
-    QuestionKind.FOLLOW_UP: ["context", "question"],
-    QuestionKind.CLAIMS: ["context", "question"],
-    QuestionKind.QUESTIONS: ["context"],
-    QuestionKind.VERDICT: ["context", "claim"],
-    QuestionKind.USEFULNESS_FOR_REFERENCE: ["context", "question", "reference"],
-    QuestionKind.USEFULNESS_FOR_RESPONSE: ["context", "question", "response"],
-    QuestionKind.RELEVANT_SENTENCES: ["context", "question"],
-    QuestionKind.KEY_POINT: ["context", "claim"],
-    QuestionKind.ACCURACY_1: ["context", "question", "response"],
-    QuestionKind.ACCURACY_2: ["context", "question", "response"],
-    QuestionKind.CONTEXT_RELEVANCE_1: ["context", "question"],
-    QuestionKind.CONTEXT_RELEVANCE_2: ["context", "question"],
-    QuestionKind.GROUNDEDNESS_1: ["context", "response"],
-    QuestionKind.GROUNDEDNESS_2: ["context", "response"],
-    QuestionKind.REFUSAL: ["context", "question"],
-    QuestionKind.PASSAGE_RELEVANCE: ["context", "question"],
-    QuestionKind.EXPLANATION: ["context", "claim"],
+    QuestionKind.FOLLOW_UP: ["text", "question"],
+    QuestionKind.CLAIMS: ["text", "question"],
+    QuestionKind.QUESTIONS: ["text"],
+    QuestionKind.VERDICT: ["text", "claim"],
+    QuestionKind.USEFULNESS_FOR_REFERENCE: ["text", "question", "reference"],
+    QuestionKind.USEFULNESS_FOR_RESPONSE: ["text", "question", "response"],
+    QuestionKind.RELEVANT_SENTENCES: ["text", "question"],
+    QuestionKind.KEY_POINT: ["text", "claim"],
+    QuestionKind.ACCURACY_1: ["text", "question", "response"],
+    QuestionKind.ACCURACY_2: ["text", "question", "reference"],
+    QuestionKind.CONTEXT_RELEVANCE_1: ["text", "question"],
+    QuestionKind.CONTEXT_RELEVANCE_2: ["text", "question"],
+    QuestionKind.GROUNDEDNESS_1: ["text", "response"],
+    QuestionKind.GROUNDEDNESS_2: ["text", "response"],
+    QuestionKind.REFUSAL: ["text", "question"],
+    QuestionKind.PASSAGE_RELEVANCE: ["text", "question"],
+    QuestionKind.EXPLANATION: ["text", "claim"],
     QuestionKind.INSTANCE_RUBRIC: ["context", "reference_contexts", "question", "response", "reference", "rubric"],
 }
 WHOLE_SAMPLE = ["context", "reference_contexts", "question", "response", "reference"]
@@ -78,26 +78,28 @@ FIRST_TEXTS = {
 def test_the_text_to_go_by_comes_first_and_alike_in_every_kind() -> None:
     for kind in QuestionKind:
         prompt, text = render(kind), FIRST_TEXTS.get(kind, CONTEXT)
-        assert prompt.prefix_key == f"<quoted context>\n{text}\n</quoted>", kind
+        label = "text" if kind in LABELS and kind is not QuestionKind.INSTANCE_RUBRIC else "context"
+        assert prompt.prefix_key == f"<quoted {label}>\n{text}\n</quoted>", kind
         assert prompt.user.startswith(prompt.prefix_key + "\n"), kind
-        assert prompt.prefix_key == PROMPTS.render(q.ask_verdict("It rains.", text)).prefix_key, kind
+        if label == "text":
+            assert prompt.prefix_key == PROMPTS.render(q.ask_verdict("It rains.", text)).prefix_key, kind
 
 
-def test_both_accuracy_prompts_show_the_same_texts_and_exchange_their_roles_in_the_question() -> None:
-    straight = {"user_input": USER_INPUT, "response": RESPONSE, "reference": REFERENCE}
-    swapped = straight | {"response": REFERENCE, "reference": RESPONSE}
+def test_the_accuracy_prompts_begin_with_the_reference_and_with_the_response() -> None:
+    texts = {"user_input": USER_INPUT, "response": RESPONSE, "reference": REFERENCE}
     first, second = (
         split(PROMPTS.render(ChoiceQuestion(kind, texts, ("0", "2", "4"))).user)
-        for kind, texts in ((QuestionKind.ACCURACY_1, straight), (QuestionKind.ACCURACY_2, swapped))
+        for kind in (QuestionKind.ACCURACY_1, QuestionKind.ACCURACY_2)
     )
-    assert first[0] == second[0] == [("context", REFERENCE), ("question", USER_INPUT), ("response", RESPONSE)]
-    assert any("which is the correct answer" in line for line in first[1])
-    assert any("whose key is the response" in line for line in second[1])
+    assert first[0] == [("text", REFERENCE), ("question", USER_INPUT), ("response", RESPONSE)]
+    assert second[0] == [("text", RESPONSE), ("question", USER_INPUT), ("reference", REFERENCE)]
+    assert any("The text is the correct answer" in line for line in first[1])
+    assert any("whose key is the reference" in line for line in second[1])
 
 
 def test_a_verdict_sees_its_claim_and_its_premise_alone() -> None:
     prompt = PROMPTS.render(q.ask_verdict("It rains.", CONTEXT))
-    assert split(prompt.user)[0] == [("context", CONTEXT), ("claim", "It rains.")]
+    assert split(prompt.user)[0] == [("text", CONTEXT), ("claim", "It rains.")]
 
 
 def test_verdicts_on_one_premise_differ_in_the_claim_only() -> None:

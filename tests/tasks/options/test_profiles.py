@@ -57,7 +57,7 @@ supported = false
 def test_the_packaged_profiles_are_those_of_the_documentation() -> None:
     told = (ROOT / "docs" / "judge.md").read_text(encoding="utf-8")
 
-    assert len(profile_names()) == 10
+    assert len(profile_names()) == 9
     assert [name for name in profile_names() if f"`{name}`" not in told] == []
 
 
@@ -99,7 +99,7 @@ def test_a_file_of_a_user_is_a_profile(tmp_path: Path) -> None:
         ('route = "classify"', 'route = "chat"', "the route chat needs a form of kind chat"),
         ('kind = "classes"', 'kind = "classes"\nsupported = 7', "supported must be one of the classes"),
         ('kind = "classes"', 'kind = "guesses"', "reading"),
-        ("window = 1024", "window = 1024\npremise = 1000", "more than the 1024 of chunks.window"),
+        ("window = 1024", "window = 1024\nreserve = 1024", "must be smaller than chunks.window, of 1024"),
         ("supported = false", "supported = true", "canaries must have supported = true and supported = false"),
         ('license = "internal"', "", "license: Field required"),
         ('license = "internal"', 'license = "x"\nlicence = "y"', "licence: Extra inputs"),
@@ -129,14 +129,14 @@ def test_everything_that_may_change_an_answer_is_in_the_digest() -> None:
     profile = load_profile("minicheck-roberta")
     told = {"source": "s", "license": "l", "languages": (), "accuracy": "a", "memory_gb": 1.0, "note": "n"}
     counted: dict[str, Any] = {
-        "version": 2,
+        "version": 3,
         "model": "m",
         "threshold": 0.7,
         "above": False,
         "delimiters": ("x",),
         "form": profile.form.model_copy(update={"text": "{claim}{premise}"}),
         "reading": profile.reading.model_copy(update={"supported": 0}),
-        "chunks": profile.chunks.model_copy(update={"overlap": 0.0}),
+        "chunks": profile.chunks.model_copy(update={"overlap": 0.25}),
         "in_process": None,
     }
 

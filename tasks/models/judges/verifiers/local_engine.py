@@ -134,8 +134,7 @@ def open_local_verifier(
     room = engine.window - engine.overhead - profile.chunks.reserve
     if room < SMALLEST_ROOM:
         raise JudgeError(f"the model {name!r} reads {engine.window} tokens, too few for the profile {profile.name}")
-    room = room if profile.chunks.premise is None else min(room, profile.chunks.premise)
-    questions = canary_questions(profile, room, engine.count)
+    questions = canary_questions(profile, profile.chunks.longest_part(room), engine.count)
     verdicts: dict[int, Verdict] = {}
     engine.ask([question.pair for question in questions], verdicts.__setitem__)
     problem = find_verifier_problem(profile, questions, [verdicts[i] for i in range(len(questions))])

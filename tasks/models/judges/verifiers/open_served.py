@@ -70,8 +70,7 @@ def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -
             f"the window of {engine.window} tokens leaves {room} tokens for a premise, beside {engine.overhead} of "
             f"the form and {profile.chunks.reserve} of a claim. Serve the model with a larger window"
         )
-    room = room if profile.chunks.premise is None else min(room, profile.chunks.premise)
-    questions = canary_questions(profile, room, engine.count)
+    questions = canary_questions(profile, profile.chunks.longest_part(room), engine.count)
     asked = engine.prepare([[question.pair] for question in questions], optional=True)
     served.connection.set_simplest(asked[0].request)
 

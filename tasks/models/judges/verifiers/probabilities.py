@@ -1,11 +1,11 @@
 """Read the probability that the premise supports the claim from a verifier's reply."""
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metric_core.prompts.replies import parse_json_reply
 from tasks.model_clients.replica import Reply
 from tasks.models.judges.openai.completion import Completion, read_completions
 from tasks.models.judges.openai.label_probabilities import TokenStep
@@ -85,6 +85,11 @@ def token_support(steps: Sequence[TokenStep], reading: TokenReading) -> tuple[fl
     0.625
     >>> token_support(steps, reading.model_copy(update={"normalized": True}))[0]
     0.7142857142857143
+
+    Without normalization a reply that does not begin with any of these tokens supports nothing, as for the makers:
+
+    >>> token_support([TokenStep("Hm", 1.0, [])], reading)[0]
+    0.0
     """
     step = _find_step(steps, reading)
     if step is None:
@@ -98,7 +103,7 @@ def token_support(steps: Sequence[TokenStep], reading: TokenReading) -> tuple[fl
 
     yes, no = mass(reading.supported), mass(reading.unsupported)
     shown = ", ".join(f"{text!r} {probability:.3f}" for text, probability in top[:_SHOWN])
-    if yes + no <= 0:
+    if reading.normalized and yes + no <= 0:
         return None, shown
     return min(yes / (yes + no) if reading.normalized else yes, 1.0), shown
 
@@ -123,13 +128,10 @@ def _read_token(completion: Completion, reading: TokenReading, usage: Usage) -> 
 
 
 def _read_json(text: str, reading: JsonReading, usage: Usage) -> Verdict:
-    try:
-        value = parse_json_reply(text)
-    except ValueError:
-        return fail(NO_VERDICT, text, usage)
-    label = value.get(reading.key) if isinstance(value, Mapping) else None
+    found = re.findall(rf"""\b{re.escape(reading.key)}["']?\s*:[\s"']*(\w+)""", text, re.IGNORECASE)
+    label = found[-1].casefold() if found else None  # the reasoning before it may quote the key
     for labels, probability in ((reading.supported, 1.0), (reading.unsupported, 0.0)):
-        if isinstance(label, str) and label.strip().casefold() in {each.casefold() for each in labels}:
+        if label in {each.casefold() for each in labels}:
             return Verdict(probability, is_graded=False, reply=text, usage=usage)
     return fail(NO_VERDICT, text, usage)
 

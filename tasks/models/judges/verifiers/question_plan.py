@@ -1,6 +1,6 @@
 """Find the requests that questions to a verifier take: the sentences of claims, and the parts of long premises."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,8 +70,9 @@ def plan_questions(
     Args:
         questions: Questions; one of another kind than a verdict on a claim has a problem.
     """
+    premises = _premises(profile, splitter, [q.texts[CONTEXT] for q in questions if q.kind in ON_CLAIMS])
     texts = [
-        (guard(question.texts[CONTEXT], profile.delimiters), guard(question.texts[CLAIM], profile.delimiters))
+        (premises[question.texts[CONTEXT]], guard(question.texts[CLAIM], profile.delimiters))
         if question.kind in ON_CLAIMS
         else None
         for question in questions
@@ -84,8 +85,7 @@ def plan_questions(
             room = rooms[sentence]
             if room >= SMALLEST_ROOM and pair is not None:
                 by_room.setdefault(room, {})[pair[0]] = room
-    overlap = profile.chunks.overlap
-    divided = {room: divide_texts(budgets, window.count, overlap) for room, budgets in by_room.items()}
+    divided = {room: _parts(profile, window, budgets) for room, budgets in by_room.items()}
     positions: dict[ClaimPair, int] = {}
     plans = []
     for pair in texts:
@@ -109,6 +109,35 @@ def plan_questions(
     return plans, list(positions)
 
 
+def _premises(profile: Profile, splitter: SentenceSplitter, premises: Sequence[str]) -> dict[str, str]:
+    """Return each premise as it is asked about: guarded, with its sentences joined as the profile says."""
+    between, distinct = profile.chunks.premise_sentences, list(dict.fromkeys(premises))
+    if between is None or not distinct:
+        return {premise: guard(premise, profile.delimiters) for premise in distinct}
+    joined = [between.join(parts) or text for text, parts in zip(distinct, splitter.split(distinct), strict=True)]
+    return {premise: guard(text, profile.delimiters) for premise, text in zip(distinct, joined, strict=True)}
+
+
+def _parts(profile: Profile, window: Window, budgets: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    """Return the parts of each premise: of at most so many words, and of at most so many tokens.
+
+    Args:
+        budgets: Premise -> largest number of tokens of a part.
+    """
+    words, overlap = profile.chunks.premise_words, profile.chunks.overlap
+    if words is None:
+        return divide_texts(budgets, window.count, overlap)
+    by_words = divide_texts(dict.fromkeys(budgets, words), _count_words, overlap)
+    smaller = divide_texts(
+        {part: budgets[premise] for premise, parts in by_words.items() for part in parts}, window.count, overlap
+    )
+    return {premise: tuple(each for part in parts for each in smaller[part]) for premise, parts in by_words.items()}
+
+
+def _count_words(texts: Sequence[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
 def _sentences(profile: Profile, splitter: SentenceSplitter, claims: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the sentences of each claim; the claim itself if it is asked about as a whole."""
     if profile.chunks.claim == "whole" or not claims:
@@ -128,5 +157,4 @@ def _rooms(profile: Profile, window: Window, sentences: Sequence[str]) -> dict[s
     long = [sentence for sentence in distinct if tokens[sentence] > chunks.reserve]
     tokens |= dict(zip(long, window.count(long) if long else [], strict=True))
     left = window.window - window.overhead
-    most = left if chunks.premise is None else chunks.premise
-    return {sentence: min(left - max(chunks.reserve, tokens[sentence]), most) for sentence in distinct}
+    return {sentence: left - max(chunks.reserve, tokens[sentence]) for sentence in distinct}

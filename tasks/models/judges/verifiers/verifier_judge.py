@@ -160,7 +160,7 @@ class VerifierJudge:
         identity = self.identity
         content = [VERSION, str(kind), self.profile.name, self.profile.version, self.profile.digest()]
         content += [identity.model, identity.revision, identity.served, self._engine.window]
-        content += [self._splitter.digest if self.profile.chunks.claim == "sentences" else ""]
+        content += [self._splitter.digest if self.profile.chunks.needs_sentences else ""]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def choose(

@@ -1,17 +1,18 @@
 """Golden requests: what is sent for every profile, byte for byte, also with hostile texts in every place."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from metric_core.prompts.judge_questions import ask_verdict
-from tasks.models.judges.verifiers.engine import ClaimPair
 from tasks.models.judges.verifiers.prompt_formats import guard, pair_of, text_of
+from tasks.models.judges.verifiers.question_plan import plan_questions
 from tasks.options.load_profile import load_profile, profile_names
-from tasks.options.profile import PairForm, TextForm
-from tests.tasks.models.judges.verifiers.conftest import OpenVerifier, Serve
+from tasks.options.profile import PairForm, Profile, TextForm
+from tests.tasks.models.judges.verifiers.conftest import SPLITTER, OpenVerifier, Serve
 
 GOLDEN = Path(__file__).parent / "golden_requests.json"
 """Profile -> name of the texts -> path and body. After a change, read the difference before it is committed."""
@@ -27,10 +28,26 @@ HOSTILE = (
 TEXTS = {"plain": PLAIN, "hostile": HOSTILE}
 
 
+class Wide:
+    """A window with room for every premise."""
+
+    window, overhead = 100_000, 0
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of words of each text."""
+        return [len(text.split()) for text in texts]
+
+
+def asked_whole(name: str) -> Profile:
+    """Return a profile that asks about a claim as a whole."""
+    profile = load_profile(name)
+    return profile.model_copy(update={"chunks": profile.chunks.model_copy(update={"claim": "whole"})})
+
+
 def in_process(name: str, premise: str, claim: str) -> dict[str, Any]:
     """Return what the tokenizer gets in this process."""
-    profile = load_profile(name)
-    pair = ClaimPair(guard(premise, profile.delimiters), guard(claim, profile.delimiters))
+    profile = asked_whole(name)
+    (pair,) = plan_questions(profile, SPLITTER, Wide(), [ask_verdict(claim, premise)])[1]
     if isinstance(profile.form, TextForm):
         return {"text": text_of(profile.form, pair.premise, pair.claim)}
     assert isinstance(profile.form, PairForm)
@@ -42,9 +59,8 @@ def record(name: str, serve: Serve, open_verifier: OpenVerifier, premise: str, c
     profile = load_profile(name)
     found: dict[str, Any] = {} if profile.in_process is None else {"in process": in_process(name, premise, claim)}
     if profile.route is not None:
-        whole = profile.model_copy(update={"chunks": profile.chunks.model_copy(update={"claim": "whole"})})
         server = serve(profile)
-        judge = open_verifier(server, profile=whole)
+        judge = open_verifier(server, profile=asked_whole(name))
         before = len(server.requests)
         judge.choose([ask_verdict(claim, premise)])
         found["server"] = sorted([path, raw.decode()] for path, raw in server.requests[before:])

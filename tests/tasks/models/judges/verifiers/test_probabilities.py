@@ -56,11 +56,8 @@ def test_a_token_below_the_five_most_probable_does_not_count_for_minicheck() -> 
     assert probability == pytest.approx(mass("Yes") / mass(*LOGITS), abs=1e-12)
 
 
-def test_paladin_normalizes_over_yes_and_no_with_any_spaces() -> None:
-    probability, _ = token_support([step(LOGITS, 6)], reading_of("paladin-mini"))
-
-    yes, no = mass("Yes", "yes", " Yes"), mass("No", " no")
-    assert probability == pytest.approx(yes / (yes + no), abs=1e-12)
+def test_a_minicheck_reply_without_yes_and_no_supports_nothing() -> None:
+    assert token_support([step({"Maybe": 1.0, "Perhaps": 0.0}, 5)], reading_of("minicheck-7b"))[0] == 0.0
 
 
 @pytest.mark.parametrize("name", ["granite-guardian-3.3", "granite-guardian-4.1"])
@@ -74,6 +71,18 @@ def test_granite_guardian_says_yes_to_an_ungrounded_claim_behind_its_tag(name: s
     assert token_support(before, reading_of(name))[0] is None
 
 
+LYNX_REPLIES = (
+    '{"REASONING": ["- so"], "SCORE": "%s"}',
+    '{"REASONING": ["- one"\n- two\n], "SCORE": "%s"}',
+    "{'REASONING': ['- so'], 'SCORE': '%s'}",
+    '{"REASONING": "the answer says "leave", not "holiday"", "SCORE": "%s"}',
+    '{"REASONING": - so, "SCORE": %s}',
+    '```json\n{"REASONING": ["so"],\n "SCORE" : "%s"}\n```',
+    '{"REASONING": ["the document asks for \\"SCORE\\": \\"MAYBE\\""], "SCORE": "%s"}',
+)
+"""Forms of replies, of which its makers accept each: they search for the key."""
+
+
 def test_lynx_gives_a_label() -> None:
     reading = load_profile("lynx").reading
     assert isinstance(reading, JsonReading)
@@ -81,8 +90,8 @@ def test_lynx_gives_a_label() -> None:
     def read(text: str) -> Verdict:
         return read_chat(Reply(200, {"choices": [{"message": {"content": text}}]}, 0.1), reading, Usage())
 
-    assert read('{"REASONING": ["- so"], "SCORE": "PASS"}').probability == 1.0
-    assert read('{"REASONING": ["- so"], "SCORE": "FAIL"}').probability == 0.0
+    for form in LYNX_REPLIES:
+        assert (read(form % "PASS").probability, read(form % "FAIL").probability) == (1.0, 0.0), form
     assert not read('{"REASONING": ["- so"], "SCORE": "FAIL"}').is_graded
     assert read('{"REASONING": ["- so"], "SCORE": "PERHAPS"}').probability is None
     assert read("PASS").probability is None
