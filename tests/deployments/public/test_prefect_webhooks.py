@@ -11,7 +11,7 @@ import pytest
 from prefect.blocks import webhook
 from pydantic import SecretStr
 
-from rag_assay.prefect_webhooks import OpenClient
+from rag_assay._prefect_webhooks import OpenClient
 from tests.json_endpoint import JsonEndpoint
 
 
@@ -49,4 +49,4 @@ def test_prefect_itself_still_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_server_loads_it_at_its_start() -> None:
     (found,) = (each for each in entry_points(group="prefect.collections") if each.name == "rag_assay")
-    assert found.value == "rag_assay.prefect_webhooks"
+    assert found.value == "rag_assay._prefect_webhooks"
