@@ -63,8 +63,8 @@ def install(
     _say(
         f"vLLM {pins.versions['vllm']} with torch {pins.versions['torch']} and {len(pins.versions) - 2} more packages, "
         f"each of a pinned version and verified against its hash: about {_DOWNLOAD} to download from the package index "
-        f"of pip, and {_INSTALLED} of disk for {folder}. No model is downloaded; vLLM fetches the one that it serves when "
-        "it starts."
+        f"of pip, and {_INSTALLED} of disk for {folder}. No model is downloaded; vLLM fetches the one that it serves "
+        "when it starts."
     )
     if dry_run:
         return
