@@ -6,12 +6,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from tasks.cache.answer_cache import DAMAGE, AnswerCache
 from tasks.cache.codec import Codec
-from tasks.model_clients.observed_model import ObservedModel, RecognizedModel
-from tasks.runtime.proxies import is_loopback
+from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel, place_of
 
 _MOST_MODELS = 64
 """Number of models of one name that are remembered; the oldest is forgotten."""
@@ -19,6 +17,12 @@ _MOST_MODELS = 64
 _MOST_URLS = 16
 
 _logger = logging.getLogger(__name__)
+
+
+def known_models(cache: AnswerCache, kind: Kind, name: str) -> list[ObservedModel]:
+    """Return the models of a name that gave cached answers, the latest last."""
+    key = _MODELS.key(kind, name)
+    return [model for _, model in cache.find([key], _MODELS.decode).get(key, [])]
 
 
 def recognize_model(cache: AnswerCache, model: ObservedModel) -> RecognizedModel:
@@ -45,10 +49,11 @@ def recognize_model(cache: AnswerCache, model: ObservedModel) -> RecognizedModel
             f"{difference}. Cached answers of that model are not used",
         )
     token, seen = same
-    places = set(map(_place, seen.urls))
-    urls = (*seen.urls, *(url for url in model.urls if _place(url) not in places))[-_MOST_URLS:]
-    if urls != seen.urls:
-        updated = [(name, replace(each, urls=urls) if name == token else each) for name, each in known]
+    places = set(map(place_of, seen.urls))
+    urls = (*seen.urls, *(url for url in model.urls if place_of(url) not in places))[-_MOST_URLS:]
+    latest = replace(seen, urls=urls, learnt=model.learnt or seen.learnt)
+    if latest != seen:
+        updated = [(name, latest if name == token else each) for name, each in known]
         cache.add(_MODELS.step, {key: _dump(updated)}, replace=True)
     return RecognizedModel(token, foreign=describe_origin(seen.urls, model.urls))
 
@@ -63,15 +68,11 @@ def describe_origin(origins: Sequence[str], urls: Sequence[str]) -> str | None:
     >>> describe_origin(["http://localhost:8001/v1"], ["http://127.0.0.1:8002/v1"]) is None
     True
     """
-    here = set(map(_place, urls))
-    others = [url for url in origins if _place(url) not in here]
+    here = set(map(place_of, urls))
+    others = [url for url in origins if place_of(url) not in here]
     if not others:
         return None
     return f"cached answers come from {' and '.join(others)}, which served the same model by its metadata and replies"
-
-
-def _place(url: str) -> str:
-    return "this machine" if is_loopback(url) else urlsplit(url).netloc
 
 
 def _dump(models: Sequence[tuple[str, ObservedModel]]) -> bytes:

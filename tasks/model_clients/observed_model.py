@@ -7,9 +7,12 @@ the arithmetic of a busy server depends on what else it computes; see docs/desig
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+from tasks.runtime.proxies import is_loopback
 
 _TOLD = ("root", "parent", "revision", "sha", "digest", "hash", "version", "quantization", "dtype", "meta")
 """Fields of a model's entry in `/v1/models` that describe the model, not the server or its start."""
@@ -41,6 +44,8 @@ class ObservedModel:
         length: Context window that the server reports; None if it reports none.
         replies: Replies to the probe questions: the probabilities of the labels, or the vectors of the probe texts.
         text: Reply to a probe question that is answered with a text.
+        urls: Addresses of its servers.
+        learnt: What its client learnt about the servers, which need not be probed again; models are not compared by it.
     """
 
     kind: Kind
@@ -50,6 +55,7 @@ class ObservedModel:
     replies: tuple[tuple[float, ...], ...]
     text: str
     urls: tuple[str, ...] = ()
+    learnt: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_distinctive(self) -> bool:
@@ -69,9 +75,9 @@ class ObservedModel:
 
     def find_difference(self, other: "ObservedModel") -> str | None:
         """Return the difference from another model of the same name; None if it is the same model."""
-        for field in sorted({*self.told, *other.told}):
-            if self.told.get(field) != other.told.get(field):
-                return f"{field} {_short(other.told.get(field))} is now {_short(self.told.get(field))}"
+        for name in sorted({*self.told, *other.told}):
+            if self.told.get(name) != other.told.get(name):
+                return f"{name} {_short(other.told.get(name))} is now {_short(self.told.get(name))}"
         if not self._replies_like(other):
             return "its replies to the probe questions are others"
         if self.is_distinctive and other.is_distinctive:
@@ -79,6 +85,10 @@ class ObservedModel:
         if self.length != other.length:
             return f"{_LENGTH} {other.length} is now {self.length}"
         return None if self.text == other.text else "its replies to the probe questions are others"
+
+    def select(self, positions: Sequence[int]) -> "ObservedModel":
+        """Return the model with its replies to some of the probe questions."""
+        return replace(self, replies=tuple(self.replies[position] for position in positions))
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON can hold it."""
@@ -122,12 +132,37 @@ class RecognizedModel:
     foreign: str | None = None
 
 
-Recognize: TypeAlias = Callable[[ObservedModel], RecognizedModel]
+class ModelMemory(Protocol):
+    """The models that were seen before."""
+
+    def known(self, kind: Kind, name: str) -> Sequence[ObservedModel]:
+        """Return the models with this name, the latest last."""
+
+    def recognize(self, model: ObservedModel) -> RecognizedModel:
+        """Compare a model with those seen before, and remember it."""
 
 
-def recognize_alone(model: ObservedModel) -> RecognizedModel:
-    """Return a model that is compared with no other."""
-    return RecognizedModel(model.token)
+class NoMemory:
+    """The memory of a client that compares its model with no other."""
+
+    def known(self, kind: Kind, name: str) -> Sequence[ObservedModel]:  # noqa: ARG002
+        """Return nothing."""
+        return ()
+
+    def recognize(self, model: ObservedModel) -> RecognizedModel:
+        """Return the model."""
+        return RecognizedModel(model.token)
+
+
+def place_of(url: str) -> str:
+    """Return the host and port of a URL; all ports of this machine count as one place.
+
+    A judge that a run launches has another port each time.
+
+    >>> place_of("http://gpu1:8000/v1"), place_of("http://localhost:8001/v1")
+    ('gpu1:8000', 'this machine')
+    """
+    return "this machine" if is_loopback(url) else urlsplit(url).netloc
 
 
 def describe_card(card: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:

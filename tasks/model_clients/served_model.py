@@ -13,12 +13,13 @@ from tasks.model_clients.connection import Connection
 from tasks.model_clients.jobs import Arrived, Request, RequestObserver, UnusableError
 from tasks.model_clients.observed_model import (
     Kind,
+    ModelMemory,
     ObservedModel,
-    Recognize,
     RecognizedModel,
     Traits,
     describe_card,
     find_disagreement,
+    place_of,
 )
 from tasks.model_clients.replica import Reply, get_model
 from tasks.options.server_options import ServerOptions
@@ -32,7 +33,7 @@ class ServedModel:
 
     It is opened in three steps, between which the caller may send probes: `opening` connects and finds the model in the
     lists of the servers, `observe` asks each replica the questions that identify it, and `recognize` compares it with
-    the models seen before.
+    the models seen before. A server that `seems` to serve a known model need only be asked a few: `is_still`.
 
     Args:
         cards: Entry of the model in the list of each server that could be reached, by the URL of the server.
@@ -59,6 +60,7 @@ class ServedModel:
         self._options = options
         self._cards = cards
         self._replicas: list[ObservedModel] = []
+        self._known: ObservedModel | None = None
         self._read: Callable[[Sequence[Reply]], Traits]
 
     @classmethod
@@ -128,16 +130,36 @@ class ServedModel:
         numbers, text = self._read(replies)
         return ObservedModel(self._kind, self.name, told, length, numbers, text, (url,))
 
-    def recognize(self, recognize: Recognize) -> None:
+    def seems(self, known: ObservedModel) -> bool:
+        """Return whether the servers are where a known model was, and describe it as they did."""
+        told, length = describe_card(self.card)
+        places = [set(map(place_of, urls)) for urls in (self._options.urls, known.urls)]
+        return (told, length) == (dict(known.told), known.length) and places[0] <= places[1]
+
+    def is_still(self, known: ObservedModel, positions: Sequence[int]) -> bool:
+        """Return whether every replica has answered as a known model did, and take it for that model then.
+
+        Args:
+            positions: The probe questions that were asked.
+        """
+        before = known.select(positions)
+        is_same = all(each.find_difference(replace(before, length=each.length)) is None for each in self._replicas)
+        self._known = known if is_same else None
+        return is_same
+
+    def recognize(self, memory: ModelMemory, learnt: Mapping[str, Any] | None = None) -> None:
         """Compare the model with those seen before, once its replicas have been observed.
+
+        Args:
+            learnt: What has been learnt about the servers, to be remembered with the model.
 
         Raises:
             UnusableError: Two replicas serve different models.
         """
         if (disagreement := find_disagreement(self._replicas)) is not None:
             raise UnusableError(f"{disagreement}. All replicas must serve the same model")
-        self.observed = replace(self._replicas[0], urls=self._options.urls)
-        self.recognized = recognize(self.observed)
+        self.observed = replace(self._known or self._replicas[0], urls=self._options.urls, learnt=learnt or {})
+        self.recognized = memory.recognize(self.observed)
 
     def send(
         self,

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from metric_core.errors import ConfigError
-from tasks.model_clients.observed_model import Recognize, recognize_alone
+from tasks.model_clients.observed_model import ModelMemory, NoMemory
 from tasks.models.embedders.huggingface_embedder import HuggingFaceEmbedder
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.embedders.protocol import Embedder
@@ -31,16 +31,16 @@ class JudgeHelpers:
     Args:
         embedder: Opens the embedder of the run.
         pipeline: Loads the spaCy pipeline of the run.
-        recognize: Compares the model of a server with those that gave cached answers.
+        memory: The models of servers that gave cached answers.
     """
 
     embedder: Callable[[], Embedder]
     pipeline: Callable[[], SpacyPipeline]
-    recognize: Recognize
+    memory: ModelMemory
 
 
 JudgeOpener: TypeAlias = Callable[[SingleJudgeSettings, JudgeHelpers], Judge]
-EmbedderOpener: TypeAlias = Callable[[EmbedderSettings, Recognize], Embedder]
+EmbedderOpener: TypeAlias = Callable[[EmbedderSettings, ModelMemory], Embedder]
 
 
 def open_judge(settings: SingleJudgeSettings, helpers: JudgeHelpers) -> Judge:
@@ -55,24 +55,24 @@ def open_judge(settings: SingleJudgeSettings, helpers: JudgeHelpers) -> Judge:
     return JUDGES.get(settings.backend, _open_custom_judge)(settings, helpers)
 
 
-def open_embedder(settings: EmbedderSettings, recognize: Recognize) -> Embedder:
+def open_embedder(settings: EmbedderSettings, memory: ModelMemory) -> Embedder:
     """Return the embedder that settings name.
 
     Args:
-        recognize: Compares the model of a server with those that gave cached vectors.
+        memory: The models of servers that gave cached vectors.
 
     Raises:
         ConfigError: The settings lack what the backend needs, or name the model in the wrong place.
         EmbedderError: No server can be used.
         PluginError: The plugin cannot be used.
     """
-    return EMBEDDERS.get(settings.backend, _open_custom_embedder)(settings, recognize)
+    return EMBEDDERS.get(settings.backend, _open_custom_embedder)(settings, memory)
 
 
 @lru_cache(maxsize=4)
 def load_embedder(settings: EmbedderSettings) -> Embedder:
     """Return an embedder that runs in this process, loaded once: loading it costs more than using it."""
-    return open_embedder(settings, recognize_alone)
+    return open_embedder(settings, NoMemory())
 
 
 def open_splitter(judge: SingleJudgeSettings, pipeline: Callable[[], SpacyPipeline]) -> "SentenceSplitter":
@@ -111,7 +111,7 @@ def _connect_judge(settings: SingleJudgeSettings, helpers: JudgeHelpers) -> Judg
     if settings.profile is None:
         from tasks.models.judges.openai.openai_judge import OpenAIJudge  # noqa: PLC0415 loads the client
 
-        return OpenAIJudge(settings.server, helpers.recognize)
+        return OpenAIJudge(settings.server, helpers.memory)
     from tasks.models.judges.verifiers.open_served import open_served_verifier  # noqa: PLC0415 loads the client
 
     return open_served_verifier(
@@ -119,7 +119,7 @@ def _connect_judge(settings: SingleJudgeSettings, helpers: JudgeHelpers) -> Judg
         settings.server,
         open_splitter(settings, helpers.pipeline),
         check_canaries=settings.canaries,
-        recognize=helpers.recognize,
+        memory=helpers.memory,
     )
 
 
@@ -153,14 +153,14 @@ def _open_custom_judge(settings: SingleJudgeSettings, helpers: JudgeHelpers) -> 
     return CustomJudge(settings.backend, settings.options)
 
 
-def _load_huggingface(settings: EmbedderSettings, recognize: Recognize) -> Embedder:
-    del recognize
+def _load_huggingface(settings: EmbedderSettings, memory: ModelMemory) -> Embedder:
+    del memory
     if settings.model is None:
         raise ConfigError("embedder.backend is 'huggingface', but embedder.model names no model")
     return HuggingFaceEmbedder(settings.model, settings.revision)
 
 
-def _connect_embedder(settings: EmbedderSettings, recognize: Recognize) -> Embedder:
+def _connect_embedder(settings: EmbedderSettings, memory: ModelMemory) -> Embedder:
     from tasks.models.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 loads the client
 
     if settings.server is None:
@@ -172,11 +172,11 @@ def _connect_embedder(settings: EmbedderSettings, recognize: Recognize) -> Embed
             f"embedder.backend is 'server', but embedder.model, which names {settings.model!r}, is for huggingface; "
             "name the server's model in embedder.server.model, or leave it out if the server has only one"
         )
-    return OpenAIEmbedder(settings.server, recognize)
+    return OpenAIEmbedder(settings.server, memory)
 
 
-def _open_custom_embedder(settings: EmbedderSettings, recognize: Recognize) -> Embedder:
-    del recognize
+def _open_custom_embedder(settings: EmbedderSettings, memory: ModelMemory) -> Embedder:
+    del memory
     return CustomEmbedder(settings.backend, settings.options)
 
 
@@ -187,7 +187,7 @@ JUDGES: Mapping[str, JudgeOpener] = {
     "scripted": _read_script,
 }
 EMBEDDERS: Mapping[str, EmbedderOpener] = {
-    "minilm": lambda _settings, _recognize: MiniLm(),
+    "minilm": lambda _settings, _memory: MiniLm(),
     "huggingface": _load_huggingface,
     "server": _connect_embedder,
 }

@@ -6,12 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from metric_core.errors import AssayError
-from tasks.model_clients.observed_model import ObservedModel, Recognize, RecognizedModel
+from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
 from tasks.models.judges.builtin.sentence_claims import SentenceClaims
 from tasks.models.judges.panel import PanelJudge
@@ -119,7 +120,7 @@ class RunModels:
 
         if settings.facts.is_served:
             key = ("embedder", settings, cache)
-            embedder = self._open_once(key, lambda: open_embedder(settings, _recognize_in(cache)))
+            embedder = self._open_once(key, lambda: open_embedder(settings, _Memory(cache)))
         else:
             embedder = load_embedder(settings)
         return CachedEmbedder(embedder, open_cache(cache))
@@ -128,7 +129,7 @@ class RunModels:
         helpers = JudgeHelpers(
             partial(self.open_embedder, settings.embedder, settings.cache),
             partial(load_pipeline, settings.language.pipeline),
-            _recognize_in(settings.cache),
+            _Memory(settings.cache),
         )
         return open_judge(judge, helpers)
 
@@ -238,12 +239,18 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
             RunModels().open_embedder(embedder).embed([""])
 
 
-def _recognize_in(cache: str | None) -> Recognize:
-    """Return a function that compares a served model with those that gave the answers in a cache."""
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """The served models that gave the answers in a cache."""
 
-    def recognize(model: ObservedModel) -> RecognizedModel:
+    cache: str | None
+
+    def known(self, kind: Kind, name: str) -> Sequence[ObservedModel]:
+        from tasks.cache.served_models import known_models  # noqa: PLC0415 loads the database driver
+
+        return known_models(open_cache(self.cache), kind, name)
+
+    def recognize(self, model: ObservedModel) -> RecognizedModel:
         from tasks.cache.served_models import recognize_model  # noqa: PLC0415 loads the database driver
 
-        return recognize_model(open_cache(cache), model)
-
-    return recognize
+        return recognize_model(open_cache(self.cache), model)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from metric_core.errors import EmbedderError
 from tasks.model_clients.jobs import Request
-from tasks.model_clients.observed_model import Recognize, RecognizedModel, Traits, recognize_alone
+from tasks.model_clients.observed_model import ModelMemory, NoMemory, RecognizedModel, Traits
 from tasks.model_clients.replica import Reply, get_count, get_model
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
@@ -43,14 +43,14 @@ class OpenAIEmbedder:
 
     Args:
         options: URLs of the servers and name of the model.
-        recognize: Compares the model with those that gave cached vectors.
+        memory: The models that gave cached vectors.
 
     Raises:
         ConfigError: The environment variable of the key is not set.
         EmbedderError: No server can be reached, it returns no embeddings, or two servers have different models.
     """
 
-    def __init__(self, options: ServerEmbedderOptions, recognize: Recognize = recognize_alone) -> None:
+    def __init__(self, options: ServerEmbedderOptions, memory: ModelMemory | None = None) -> None:
         self._options = options
         self._encoding: dict[str, str] = {}
         self._usage = Usage()
@@ -60,7 +60,7 @@ class OpenAIEmbedder:
             self._window = options.context_window or min(usable, default=ASSUMED_WINDOW)
             self._dimensions = self._probe_dimensions()
             self._served.observe([self._request([HELLO], "", optional=True)], _read_model)
-            self._served.recognize(recognize)
+            self._served.recognize(memory or NoMemory())
 
     @property
     def recognized(self) -> RecognizedModel:

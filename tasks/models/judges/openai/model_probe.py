@@ -52,27 +52,37 @@ QUESTIONS = (
 _CLAIMS = GenerateQuestion(QuestionKind.CLAIMS, {"text": _TEXT}, CLAIMS_SCHEMA)
 
 
-def model_requests(features: ServerFeatures, options: ServerJudgeOptions) -> list[Request]:
-    """Return the requests whose replies identify a model.
+ALL = tuple(range(len(QUESTIONS)))
+FEW = (1, 3, 5, 6, 8, 11)
+"""Positions of the questions that tell whether a known server still has its model: doubtful verdicts, and choices."""
+
+
+def model_requests(
+    features: ServerFeatures, options: ServerJudgeOptions, positions: Sequence[int] = ALL
+) -> list[Request]:
+    """Return the requests whose replies identify a model: one for each question, and one for a text.
 
     Args:
         options: Judge options. Temperature, thinking and prompts have no effect.
+        positions: The questions to ask.
     """
     plain = options.model_copy(update={"temperature": 0.0, "thinking": False, "max_output_tokens": _TEXT_TOKENS})
-    bodies = [choice_request_bodies(_prompt(question), question, features, plain)[0] for question in QUESTIONS]
+    asked = [QUESTIONS[position] for position in positions]
+    bodies = [choice_request_bodies(_prompt(question), question, features, plain)[0] for question in asked]
     bodies.append(generate_request_body(RenderedPrompt(SYSTEM, _TEXT_TASK, ""), _CLAIMS, features, plain))
     return [Request(CHAT, body, optional=True) for body in bodies]
 
 
-def read_model(replies: Sequence[Reply], features: ServerFeatures) -> Traits:
+def read_model(replies: Sequence[Reply], features: ServerFeatures, positions: Sequence[int] = ALL) -> Traits:
     """Return the probabilities of the labels, and the text, that a replica gives.
 
     Args:
-        replies: Its replies to `model_requests`.
+        replies: Its replies to `model_requests` about the same positions.
     """
     *choices, last = replies
     numbers = []
-    for question, reply in zip(QUESTIONS, choices, strict=True):
+    for position, reply in zip(positions, choices, strict=True):
+        question = QUESTIONS[position]
         answer = parse_choice_answer([reply], question.labels, 1, features)
         probabilities = answer.probabilities or ({} if answer.label is None else {answer.label: 1.0})
         numbers.append(tuple(round(probabilities.get(label, 0.0), 4) for label in question.labels))

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind
 from metric_core.prompts.prompt_set import RenderedPrompt, load_prompts
@@ -12,15 +13,24 @@ from metric_core.records import AnswerStatus
 from tasks.metering.accounts import account_of
 from tasks.model_clients.jobs import Request, RequestObserver
 from tasks.model_clients.joint_requests import Companions
-from tasks.model_clients.observed_model import Recognize, RecognizedModel, recognize_alone
+from tasks.model_clients.observed_model import ModelMemory, NoMemory, RecognizedModel
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.openai import label_probabilities
 from tasks.models.judges.openai.batch_probe import batch_request, takes_batches
 from tasks.models.judges.openai.context_window import MIN_REPLY_TOKENS, TOO_LONG, estimate_max_tokens, remaining_tokens
 from tasks.models.judges.openai.grouping import Grouping
-from tasks.models.judges.openai.model_probe import CHAT, model_requests, read_model
-from tasks.models.judges.openai.probe import TOKENIZE, VLLM, probe, read_token_count
+from tasks.models.judges.openai.model_probe import CHAT, FEW, model_requests, read_model
+from tasks.models.judges.openai.probe import (
+    PROBES,
+    TOKENIZE,
+    VLLM,
+    find_window,
+    probe,
+    read_software,
+    read_token_count,
+    simplest_request,
+)
 from tasks.models.judges.openai.reply_collector import ReplyCollector
 from tasks.models.judges.openai.reply_limits import fills_its_list, max_reply_tokens, repeats_itself
 from tasks.models.judges.openai.reply_parsing import (
@@ -74,22 +84,24 @@ class OpenAIJudge:
 
     Args:
         options: URLs of the servers, model and sampling options.
-        recognize: Compares the model with those that gave cached answers.
+        memory: The models that gave cached answers, with what was learnt about their servers.
 
     Raises:
         ConfigError: The environment variable of the key is not set, or the prompts cannot be loaded.
         JudgeError: No server can be reached, the key is rejected, or the model is not available.
     """
 
-    def __init__(self, options: ServerJudgeOptions, recognize: Recognize = recognize_alone) -> None:
+    def __init__(self, options: ServerJudgeOptions, memory: ModelMemory | None = None) -> None:
         self._options = options
         self._prompts = load_prompts(options.prompt_source)
         self._fingerprints: dict[RequestMode, str] = {}
         self._refused: str | None = None  # why probabilities are not used, once a reply had impossible ones
         with ServedModel.opening("judge", options) as self._served:
-            self.features = self._probe_model(probe(self._served, options, self._prompts.system))
+            memory, learnt = memory or NoMemory(), self._describe_probes()
+            known = self._recall(memory, learnt)
+            self.features = known or self._probe_model(probe(self._served, options, self._prompts.system))
             self._grouping = Grouping(self.features, options)
-            self._served.recognize(recognize)
+            self._served.recognize(memory, learnt | {"features": asdict(self.features)})
 
     @property
     def recognized(self) -> RecognizedModel:
@@ -120,6 +132,30 @@ class OpenAIJudge:
                 f"the judge server was asked for {features.model!r}, but its replies name {', '.join(strange)}"
             )
         return tuple(found)
+
+    def _describe_probes(self) -> dict[str, Any]:
+        """Return what the features depend on besides the server's model, in the form of JSON."""
+        options = self._options
+        told = [PROBES, read_software(self._served), self._prompts.system, options.thinking, options.extra_body]
+        return {"probes": hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]}
+
+    def _recall(self, memory: ModelMemory, learnt: Mapping[str, Any]) -> ServerFeatures | None:
+        """Return the features of a known server if it still has its model, which a few questions show."""
+        served, options = self._served, self._options
+        for known in reversed(memory.known("judge", served.name)):
+            features = ServerFeatures.from_json(known.learnt.get("features", {}))
+            if features is None or known.learnt.get("probes") != learnt["probes"] or not served.seems(known):
+                continue
+            served.connection.set_simplest(
+                replace(simplest_request(features, options, self._prompts.system), optional=False)
+            )
+            served.observe(
+                model_requests(features, options, FEW), partial(read_model, features=features, positions=FEW)
+            )
+            if served.is_still(known, FEW):
+                return replace(features, window=find_window(served, options))
+            break
+        return None
 
     def _probe_model(self, features: ServerFeatures) -> ServerFeatures:
         """Identify the model of each replica, and return the features with those that its replies show."""

@@ -17,7 +17,7 @@ from tasks.models.judges.openai.label_probabilities import decide_label, single_
 from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerFeatures
 from tasks.models.judges.protocol import ChoiceAnswer
 
-_ENFORCED = (ChoiceConstraint.STRUCTURED_OUTPUTS, ChoiceConstraint.GUIDED_CHOICE)
+_ENFORCED = (ChoiceConstraint.STRUCTURED_OUTPUTS, ChoiceConstraint.GUIDED_CHOICE, ChoiceConstraint.GRAMMAR)
 _OTHER_TEXTS = ("refusal", "reasoning", "reasoning_content")
 """Parts of a message beside its text."""
 

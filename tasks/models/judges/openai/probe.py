@@ -26,6 +26,9 @@ from tasks.models.judges.openai.request_body import (
 from tasks.models.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
+PROBES = 1
+"""Version of the probes; increase it when features are found in another way."""
+
 COMPLETIONS = "completions"
 TOKENIZE = "/tokenize"
 VLLM = "vLLM"
@@ -59,9 +62,20 @@ def probe(served: ServedModel, options: ServerJudgeOptions, system: str) -> Serv
     Raises:
         UnusableError: The servers cannot be reached, or do not answer the simplest request.
     """
-    window = options.context_window or min(served.windows, default=None)
-    features = ServerFeatures(served.name, _software(served), window)
+    features = ServerFeatures(served.name, read_software(served), find_window(served, options))
     return _Probe(served, options, RenderedPrompt(system, TASK, "")).run(features)
+
+
+def find_window(served: ServedModel, options: ServerJudgeOptions) -> int | None:
+    """Return the tokens of the context window: as configured, else the least that a server reports."""
+    return options.context_window or min(served.windows, default=None)
+
+
+def simplest_request(features: ServerFeatures, options: ServerJudgeOptions, system: str) -> Request:
+    """Return a request that every working server answers, in the format of its features."""
+    messages = {"messages": chat_messages(RenderedPrompt(system, TASK, ""), features.system_role)}
+    body = common_fields(features, options) | messages | {features.limit_field: 1, "temperature": 0.0}
+    return Request(CHAT, body, optional=True)
 
 
 class _Probe:
@@ -129,10 +143,10 @@ class _Probe:
         ]
         refusals = []
         for candidate in candidates:
-            extra = {candidate.limit_field: 1, "temperature": 0.0}
-            (reply,) = self._send([Request(CHAT, self._body(candidate, extra), optional=True)])
+            simplest = simplest_request(candidate, self._options, self._prompt.system)
+            (reply,) = self._send([simplest])
             if reply.is_answer:
-                self._connection.set_simplest(Request(CHAT, self._body(candidate, extra)))
+                self._connection.set_simplest(replace(simplest, optional=False))
                 return candidate
             refusals.append(f"{reply.status}: {reply.message}")
         raise UnusableError(
@@ -204,7 +218,7 @@ def read_token_count(reply: Reply) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def _software(served: ServedModel) -> str:
+def read_software(served: ServedModel) -> str:
     """Return the name and version of the server software, which is informational only."""
     if not served.is_vllm:
         return ServerFeatures("").software

@@ -133,7 +133,7 @@ def _parse_label(completion: Completion, labels: Sequence[str], constraint: Choi
     """Return the label that was written in full, or whose unique prefix was written; None if there is none."""
     if completion.problem is not None:
         return None
-    if constraint is ChoiceConstraint.JSON_SCHEMA:
+    if constraint.json is not None:
         try:
             value = parse_json_reply(completion.text)
         except ValueError:
@@ -158,7 +158,7 @@ def _probabilities(
     completions: Sequence[Completion], labels: Sequence[str], features: ServerFeatures
 ) -> list[Mapping[str, float]]:
     """Return the label probabilities of each completion that has some; there are none after reasoning."""
-    frame = ANSWER_FRAME if features.choice is ChoiceConstraint.JSON_SCHEMA else None
+    frame = ANSWER_FRAME if features.choice.json is not None else None
     texts = serialize_labels(labels, features.choice)
     by_completion = [
         label_probabilities(completion.steps, texts, frame)

@@ -66,9 +66,10 @@ def choice_constraint(constraint: ChoiceConstraint, labels: Sequence[str]) -> Bo
         return {"structured_outputs": {"choice": list(labels)}}
     if constraint is ChoiceConstraint.GUIDED_CHOICE:
         return {"guided_choice": list(labels)}
-    if constraint is ChoiceConstraint.JSON_SCHEMA:
-        schema = object_schema({ANSWER: {"type": "string", "enum": list(labels)}})
-        return json_constraint(JsonConstraint.RESPONSE_FORMAT, schema)
+    if constraint is ChoiceConstraint.GRAMMAR:
+        return {"grammar": f"root ::= {' | '.join(map(json.dumps, labels))}"}
+    if constraint.json is not None:
+        return json_constraint(constraint.json, object_schema({ANSWER: {"type": "string", "enum": list(labels)}}))
     return {}
 
 
@@ -81,6 +82,8 @@ def json_constraint(constraint: JsonConstraint, schema: Mapping[str, Any]) -> Bo
         return {"structured_outputs": {"json": dict(schema)}}
     if constraint is JsonConstraint.GUIDED_JSON:
         return {"guided_json": dict(schema)}
+    if constraint is JsonConstraint.JSON_OBJECT:
+        return {"response_format": {"type": "json_object", "schema": dict(schema)}}
     return {}
 
 
@@ -105,14 +108,14 @@ def max_label_tokens(labels: Sequence[str], constraint: ChoiceConstraint) -> int
     longest = max(len(json.dumps(label)) - 2 for label in labels)
     if constraint is ChoiceConstraint.NONE:
         return longest + _SLACK
-    if constraint is ChoiceConstraint.JSON_SCHEMA:
+    if constraint.json is not None:
         return longest + len(f'{{ "{ANSWER}": "" }}') + _SLACK
     return 1 if len(firsts) == len(labels) and all(first.isascii() and first for first in firsts) else longest + 1
 
 
 def serialize_labels(labels: Sequence[str], constraint: ChoiceConstraint) -> dict[str, str]:
     """Return a mapping from each label to its text in a reply; see `label_probabilities`."""
-    if constraint is ChoiceConstraint.JSON_SCHEMA:
+    if constraint.json is not None:
         return {label: json.dumps(label, ensure_ascii=False)[1:] for label in labels}
     return {label: label for label in labels}
 

@@ -1,7 +1,9 @@
 """The features of a judge server, found by probing; part of a run's manifest, because answers depend on them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class ChoiceConstraint(StrEnum):
@@ -9,8 +11,15 @@ class ChoiceConstraint(StrEnum):
 
     STRUCTURED_OUTPUTS = "structured_outputs"
     GUIDED_CHOICE = "guided_choice"
+    GRAMMAR = "grammar"
     JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
     NONE = "none"
+
+    @property
+    def json(self) -> "JsonConstraint | None":
+        """The constraint to a schema by which a label is requested as JSON; None if it is requested as such."""
+        return _JSON_OF_CHOICE.get(self)
 
 
 class JsonConstraint(StrEnum):
@@ -19,7 +28,14 @@ class JsonConstraint(StrEnum):
     RESPONSE_FORMAT = "response_format"
     STRUCTURED_OUTPUTS = "structured_outputs"
     GUIDED_JSON = "guided_json"
+    JSON_OBJECT = "json_object"
     NONE = "none"
+
+
+_JSON_OF_CHOICE = {
+    ChoiceConstraint.JSON_SCHEMA: JsonConstraint.RESPONSE_FORMAT,
+    ChoiceConstraint.JSON_OBJECT: JsonConstraint.JSON_OBJECT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +85,12 @@ class ServerFeatures:
     cached_tokens: bool = False
     prompt_lists: bool = False
     batches: bool = False
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "ServerFeatures | None":
+        """Return the features from their JSON; None if another release of rag-assay wrote it."""
+        try:
+            chosen = {"choice": ChoiceConstraint(content["choice"]), "json": JsonConstraint(content["json"])}
+            return cls(**{**content, **chosen, "reply_models": tuple(content["reply_models"])})
+        except (KeyError, TypeError, ValueError):
+            return None

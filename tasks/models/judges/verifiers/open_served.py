@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from metric_core.errors import ConfigError, JudgeError
 from tasks.model_clients.jobs import UnusableError
-from tasks.model_clients.observed_model import Recognize, Traits, recognize_alone
+from tasks.model_clients.observed_model import ModelMemory, NoMemory, Traits
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.verifiers.canaries import canary_questions, find_verifier_problem
@@ -23,14 +23,14 @@ def open_served_verifier(
     splitter: SentenceSplitter,
     *,
     check_canaries: bool = True,
-    recognize: Recognize = recognize_alone,
+    memory: ModelMemory | None = None,
 ) -> VerifierJudge:
     """Return the judge that asks a verifier behind servers.
 
     Args:
         options: URLs of the servers, and how requests are made. Prompts and sampling have no effect.
         check_canaries: False only warns about a verifier that answers questions wrongly whose answers are beyond doubt.
-        recognize: Compares the model with those that gave cached answers.
+        memory: The models that gave cached answers.
 
     Raises:
         ConfigError: No server can serve this profile, or the variable of the key is not set.
@@ -48,7 +48,7 @@ def open_served_verifier(
         problems = _ask_canaries(profile, served, engine)
         if problems and check_canaries:
             raise JudgeError(f"the verifier does not answer as its profile {profile.name} says. {problems[0]}")
-        served.recognize(recognize)
+        served.recognize(memory or NoMemory())
         model = VerifierModel(
             "server",
             served.name,

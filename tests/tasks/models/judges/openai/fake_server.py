@@ -32,6 +32,8 @@ _NEEDS = {
     "guided_choice": {"guided_choice"},
     "guided_json": {"guided_json"},
     "response_format": {"response_format"},
+    "json_object": {"json_object"},
+    "grammar": {"grammar"},
     "logprobs": {"logprobs"},
     "top_logprobs": {"logprobs"},
     "n": {"n"},
@@ -229,6 +231,9 @@ class FakeServer:
         return web.json_response(self.shape_batch({**replies[0], "choices": choices, "usage": usage}))
 
     async def _answer(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        if body.get("response_format", {}).get("type") == "json_object":
+            body = {**body, "json_object": body["response_format"]}
+            del body["response_format"]
         unknown = [name for name in body if not _NEEDS.get(name, set()) <= self.abilities]
         if (unknown and self.refuses) or (body["messages"][0]["role"] == "system" and "system" not in self.abilities):
             return web.json_response({"error": {"message": f"unknown: {unknown}"}}, status=400)
@@ -287,7 +292,9 @@ def _content(body: dict[str, Any]) -> str:
     labels = constraint.get("choice") or body.get("guided_choice")
     if labels:
         return str(labels[0])
-    schema = constraint.get("json") or body.get("guided_json")
+    if "grammar" in body:
+        return str(json.loads(body["grammar"].removeprefix("root ::= ").split(" | ")[0]))
+    schema = constraint.get("json") or body.get("guided_json") or body.get("json_object", {}).get("schema")
     if "response_format" in body:
         schema = body["response_format"]["json_schema"]["schema"]
     return "hello" if schema is None else json.dumps(_value(schema))

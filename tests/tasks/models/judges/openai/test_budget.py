@@ -95,5 +95,5 @@ def test_cached_tokens_that_the_server_does_not_tell_are_estimated(serve: Serve,
         judge.choose([ask_verdict(f"claim {i}", passage) for i in range(10)])
     (record,) = meter.records()
     assert (record.tells_cached, record.usage.cached_tokens) == (False, 0)
-    assert 800 < record.estimated_cached < 900  # nine of ten find the passage
+    assert 800 < record.estimated_cached <= 900  # nine of ten find the passage
     assert sum(interval.prompt_tokens for interval in record.intervals) == 1000 - record.estimated_cached

@@ -179,15 +179,15 @@ def test_a_thousand_questions_in_flight_are_bounded(serve: Serve, open_judge: Op
 
 
 def test_a_prompt_longer_than_the_window_is_not_sent(serve: Serve, open_judge: OpenJudge) -> None:
-    server = serve(window=1000)
+    server = serve(window=8000)
     judge = open_judge(server)
-    long, short = judge.choose([ask_verdict("c", "word " * 1200), VERDICT])
+    long, short = judge.choose([ask_verdict("c", "word " * 9000), VERDICT])
     assert long.status is AnswerStatus.FAILED
     counted = len(server.tokenized)
     assert counted == 2  # once by probing
     tokens = sum(len(message["content"].split()) for message in server.tokenized[-1]["messages"])
     assert long.reason == "prompt longer than the judge's window"
-    assert long.reply == f"{tokens} of 1000 tokens"
+    assert long.reply == f"{tokens} of 8000 tokens"
     assert long.usage.requests == 0
     assert short.label == "yes"
     assert len(server.asked) == 1

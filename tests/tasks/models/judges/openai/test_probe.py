@@ -63,9 +63,30 @@ from tests.tasks.models.judges.openai.fake_server import FULL, PLAIN
                 list_limits=True,
             ),
         ),
+        (
+            {"grammar", "json_object", "logprobs", "system", "max_tokens"},
+            ServerFeatures(
+                "judge-model",
+                "vLLM 0.33.0",
+                choice=ChoiceConstraint.GRAMMAR,
+                json=JsonConstraint.JSON_OBJECT,
+                list_limits=True,
+                top_logprobs=20,
+            ),
+        ),
+        (
+            {"json_object", "system", "max_tokens"},
+            ServerFeatures(
+                "judge-model",
+                "vLLM 0.33.0",
+                choice=ChoiceConstraint.JSON_OBJECT,
+                json=JsonConstraint.JSON_OBJECT,
+                list_limits=True,
+            ),
+        ),
         (PLAIN, ServerFeatures("judge-model", "vLLM 0.33.0")),
     ],
-    ids=["full", "guided", "only a JSON schema", "no log-probabilities", "nothing"],
+    ids=["full", "guided", "only a JSON schema", "no log-probabilities", "grammar", "only a JSON object", "nothing"],
 )
 def test_features(
     serve: Serve, open_judge: OpenJudge, abilities: set[str], refuses: bool, expected: ServerFeatures

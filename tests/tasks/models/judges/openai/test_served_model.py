@@ -1,7 +1,7 @@
 """Tests that answers are kept for the model that gave them, whatever its server calls it."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,34 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tasks.cache.served_models import recognize_model
-from tasks.model_clients.observed_model import ObservedModel
+from tasks.cache.served_models import known_models, recognize_model
+from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
+from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.models.judges.openai.conftest import OpenJudge, Serve
-from tests.tasks.models.judges.openai.fake_server import FakeServer, step
+from tests.tasks.models.judges.openai.fake_server import BATCHES, FULL, FakeServer, step
 
 VERDICT = ask_verdict("It rains.", "Rain.")
 GRADED = ((0.7, 0.3), (0.2, 0.8), (0.55, 0.45), (0.9, 0.1))
 MODEL = ObservedModel("judge", "default", {"root": "a/b"}, 2048, GRADED, "text", ("http://gpu1:8000/v1",))
 SATURATED = replace(MODEL, replies=((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 0.0)))
 
-Open = Callable[[FakeServer], CachedJudge]
+Open = Callable[..., CachedJudge]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The models that gave the answers in a cache."""
+
+    cache: AnswerCache
+
+    def known(self, kind: Kind, name: str) -> list[ObservedModel]:
+        return known_models(self.cache, kind, name)
+
+    def recognize(self, model: ObservedModel) -> RecognizedModel:
+        return recognize_model(self.cache, model)
 
 
 @pytest.fixture
@@ -39,9 +53,9 @@ def open_cached(cache: AnswerCache, open_judge: OpenJudge) -> Open:
     """Return a function that opens a judge with the cache, as a run does."""
     del open_judge  # shortens pauses
 
-    def open_one(*servers: FakeServer) -> CachedJudge:
-        options = ServerJudgeOptions(urls=tuple(server.url for server in servers))
-        return CachedJudge(OpenAIJudge(options, lambda model: recognize_model(cache, model)), cache)
+    def open_one(*servers: FakeServer, **options: Any) -> CachedJudge:
+        settings = ServerJudgeOptions(urls=tuple(server.url for server in servers), **options)
+        return CachedJudge(OpenAIJudge(settings, Memory(cache)), cache)
 
     return open_one
 
@@ -58,6 +72,35 @@ def test_a_restarted_server_is_the_same_judge(serve: Serve, open_cached: Open) -
         judge = open_cached(server)
         assert judge.choose([VERDICT])[0].stored is (created == 2)
         assert judge.warnings == ()
+
+
+def test_a_known_server_is_asked_few_questions(serve: Serve, open_cached: Open) -> None:
+    server = serve(BATCHES, say=says_no)
+    first = open_cached(server)
+    probed = len(server.bodies)
+    server.bodies.clear()
+    second = open_cached(server)
+    assert probed > 20
+    assert len(server.bodies) <= 8
+    assert (second.features, second.fingerprint(VERDICT.kind)) == (first.features, first.fingerprint(VERDICT.kind))
+    assert first.choose([VERDICT])[0].stored is False
+    assert second.choose([VERDICT])[0].stored
+
+
+@pytest.mark.parametrize("change", ["replies", "an option", "what it can do"])
+def test_a_known_server_that_has_changed_is_probed_again(serve: Serve, open_cached: Open, change: str) -> None:
+    server = serve(FULL)
+    open_cached(server)
+    server.bodies.clear()
+    if change == "replies":
+        server.say_of_itself = says_no
+    elif change == "what it can do":
+        server.abilities = server.abilities - {"structured_outputs", "logprobs"}
+    options: dict[str, Any] = {"extra_body": {"top_k": 3}} if change == "an option" else {}
+    features = open_cached(server, **options).features
+    assert isinstance(features, ServerFeatures)
+    assert len(server.bodies) > 20
+    assert (features.choice is ChoiceConstraint.STRUCTURED_OUTPUTS) is (change != "what it can do")
 
 
 @pytest.mark.parametrize("difference", ["root", "replies", "length"])

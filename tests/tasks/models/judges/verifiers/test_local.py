@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from metric_core.errors import ConfigError, JudgeError, MissingDependencyError
 from metric_core.prompts.judge_questions import ask_verdict
-from tasks.model_clients.observed_model import recognize_alone
+from tasks.model_clients.observed_model import NoMemory
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.judges.verifiers import local_engine
 from tasks.models.judges.verifiers.local_engine import LocalEngine, open_local_verifier
@@ -32,7 +32,7 @@ from tests.tasks.models.judges.verifiers.random_models import own_probability, s
 ONNX = Path(__file__).parent / "onnx_sum"
 """A model that adds up two numbers per word: an ONNX graph of five nodes, and a tokenizer of 21 words."""
 
-HELPERS = JudgeHelpers(MiniLm, partial(load_pipeline, "en_core_web_sm"), recognize_alone)
+HELPERS = JudgeHelpers(MiniLm, partial(load_pipeline, "en_core_web_sm"), NoMemory())
 
 QUESTIONS = [
     ask_verdict("It rains.", "It rains here."),
