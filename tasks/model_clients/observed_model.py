@@ -45,7 +45,7 @@ class ObservedModel:
         replies: Replies to the probe questions: the probabilities of the labels, or the vectors of the probe texts.
         text: Reply to a probe question that is answered with a text.
         urls: Addresses of its servers.
-        learnt: What its client learnt about the servers, which need not be probed again; models are not compared by it.
+        learnt: Facts about the servers that need not be probed again; models are not compared by them.
     """
 
     kind: Kind
@@ -135,7 +135,7 @@ class RecognizedModel:
 class ModelMemory(Protocol):
     """The models that were seen before."""
 
-    def known(self, kind: Kind, name: str) -> Sequence[ObservedModel]:
+    def recall(self, kind: Kind, name: str) -> Sequence[ObservedModel]:
         """Return the models with this name, the latest last."""
 
     def recognize(self, model: ObservedModel) -> RecognizedModel:
@@ -145,7 +145,7 @@ class ModelMemory(Protocol):
 class NoMemory:
     """The memory of a client that compares its model with no other."""
 
-    def known(self, kind: Kind, name: str) -> Sequence[ObservedModel]:  # noqa: ARG002
+    def recall(self, kind: Kind, name: str) -> Sequence[ObservedModel]:  # noqa: ARG002
         """Return nothing."""
         return ()
 

@@ -151,7 +151,7 @@ class ServedModel:
         """Compare the model with those seen before, once its replicas have been observed.
 
         Args:
-            learnt: What has been learnt about the servers, to be remembered with the model.
+            learnt: Facts about the servers, to be remembered with the model.
 
         Raises:
             UnusableError: Two replicas serve different models.

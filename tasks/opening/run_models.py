@@ -245,7 +245,7 @@ class _Memory:
 
     cache: str | None
 
-    def known(self, kind: Kind, name: str) -> Sequence[ObservedModel]:
+    def recall(self, kind: Kind, name: str) -> Sequence[ObservedModel]:
         from tasks.cache.served_models import known_models  # noqa: PLC0415 loads the database driver
 
         return known_models(open_cache(self.cache), kind, name)

@@ -142,7 +142,7 @@ class OpenAIJudge:
     def _recall(self, memory: ModelMemory, learnt: Mapping[str, Any]) -> ServerFeatures | None:
         """Return the features of a known server if it still has its model, which a few questions show."""
         served, options = self._served, self._options
-        for known in reversed(memory.known("judge", served.name)):
+        for known in reversed(memory.recall("judge", served.name)):
             features = ServerFeatures.from_json(known.learnt.get("features", {}))
             if features is None or known.learnt.get("probes") != learnt["probes"] or not served.seems(known):
                 continue

@@ -36,7 +36,7 @@ class Memory:
 
     cache: AnswerCache
 
-    def known(self, kind: Kind, name: str) -> list[ObservedModel]:
+    def recall(self, kind: Kind, name: str) -> list[ObservedModel]:
         return known_models(self.cache, kind, name)
 
     def recognize(self, model: ObservedModel) -> RecognizedModel:
