@@ -119,13 +119,16 @@ def get_counts(reply: Reply) -> tuple[int, int, int]:
 
     >>> get_counts(Reply(200, {"usage": {"prompt_tokens": 7, "completion_tokens": 1}}, 0.1))
     (7, 0, 1)
+    >>> get_counts(Reply(200, {"usage": {"input_tokens": 7, "output_tokens": 1}}, 0.1))  # of a decision model
+    (7, 0, 1)
     """
     usage = reply.content.get("usage") if reply.is_answer else None
     if not isinstance(usage, Mapping):
         return 0, 0, 0
-    details = usage.get("prompt_tokens_details")
+    details = usage.get("prompt_tokens_details", usage.get("input_tokens_details"))
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    return _count(usage.get("prompt_tokens")), _count(cached), _count(usage.get("completion_tokens"))
+    prompt = usage.get("prompt_tokens", usage.get("input_tokens"))
+    return _count(prompt), _count(cached), _count(usage.get("completion_tokens", usage.get("output_tokens")))
 
 
 def _count(value: Any) -> int:

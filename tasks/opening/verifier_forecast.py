@@ -93,12 +93,12 @@ class VerifierForecast:
         """Return the requests that questions take which are asked together."""
         from tasks.models.judges.verifiers.prompt_formats import whole_text  # noqa: PLC0415 loads the client
         from tasks.models.judges.verifiers.question_plan import plan_questions  # noqa: PLC0415 loads the client
-        from tasks.models.judges.verifiers.served_engine import pairs_per_request  # noqa: PLC0415 loads the client
+        from tasks.models.judges.verifiers.served_engine import group_pairs  # noqa: PLC0415 loads the client
 
         _, pairs = plan_questions(self._profile, self._splitter, self, questions)
         is_chat = isinstance(self._profile.form, ChatForm)
         return ExpectedRequests(
-            -(-len(pairs) // pairs_per_request(self._profile)),
+            len(group_pairs(self._profile, pairs)),
             tuple(whole_text(self._profile, pair.premise, pair.claim) for pair in pairs),
             len(pairs) * self._reply_tokens(),
             reuses_prefixes=is_chat,

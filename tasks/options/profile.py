@@ -53,7 +53,21 @@ class PairForm(_Part):
     second: Text
 
 
-Form: TypeAlias = Annotated[ChatForm | TextForm | PairForm, Field(discriminator="kind")]
+class DecisionForm(_Part):
+    """A question about a text for a decision model: by `/v1/systemone` or `/v1/decisions` of a server.
+
+    All claims on one premise are asked about in one request.
+    """
+
+    kind: Literal["decision"] = "decision"
+    state: Text = Field("{premise}", description="What the questions of a request are about.")
+    question: Text = Field(description="Question with the answers yes and no, of which yes means supported.")
+    criteria: dict[Literal["true", "false"], Text] = Field(
+        {}, description="What yes (true) and no (false) mean, for systemone."
+    )
+
+
+Form: TypeAlias = Annotated[ChatForm | TextForm | PairForm | DecisionForm, Field(discriminator="kind")]
 
 
 class TokenReading(_Part):
@@ -114,12 +128,26 @@ class SpanReading(_Part):
     unsupported: int = Field(1, ge=0, description="The class of tokens that the premise does not support.")
 
 
+class DecisionReading(_Part):
+    """Read the probability of yes from a typed answer."""
+
+    kind: Literal["decision"] = "decision"
+    least_label_mass: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Least probability of yes and no together, among all tokens, of a usable answer. "
+        "Only systemone reports it.",
+    )
+
+
 Reading: TypeAlias = Annotated[
-    TokenReading | JsonReading | ClassReading | ScoreReading | SpanReading, Field(discriminator="kind")
+    TokenReading | JsonReading | ClassReading | ScoreReading | SpanReading | DecisionReading,
+    Field(discriminator="kind"),
 ]
 
 Output: TypeAlias = Literal["sequence", "first_token", "decoder_step", "every_token"]
-Route: TypeAlias = Literal["chat", "classify", "score", "pooling"]
+Route: TypeAlias = Literal["chat", "classify", "score", "pooling", "systemone", "decisions"]
 
 
 class InProcess(_Part):
@@ -273,6 +301,8 @@ class Profile(_Part):
             "classify": ("text", ("classes",)),
             "score": ("pair", ("score",)),
             "pooling": ("pair", ("token_classes",)),
+            "systemone": ("decision", ("decision",)),
+            "decisions": ("decision", ("decision",)),
         }
         if self.route is None:
             form, readings = str(self.form.kind), ("classes", "token_classes")

@@ -28,9 +28,15 @@ from tasks.models.judges.verifiers.open_served import open_served_verifier
 from tasks.models.judges.verifiers.probabilities import Verdict
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge
 from tasks.options.load_profile import load_profile
-from tasks.options.profile import Profile
+from tasks.options.profile import DecisionReading, Profile
 from tests.tasks.models.judges.verifiers.conftest import SPLITTER
-from tests.tasks.models.judges.verifiers.random_models import CHAT, SCORE, own_chat_probability, own_probability
+from tests.tasks.models.judges.verifiers.random_models import (
+    CHAT,
+    SCORE,
+    own_chat_probability,
+    own_decision,
+    own_probability,
+)
 from tests.vllm.small_servers import SmallServer, serve_small_models
 from tests.vllm.with_transformers import extend_path, find_obstacle
 
@@ -70,10 +76,17 @@ def guardian(name: str) -> Profile:
     return profile.model_copy(update={"form": profile.form.model_copy(update={"extra_body": GUARDIAN_REPLY})})
 
 
+def decider() -> Profile:
+    """Return the packaged profile of a decision model for a model without training, which may prefer other words."""
+    profile = load_profile("pplx-decider-1.1")
+    return profile.model_copy(update={"reading": DecisionReading()})
+
+
 PROFILES: Mapping[str, tuple[str, Profile]] = {
     "minicheck-7b": (CHAT, load_profile("minicheck-7b")),
     "granite-guardian-3.3": (CHAT, guardian("granite-guardian-3.3")),
     "granite-guardian-4.1": (CHAT, guardian("granite-guardian-4.1")),
+    "pplx-decider-1.1": (CHAT, decider()),
     "minicheck-roberta": ("minicheck-roberta", load_profile("minicheck-roberta")),
     "scored": (SCORE, SCORED),
     "lettucedetect": ("lettucedetect", load_profile("lettucedetect")),
@@ -111,6 +124,8 @@ def own(name: str, servers: Mapping[str, SmallServer], premise: str, claim: str)
     """Return the probability of support as transformers has it."""
     model, profile = PROFILES[name]
     server = servers[model]
+    if profile.route == "systemone":
+        return own_decision(profile, server.model, server.tokenizer, premise, claim)
     if model == CHAT:
         return own_chat_probability(profile, server.model, server.tokenizer, premise, claim)
     return own_probability(model, server.model, server.tokenizer, premise, claim)

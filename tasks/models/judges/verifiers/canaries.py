@@ -1,5 +1,6 @@
 """Ask questions whose answers are beyond doubt, to find out whether a model is the one that a profile describes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,20 @@ DOUBTFUL = (
     ("Tomas, who never drank coffee, bought a coffee house.", "Tomas dislikes coffee."),
 )
 """Questions without a right answer, whose probabilities tell one model from another."""
+
+_ORDERED = (
+    "Anna Berg wrote the report in 2019. It has 48 pages, and the council read most of it in May.",
+    (
+        "The report has 48 pages.",
+        "Anna Berg wrote the report in 2018.",
+        "The council read the report in May.",
+        "Anna Berg sits on the council.",
+    ),
+)
+"""A premise and claims about it, to be asked together in both orders and once more."""
+
+LARGEST_DIFFERENCE = 0.05
+"""Largest difference of two probabilities of one claim that the arithmetic of a busy server explains."""
 
 _FILLER = (
     "The garden behind the house has {number} apple trees.",
@@ -60,6 +75,38 @@ def canary_questions(profile: Profile, room: int, count: CountTokens) -> list[Ca
         for premise in premises:
             questions.append(CanaryQuestion(_pair(profile, premise, _FACT), supported=True, is_long=True))
     return questions
+
+
+def ordered_pairs(profile: Profile) -> list[list[ClaimPair]]:
+    """Return requests that a decision model must answer alike: claims in an order, in the reverse order, and again."""
+    premise, claims = _ORDERED
+    pairs = [_pair(profile, premise, claim) for claim in claims]
+    return [pairs, pairs[::-1], pairs]
+
+
+def find_order_problem(answers: Sequence[Sequence[Verdict]]) -> tuple[str | None, float]:
+    """Return whether answers depend on the place of a claim in its request, and how far repeated answers differ.
+
+    Args:
+        answers: Verdicts on the requests of `ordered_pairs`.
+
+    >>> first, other = [Verdict(0.9), Verdict(0.2)], [Verdict(0.2), Verdict(0.8)]
+    >>> problem, difference = find_order_problem([first, other, first])
+    >>> problem[:72], difference
+    ('the probability of a claim differs by 0.100 with its place in a request,', 0.0)
+    """
+    first, turned, again = (
+        [math.nan if verdict.probability is None else verdict.probability for verdict in given] for given in answers
+    )
+    moved = max(abs(a - b) for a, b in zip(first, reversed(turned), strict=True))
+    repeated = max(abs(a - b) for a, b in zip(first, again, strict=True))
+    if not moved > LARGEST_DIFFERENCE or moved <= repeated:
+        return None, repeated
+    problem = (
+        f"the probability of a claim differs by {moved:.3f} with its place in a request, so the model does not read "
+        "each question by itself. Use another model, or set canaries = false to use it nevertheless"
+    )
+    return problem, repeated
 
 
 def _pair(profile: Profile, premise: str, claim: str) -> ClaimPair:

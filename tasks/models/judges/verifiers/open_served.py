@@ -7,13 +7,18 @@ from tasks.model_clients.jobs import UnusableError
 from tasks.model_clients.observed_model import ModelMemory, NoMemory, Traits
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.served_model import ServedModel
-from tasks.models.judges.verifiers.canaries import canary_questions, find_verifier_problem
+from tasks.models.judges.verifiers.canaries import (
+    canary_questions,
+    find_order_problem,
+    find_verifier_problem,
+    ordered_pairs,
+)
 from tasks.models.judges.verifiers.probabilities import Verdict
 from tasks.models.judges.verifiers.question_plan import SMALLEST_ROOM, SentenceSplitter
 from tasks.models.judges.verifiers.served_engine import ServedEngine
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge, VerifierModel
 from tasks.options.judge_server_options import ServerJudgeOptions
-from tasks.options.profile import Profile
+from tasks.options.profile import DecisionForm, Profile
 from tasks.runtime.wording import NO_REVISION
 
 
@@ -45,7 +50,7 @@ def open_served_verifier(
         configured = [] if options.context_window is None else [options.context_window]
         window = min([profile.chunks.window, *served.windows, *configured])
         engine = ServedEngine(profile, served, options, window)
-        problems = _ask_canaries(profile, served, engine)
+        problems, repeated = _ask_canaries(profile, served, engine)
         if problems and check_canaries:
             raise JudgeError(f"the verifier does not answer as its profile {profile.name} says. {problems[0]}")
         served.recognize(memory or NoMemory())
@@ -58,12 +63,17 @@ def open_served_verifier(
             engine.has_tokenizer,
             served.place,
             served.recognized,
+            repeated,
         )
         return VerifierJudge(profile, engine, model, splitter, problems)
 
 
-def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -> list[str]:
-    """Ask each replica the canaries, which also identify its model, and return what is wrong with their answers."""
+def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -> tuple[list[str], float]:
+    """Ask each replica the canaries, which also identify its model.
+
+    Returns:
+        What is wrong with their answers, and the largest difference of the answers to a repeated request.
+    """
     room = engine.window - engine.overhead - profile.chunks.reserve
     if room < SMALLEST_ROOM:
         raise UnusableError(
@@ -71,16 +81,23 @@ def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -
             f"the form and {profile.chunks.reserve} of a claim. Serve the model with a larger window"
         )
     questions = canary_questions(profile, profile.chunks.longest_part(room), engine.count)
-    asked = engine.prepare([[question.pair] for question in questions], optional=True)
+    ordered = ordered_pairs(profile) if isinstance(profile.form, DecisionForm) else []
+    asked = engine.prepare([*([question.pair] for question in questions), *ordered], optional=True)
     served.connection.set_simplest(asked[0].request)
 
     def read(replies: Sequence[Reply]) -> list[Verdict]:
-        return [engine.read(one, reply)[0] for one, reply in zip(asked, replies, strict=True)]
+        return [engine.read(one, reply)[0] for one, reply in zip(asked, replies, strict=True)][: len(questions)]
 
     def read_model(replies: Sequence[Reply]) -> Traits:
         given = [verdict.probability for verdict in read(replies)]
         return tuple(() if p is None else (round(p, 4), round(1 - p, 4)) for p in given), profile.name
 
     replies = served.observe([one.request for one in asked], read_model)
-    problems = ((url, find_verifier_problem(profile, questions, read(given))) for url, given in replies.items())
-    return [f"{url}: {problem}" for url, problem in problems if problem is not None]
+    problems = [(url, find_verifier_problem(profile, questions, read(given))) for url, given in replies.items()]
+    differences = [0.0]
+    for url, given in replies.items() if ordered else ():
+        several = zip(asked[len(questions) :], given[len(questions) :], strict=True)
+        problem, difference = find_order_problem([engine.read(one, reply) for one, reply in several])
+        problems.append((url, problem))
+        differences.append(difference)
+    return [f"{url}: {problem}" for url, problem in problems if problem is not None], max(differences)

@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.model_clients.replica import Reply
 from tasks.models.judges.openai.completion import Completion, read_completions
 from tasks.models.judges.openai.label_probabilities import TokenStep
-from tasks.options.profile import ClassReading, JsonReading, ScoreReading, SpanReading, TokenReading
+from tasks.options.profile import ClassReading, DecisionReading, JsonReading, ScoreReading, SpanReading, TokenReading
 from tasks.runtime.usage import Usage
 
 NO_VERDICT = "reply without a verdict in the form of the profile"
@@ -163,6 +163,35 @@ def score_support(score: Any, reading: ScoreReading, usage: Usage) -> Verdict:
     return Verdict(
         numbers[0] if reading.higher_is_supported else 1 - numbers[0], reply=f"{numbers[0]:.3f}", usage=usage
     )
+
+
+def decision_support(content: Mapping[str, Any], number: int, reading: DecisionReading, usage: Usage) -> Verdict:
+    """Return the verdict of the answer to a question, in the reply of `/v1/systemone` or of `/v1/decisions`.
+
+    Args:
+        number: Number of the question in its request.
+
+    >>> content = {"answers": {"q0": {"noul": 0.75}}, "diagnostics": {"q0": {"label_mass": 0.9}}}
+    >>> decision_support(content, 0, DecisionReading(), Usage()).probability
+    0.75
+    >>> decision_support({"answers": [{"name": "q0", "probability": 0.25}]}, 0, DecisionReading(), Usage()).probability
+    0.25
+    """
+    name, answers = f"q{number}", content.get("answers")
+    if isinstance(answers, list):
+        answers = {each.get("name"): each for each in answers if isinstance(each, Mapping)}
+    answer = answers.get(name) if isinstance(answers, Mapping) else None
+    given = answer.get("noul", answer.get("probability")) if isinstance(answer, Mapping) else None
+    numbers = _numbers([given])
+    if numbers is None or not 0 <= numbers[0] <= 1:
+        return fail(NO_VERDICT, f"a probability in [0, 1] wanted, got {str(answer)[:200]}", usage)
+    diagnostics = content.get("diagnostics")
+    told = diagnostics.get(name) if isinstance(diagnostics, Mapping) else None
+    mass = _numbers([told.get("label_mass")]) if isinstance(told, Mapping) else None
+    if mass is not None and mass[0] < reading.least_label_mass:
+        shown = f"yes and no have the probability {mass[0]:.3f}, wanted at least {reading.least_label_mass:g}"
+        return fail(NO_VERDICT, shown, usage)
+    return Verdict(numbers[0], reply=f"{numbers[0]:.3f}", usage=usage)
 
 
 def span_support(

@@ -1,12 +1,12 @@
 """Fill a profile's prompt format with a premise and a claim."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from metric_core.prompts.fences import neutralize
-from tasks.options.profile import CLAIM, PLACE, PREMISE, ChatForm, PairForm, Profile, TextForm
+from tasks.options.profile import CLAIM, PLACE, PREMISE, ChatForm, DecisionForm, PairForm, Profile, TextForm
 
 Body = dict[str, Any]
 
@@ -80,6 +80,26 @@ def pair_of(form: PairForm, premise: str, claim: str) -> tuple[str, str]:
     return str(fill(form.first, texts)), str(fill(form.second, texts))
 
 
+def decision_body(form: DecisionForm, route: str, model: str, premise: str, claims: Sequence[str]) -> Body:
+    """Return the body of a request to a decision model about the claims on one premise.
+
+    Args:
+        route: The endpoint, `systemone` or `decisions`.
+
+    >>> form = DecisionForm(question="Is it so? {claim}")
+    >>> decision_body(form, "decisions", "m", "Rain.", ["It rains."])["questions"]
+    [{'type': 'predicate', 'name': 'q0', 'instructions': 'Is it so? It rains.'}]
+    """
+    state = fill(form.state, {PREMISE: premise})
+    asked = {f"q{number}": fill(form.question, {CLAIM: claim}) for number, claim in enumerate(claims)}
+    if route == "decisions":
+        questions = [{"type": "predicate", "name": name, "instructions": text} for name, text in asked.items()]
+        return {"model": model, "input": state, "questions": questions}
+    criteria = {"criteria": dict(form.criteria)} if form.criteria else {}
+    typed = {name: {"type": "noul", "instructions": text, **criteria} for name, text in asked.items()}
+    return {"model": model, "state": state, "questions": typed}
+
+
 def whole_text(profile: Profile, premise: str, claim: str) -> str:
     """Return all text of a request, to estimate its size; documents first, where templates place them."""
     form = profile.form
@@ -87,6 +107,10 @@ def whole_text(profile: Profile, premise: str, claim: str) -> str:
         return text_of(form, premise, claim)
     if isinstance(form, PairForm):
         return " ".join(pair_of(form, premise, claim))
+    if isinstance(form, DecisionForm):
+        return str(
+            fill("\n".join((form.state, form.question, *form.criteria.values())), {PREMISE: premise, CLAIM: claim})
+        )
     parts = [text for document in form.documents for text in document.values()]
     parts += [message.content for message in form.messages]
     return str(fill("\n".join(parts), {PREMISE: premise, CLAIM: claim}))

@@ -23,16 +23,19 @@ from tasks.models.judges.verifiers.probabilities import (
     NO_VERDICT,
     Verdict,
     class_support,
+    decision_support,
     fail,
     read_chat,
     score_support,
     span_support,
 )
-from tasks.models.judges.verifiers.prompt_formats import chat_body, pair_of, text_of, whole_text
+from tasks.models.judges.verifiers.prompt_formats import chat_body, decision_body, pair_of, text_of, whole_text
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.profile import (
     ChatForm,
     ClassReading,
+    DecisionForm,
+    DecisionReading,
     JsonReading,
     PairForm,
     Profile,
@@ -54,6 +57,9 @@ BATCH = 16
 _TEMPLATE_TOKENS = 1024
 """An upper bound of the tokens that a chat template adds, where a server does not count them."""
 
+_DECISION_TOKENS = 256
+"""An upper bound of the tokens that a server of decision models writes around a text and a question."""
+
 _SPECIAL_TOKENS = 8
 _JOINT = 16
 """Tokens by which a text may differ in a prompt, where it touches other texts."""
@@ -61,14 +67,20 @@ _JOINT = 16
 _KNOWN = 65_536
 
 
-def pairs_per_request(profile: Profile) -> int:
-    """Return how many pairs a request asks about at most.
+def group_pairs(profile: Profile, pairs: Sequence[ClaimPair]) -> list[list[int]]:
+    """Return the positions of the pairs that each request asks about.
 
     >>> from tasks.options.load_profile import load_profile
-    >>> pairs_per_request(load_profile("minicheck-7b")), pairs_per_request(load_profile("minicheck-roberta"))
-    (1, 16)
+    >>> pairs = [ClaimPair("Rain.", "It rains."), ClaimPair("Snow.", "It snows."), ClaimPair("Rain.", "It pours.")]
+    >>> [group_pairs(load_profile(name), pairs) for name in ("minicheck-7b", "minicheck-roberta", "pplx-decider-1.1")]
+    [[[0], [1], [2]], [[0, 1, 2]], [[0, 2], [1]]]
     """
-    return 1 if profile.route == "chat" else BATCH
+    if profile.route == "chat":
+        return [[position] for position in range(len(pairs))]
+    groups: dict[str, list[int]] = {}
+    for position, pair in enumerate(pairs):
+        groups.setdefault(pair.premise if isinstance(profile.form, DecisionForm) else "", []).append(position)
+    return [group[start : start + BATCH] for group in groups.values() for start in range(0, len(group), BATCH)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +147,7 @@ class ServedEngine:
 
     def ask(self, pairs: Sequence[ClaimPair], on_verdict: OnVerdict) -> None:
         """Ask about each pair; pairs with equal premises go to the same replica."""
-        per_request = pairs_per_request(self._profile)
-        batches = [range(start, min(start + per_request, len(pairs))) for start in range(0, len(pairs), per_request)]
+        batches = group_pairs(self._profile, pairs)
         refused: list[int] = []
 
         def send(batches: Sequence[Sequence[int]], on_refused: Callable[[Sequence[int]], object] | None) -> None:
@@ -191,6 +202,8 @@ class ServedEngine:
         reading = self._profile.reading
         if isinstance(reading, TokenReading | JsonReading):
             return [read_chat(reply, reading, usage)]
+        if isinstance(reading, DecisionReading):
+            return [decision_support(reply.content, i, reading, share) for i, share in enumerate(shares)]
         return self._read_items(asked, reply, shares)
 
     def close(self) -> None:
@@ -202,6 +215,9 @@ class ServedEngine:
         if isinstance(form, ChatForm):
             (pair,) = pairs
             return CHAT, chat_body(form, self.model, pair.premise, pair.claim)
+        if isinstance(form, DecisionForm):
+            route = str(self._profile.route)
+            return route, decision_body(form, route, self.model, pairs[0].premise, [pair.claim for pair in pairs])
         if isinstance(form, TextForm):
             return CLASSIFY, {"model": self.model, "input": [text_of(form, each.premise, each.claim) for each in pairs]}
         if self._profile.route == "score":
@@ -283,7 +299,8 @@ class ServedEngine:
         form = self._profile.form
         text = size(whole_text(self._profile, "", ""))
         if not isinstance(form, ChatForm):
-            return (self.count([whole_text(self._profile, "", "")])[0] if text else 0) + _SPECIAL_TOKENS + _JOINT
+            added = _DECISION_TOKENS if isinstance(form, DecisionForm) else _SPECIAL_TOKENS
+            return (self.count([whole_text(self._profile, "", "")])[0] if text else 0) + added + _JOINT
         body = chat_body(form, self.model, "", "")
         asked: dict[str, Any] = {
             name: body[name] for name in ("model", "messages", "chat_template_kwargs") if name in body
@@ -300,7 +317,8 @@ class ServedEngine:
         if not usage.prompt_tokens or not self.has_tokenizer:
             return None
         with self._lock:
-            known = sum(self._counts.get(pair.premise, 0) for pair in pairs)
+            read = pairs[:1] if isinstance(self._profile.form, DecisionForm) else pairs  # others read one for each pair
+            known = sum(self._counts.get(pair.premise, 0) for pair in read)
         if usage.prompt_tokens + _JOINT * len(pairs) >= known:
             return None
         return f"{usage.prompt_tokens} tokens were read, of at least {known}"

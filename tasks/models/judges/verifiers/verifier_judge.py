@@ -80,6 +80,10 @@ class _Collector:
             return complete
 
 
+SMALLEST_DIFFERENCE = 1e-6
+"""Difference of two probabilities that is not the rounding of JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerifierModel:
     """The model of a verifier, as it was found.
@@ -92,6 +96,7 @@ class VerifierModel:
         tokenizer: True if tokens are counted exactly.
         place: Addresses of its servers; empty without a server.
         recognized: The model of a server, compared with those seen before; None without a server.
+        repeated: Largest difference of two probabilities of one claim in equal requests, as far as any were repeated.
     """
 
     backend: str
@@ -102,6 +107,7 @@ class VerifierModel:
     tokenizer: bool
     place: str = ""
     recognized: RecognizedModel | None = None
+    repeated: float = 0.0
 
 
 class VerifierJudge:
@@ -241,5 +247,15 @@ def _describe(profile: Profile, model: VerifierModel) -> str:
     accuracy = f" Published: {profile.accuracy}." if profile.accuracy else ""
     return (
         f"{model.name} {where}, asked by the profile {profile.name} version {profile.version} ({profile.license})."
-        f"{note}{accuracy}"
+        f"{note}{accuracy}{_describe_repetition(model.repeated)}"
+    )
+
+
+def _describe_repetition(difference: float) -> str:
+    """Return a sentence about a server that answers equal requests differently; nothing about one that does not."""
+    if difference < SMALLEST_DIFFERENCE:
+        return ""
+    return (
+        f" Equal requests were answered with probabilities that differ by up to {difference:.2g}, because the server "
+        "is not batch-invariant (VLLM_BATCH_INVARIANT=1 makes vLLM so); the cache keeps the first answer."
     )

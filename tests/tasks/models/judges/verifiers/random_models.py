@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from tokenizers.decoders import ByteLevel
 
-from tasks.options.profile import ChatForm, Profile
+from tasks.options.profile import ChatForm, DecisionForm, Profile
 
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]")
 LABELS = ("Yes", "yes", "No", "no", "\u0120yes", "\u0120no")
@@ -18,6 +18,9 @@ LABELS = ("Yes", "yes", "No", "no", "\u0120yes", "\u0120no")
 
 TAGS = ("<think>", "</think>", "<score>", "</score>")
 """Tokens that it prefers to single bytes."""
+
+_MERGES = [("y", "e"), ("ye", "s"), ("n", "o")]
+"""Merges of the chat model's tokenizer, so that the labels yes and no are one token each, as decision models need."""
 
 CHAT_TEMPLATE = """\
 {%- for document in documents or [] %}<document {{ document.doc_id }}>{{ document.text }}</document>
@@ -44,10 +47,10 @@ def _alphabet() -> list[str]:
 def save_tokenizer(folder: Path, kind: str) -> None:
     """Save a byte-level tokenizer of single bytes with the special tokens of a family of models."""
     transformers = pytest.importorskip("transformers", reason="needs the extra transformers")
-    words = [*SPECIAL, *_alphabet(), *(LABELS + TAGS if kind == CHAT else ())]
+    words = [*SPECIAL, *_alphabet(), *((*LABELS, *TAGS, "ye") if kind == CHAT else ())]
     vocabulary = {token: i for i, token in enumerate(words)}
     assert len(vocabulary) == len(words)
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=_MERGES if kind == CHAT else []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind != CHAT)
     tokenizer.decoder = ByteLevel()
     first, last = {"roberta": ("<s>", "</s>"), "bert": ("[CLS]", "[SEP]"), "t5": ("", "</s>"), CHAT: ("", "")}[kind]
@@ -116,11 +119,15 @@ def save_random(folder: Path, name: str) -> Any:
 
 
 def _make_chat_model(torch: Any, transformers: Any) -> Any:
-    """Return a Llama whose states have a constant, which makes the labels more probable than all other tokens."""
+    """Return a Qwen3 whose states have a constant, which makes the labels more probable than all other tokens.
+
+    vLLM asks this architecture for decisions too.
+    """
     first_label = len(SPECIAL) + 256
-    config = transformers.LlamaConfig(
+    config = transformers.Qwen3Config(
         **_SMALL,
-        vocab_size=first_label + len(LABELS) + len(TAGS),
+        vocab_size=first_label + len(LABELS) + len(TAGS) + 1,
+        head_dim=64,
         num_key_value_heads=2,
         max_position_embeddings=8192,
         initializer_range=0.2,
@@ -129,7 +136,7 @@ def _make_chat_model(torch: Any, transformers: Any) -> Any:
         eos_token_id=2,
         pad_token_id=1,
     )
-    model = transformers.LlamaForCausalLM(config)
+    model = transformers.Qwen3ForCausalLM(config)
     with torch.no_grad():
         model.model.embed_tokens.weight[:, 0] = _CONSTANT
         for layer in model.model.layers:
@@ -137,7 +144,7 @@ def _make_chat_model(torch: Any, transformers: Any) -> Any:
             layer.mlp.down_proj.weight[0] = 0.0
         model.lm_head.weight[:, 0] = 0.0
         model.lm_head.weight[first_label : first_label + len(LABELS), 0] = _LABEL_BIAS
-        model.lm_head.weight[first_label + len(LABELS) :, 0] = _TAG_BIAS
+        model.lm_head.weight[first_label + len(LABELS) : first_label + len(LABELS) + len(TAGS), 0] = _TAG_BIAS
         # Where a schema asks for JSON, texts and lists end soon.
         for mark in '{}[]:"':
             bias = _QUOTE_BIAS if mark == '"' else _TAG_BIAS
@@ -231,3 +238,18 @@ def own_chat_probability(profile: Profile, model: Any, tokenizer: Any, premise: 
 
     # Its yes means that the text is not grounded, and both labels are renormalized.
     return mass("no") / (mass("yes") + mass("no")) if is_guardian else mass("yes")
+
+
+def own_decision(profile: Profile, model: Any, tokenizer: Any, premise: str, claim: str) -> float:
+    """Return the probability of yes by the next token of a chat model, among yes and no, as vLLM asks for decisions."""
+    torch = pytest.importorskip("torch", reason="needs the extra transformers")
+    form = profile.form
+    assert isinstance(form, DecisionForm)
+    lines = [premise, "", f"Question: {form.question.format(claim=claim)}"]
+    lines += [f"yes: {form.criteria['true']}", f"no: {form.criteria['false']}", "Answer with yes or no only."]
+    messages = [{"role": "user", "content": "\n".join(lines)}]
+    prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    with torch.inference_mode():
+        logits = model(input_ids=torch.tensor([ids])).logits[0, -1]
+    return float(logits[tokenizer.convert_tokens_to_ids(["yes", "no"])].softmax(-1)[0])

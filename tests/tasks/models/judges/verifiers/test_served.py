@@ -33,12 +33,13 @@ SCORE = Profile.model_validate(
         "chunks": {"window": 512},
     }
 )
+DECISIONS = load_profile("pplx-decider-1.1").model_copy(update={"route": "decisions"})
 FACT = "The keeper of Stensund is called Ragna."
 
 
-@pytest.mark.parametrize("name", [*SERVED, "score"])
+@pytest.mark.parametrize("name", [*SERVED, "score", "decisions"])
 def test_every_route_gives_verdicts_with_probabilities(serve: Serve, open_verifier: OpenVerifier, name: str) -> None:
-    profile = SCORE if name == "score" else load_profile(name)
+    profile = {"score": SCORE, "decisions": DECISIONS}.get(name) or load_profile(name)
     judge = open_verifier(serve(profile))
     questions = [ask_verdict("It rains.", "It rains here."), ask_verdict("It snows.", "It rains here.")]
 
@@ -53,6 +54,44 @@ def test_every_route_gives_verdicts_with_probabilities(serve: Serve, open_verifi
     assert judge.features.canaries == "passed"
     assert judge.features.tokenizer
     assert all(answer.usage.prompt_tokens for answer in answers[:1])
+
+
+@pytest.mark.parametrize("profile", [load_profile("pplx-decider-1.1"), DECISIONS], ids=["systemone", "decisions"])
+def test_claims_on_one_premise_share_a_request(serve: Serve, open_verifier: OpenVerifier, profile: Profile) -> None:
+    server = serve(profile)
+    judge = open_verifier(server)
+    server.requests.clear()
+
+    answers = judge.choose(
+        [ask_verdict(claim, premise) for claim in ("Rain.", "Snow.") for premise in ("Rain.", "Hail.")]
+    )
+
+    assert [answer.label for answer in answers] == ["yes", "no", "no", "no"]
+    bodies = server.bodies(f"/v1/{profile.route}")
+    assert sorted(body["state"] if "state" in body else body["input"] for body in bodies) == ["Hail.", "Rain."]
+    assert [len(body["questions"]) for body in bodies] == [2, 2]
+
+
+def test_a_decision_model_whose_answers_depend_on_their_order_fails(serve: Serve, open_verifier: OpenVerifier) -> None:
+    with pytest.raises(JudgeError, match=r"the probability of a claim differs by 0\.1.* with its place in a request"):
+        open_verifier(serve("pplx-decider-1.1", drift=0.04))
+    assert open_verifier(serve("pplx-decider-1.1", drift=0.001)).features.canaries == "passed"
+
+
+def test_a_server_that_does_not_repeat_itself_is_told(serve: Serve, open_verifier: OpenVerifier) -> None:
+    assert "batch-invariant" not in open_verifier(serve("pplx-decider-1.1")).identity.note
+    assert "is not batch-invariant" in open_verifier(serve("pplx-decider-1.1", noise=0.0001)).identity.note
+
+
+def test_an_answer_beside_yes_and_no_is_no_verdict(serve: Serve, open_verifier: OpenVerifier) -> None:
+    server = serve("pplx-decider-1.1")
+    judge = open_verifier(server)
+    server.label_mass = 0.2
+
+    (answer,) = judge.choose([ask_verdict("It rains.", "Rain.")])
+
+    assert answer.status is AnswerStatus.FAILED
+    assert answer.reply == "yes and no have the probability 0.200, wanted at least 0.5"
 
 
 @pytest.mark.parametrize("name", SERVED)

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from tasks.models.judges.verifiers.byte_level import _bytes_by_character
-from tasks.options.profile import ChatForm, PairForm, Profile, SpanReading, TextForm, TokenReading
+from tasks.options.profile import ChatForm, DecisionForm, PairForm, Profile, SpanReading, TextForm, TokenReading
 from tests.loopback_server import LoopbackServer, QuietHandler
 
 SUPPORTED, UNSUPPORTED = 0.9375, 0.0625
@@ -56,6 +56,8 @@ class VerifierServer(LoopbackServer):
         drops_documents: True if its chat template drops documents.
         change: Changes the content of a reply.
         name: Name of its model.
+        drift: Change of the probability from one question of a request to the next, for decision models.
+        noise: Change of the probability from one request to the next, for decision models.
     """
 
     def __init__(
@@ -70,7 +72,10 @@ class VerifierServer(LoopbackServer):
         drops_documents: bool = False,
         change: Callable[[dict[str, Any]], dict[str, Any]] = lambda content: content,
         name: str = "verifier",
+        drift: float = 0.0,
+        noise: float = 0.0,
     ) -> None:
+        self.drift, self.noise, self.label_mass = drift, noise, 0.99
         self.profile, self.rule, self.window, self.cuts = profile, rule, window, cuts
         self.told_window = told_window or window
         self.tokenizer, self.drops_documents, self.change, self.name = tokenizer, drops_documents, change, name
@@ -108,6 +113,7 @@ class VerifierServer(LoopbackServer):
     def reply(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Return the status and the content of a reply."""
         routes = {"chat": "/v1/chat/completions", "classify": "/classify", "score": "/score", "pooling": "/pooling"}
+        routes |= {"systemone": "/v1/systemone", "decisions": "/v1/decisions"}
         if path == "/tokenize" and self.tokenizer:
             return 200, self._tokenize(body)
         if path != routes[self.profile.route or ""]:
@@ -142,6 +148,11 @@ class VerifierServer(LoopbackServer):
             prompt = "\n".join(text for text in sent.values())
             wanted = self._chat_texts(form.model_dump(mode="json"))
             return [len(tokens_of(prompt))], [_extract(list(wanted.values()), [sent.get(key, "") for key in wanted])]
+        if isinstance(form, DecisionForm):
+            questions = body["questions"].values() if path == "/v1/systemone" else body["questions"]
+            state, asked = body["state" if path == "/v1/systemone" else "input"], [q["instructions"] for q in questions]
+            pairs = [_extract([form.state, form.question], [state, text]) for text in asked]
+            return [len(tokens_of(f"{state}{text}")) for text in asked], pairs
         if path == "/classify" and isinstance(form, TextForm):
             return [len(tokens_of(text)) for text in body["input"]], [_extract([form.text], [t]) for t in body["input"]]
         assert isinstance(form, PairForm)
@@ -170,6 +181,13 @@ class VerifierServer(LoopbackServer):
     def _answer(self, path: str, texts: list[tuple[str, str]], body: Mapping[str, Any]) -> dict[str, Any]:
         probabilities = [self.rule(premise, claim) for premise, claim in texts]
         reading = self.profile.reading
+        if path in ("/v1/systemone", "/v1/decisions"):
+            shift = self.noise * len(self.requests)
+            moved = [min(max(p + self.drift * i - shift, 0.0), 1.0) for i, p in enumerate(probabilities)]
+            if path == "/v1/decisions":
+                return {"answers": [{"name": f"q{i}", "probability": p} for i, p in enumerate(moved)]}
+            told = {f"q{i}": {"label_mass": self.label_mass} for i in range(len(moved))}
+            return {"answers": {f"q{i}": {"noul": p} for i, p in enumerate(moved)}, "diagnostics": told}
         if path == "/classify":
             return {"data": [{"index": i, "probs": [1 - p, p], "num_classes": 2} for i, p in enumerate(probabilities)]}
         if path == "/score":
