@@ -27,7 +27,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "handbook.jsonl"
 ROWS = 3
 METRICS = (
     "faithfulness",
-    "answer_relevancy",
+    "answer_relevancy(strictness=1)",
+    "key_point_recall",
     "context_precision",
     "context_utilization",
     "context_recall",
@@ -86,6 +87,7 @@ def evaluate(home: Path, vllm_url: str, name: str) -> Run:
         "limit": ROWS,
         "metrics": METRICS,
         "judge": {"backend": "server", "server": server},
+        "fail_on_failed": 1.0,
         "out": str(home / name),
     }
     folder = Path(run_evaluation(RunConfig.model_validate(values)).folder)

@@ -29,8 +29,11 @@ CHAT_TEMPLATE = """\
 {% endfor %}
 {%- if guardian_config is defined %}<guardian {{ guardian_config.criteria_id }} {{ think }}>
 {% endif %}
-{%- if add_generation_prompt %}<assistant>{% endif %}"""
-"""A template that puts documents and its further arguments into the prompt, as that of Granite Guardian does."""
+{%- if add_generation_prompt %}</s><assistant>{% endif %}"""
+"""A template that puts documents and its further arguments into the prompt, as that of Granite Guardian does.
+
+A special token begins the reply: vLLM looks for the labels of decisions behind the last one.
+"""
 
 CHAT = "chat"
 SCORE = "score"
