@@ -38,6 +38,18 @@ _PINS = Path(str(files("deployments"))) / "container" / "vllm-pins.txt"
 _DOWNLOAD, _INSTALLED = "4 GB", "8.4 GB"
 """Sizes of the packages for Linux on x86-64: as the package index states them, and as installed."""
 
+VERIFIER = "minicheck-roberta"
+"""Profile of the verifier that `--pair` launches: it may be used commercially, and takes 3 GB of the GPU."""
+
+_ROLES = ("", "verifier")
+"""The judge of a home, and the verifier beside it."""
+
+_PAIRED, _VERIFYING = 0.75, 0.12
+"""Shares of the GPU's memory that the two servers of a pair take."""
+
+_SHARED = ("python", "container", "entry", "environment", "host", "start_timeout")
+"""Launch settings that the verifier of a pair has in common with the other server."""
+
 app = VerbGroup(help="Install, launch, inspect or try a judge server (vLLM).", no_args_is_help=True)
 
 
@@ -81,30 +93,41 @@ def start(
         str | None,
         typer.Option("--profile", help="Profile of a verifier: its model and the flags it needs.", metavar="NAME"),
     ] = None,
+    pair: Annotated[
+        bool, typer.Option("--pair", help=f"Launch the verifier {VERIFIER} beside it, which judges claims better.")
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the server is ready.")] = True,
     as_json: Json = False,
 ) -> None:
     """Launch a judge server; options override the table [judge.launch] of --config."""
-    settings = _settings(config, launch, profile)
+    if pair and profile is not None:
+        raise ConfigError("--pair launches a writer and a verifier; leave out --profile, or launch the verifier alone")
+    settings = _settings(config, {"gpu_memory_utilization": _PAIRED} | _given(launch) if pair else launch, profile)
     with _progress() as on_progress:
         judge = launch_judge(settings, assay_home(), on_progress, wait=wait)
-    _print(judge_status(assay_home()), as_json)
+        if pair:
+            shared = {name: getattr(settings, name) for name in _SHARED}
+            settings = _settings(None, shared | {"gpu_memory_utilization": _VERIFYING}, VERIFIER)
+            verifier = launch_judge(settings, assay_home(), on_progress, wait=wait, role="verifier")
+    _print_all(as_json)
     if not as_json:
         named = judge.url if profile is None else f"{profile}@{judge.url}"
-        stdout.print(f"evaluate with it: assay run SOURCE --judge {named}")
+        verdicts = f" --judge-verdicts {VERIFIER}@{verifier.url}" if pair else ""
+        stdout.print(f"evaluate with it: assay run SOURCE --judge {named}{verdicts}")
         stdout.print("stop it: assay judge stop")
 
 
 @app.command()
 def status(as_json: Json = False) -> None:
     """Show whether a launched judge server is running, and its address."""
-    _print(judge_status(assay_home()), as_json)
+    _print_all(as_json)
 
 
 @app.command()
 def stop() -> None:
     """Stop the launched judge server."""
-    stdout.print("stopped" if stop_judge(assay_home()) else "no judge was running")
+    stopped = [stop_judge(assay_home(), role) for role in _ROLES]
+    stdout.print("stopped" if any(stopped) else "no judge was running")
 
 
 @app.command("try")
@@ -208,8 +231,12 @@ def env(
         stdout.print(f"{name}={value}")
 
 
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _settings(config: Path | None, given: dict[str, Any], profile: str | None) -> LaunchSettings:
-    launch = {name: value for name, value in given.items() if value is not None}
+    launch = _given(given)
     judge: dict[str, Any] = {"launch": launch} if launch else {}
     judge |= {"profile": profile} if profile is not None else {}
     settings = load_config(config, {"judge": judge} if judge else None).judge.launch
@@ -244,12 +271,22 @@ def _line(seconds: float, line: str) -> str:
     return f"launching the judge, {seconds:.0f} s: {line}"
 
 
-def _print(status: JudgeStatus, as_json: bool) -> None:
-    if not as_json:
-        stdout.print(str(status))
+def _print_all(as_json: bool) -> None:
+    """Print the state of the judge of the home, and of the verifier beside it if there is one."""
+    first, second = (judge_status(assay_home(), role) for role in _ROLES)
+    if as_json:
+        content = _status_content(first)
+        content |= {"verifier": _status_content(second)} if second.record is not None else {}
+        stdout.print_json(json.dumps(content))
         return
+    stdout.print(str(first))
+    if second.record is not None:
+        stdout.print(str(second))
+
+
+def _status_content(status: JudgeStatus) -> dict[str, Any]:
     record = status.record
-    content = {
+    return {
         "running": record is not None,
         "healthy": status.healthy,
         "url": record and record.url,
@@ -258,4 +295,3 @@ def _print(status: JudgeStatus, as_json: bool) -> None:
         "uptime": record and round(status.uptime, 1),
         "log": record and str(status.service.log),
     }
-    stdout.print_json(json.dumps(content))

@@ -220,7 +220,12 @@ class JudgeStatus:
 
 
 def launch_judge(
-    settings: LaunchSettings, home: Path, on_progress: Progress = lambda _seconds, _line: None, *, wait: bool = True
+    settings: LaunchSettings,
+    home: Path,
+    on_progress: Progress = lambda _seconds, _line: None,
+    *,
+    wait: bool = True,
+    role: str = "",
 ) -> JudgeRecord:
     """Launch a judge that runs until someone stops it, or return the running one if it has the same settings.
 
@@ -228,12 +233,13 @@ def launch_judge(
         home: Folder of caches and stores.
         on_progress: Called while the judge starts.
         wait: True waits until the judge is ready, and stops it if it does not become ready.
+        role: Name of a further judge that runs beside the judge of the home.
 
     Raises:
         JudgeError: The judge did not start, or a judge with other settings is running in this home.
         ConfigError: The settings name a program that does not exist.
     """
-    service = JudgeService.from_home(home)
+    service = JudgeService.from_home(home, role)
     record, is_new = service.start(settings)
     if wait:
         try:
@@ -277,27 +283,29 @@ def launch_for_scope(
             service.end(record)
 
 
-def judge_status(home: Path) -> JudgeStatus:
+def judge_status(home: Path, role: str = "") -> JudgeStatus:
     """Return the state of the judge of a home.
 
     Args:
         home: Folder of caches and stores.
+        role: Name of a further judge.
 
     Raises:
         JudgeError: The judge runs on another machine.
     """
-    service = JudgeService.from_home(home)
+    service = JudgeService.from_home(home, role)
     record = service.find()
     if record is None or not record.is_running():
         return JudgeStatus(service)
     return JudgeStatus(service, record, record.is_healthy(), max(0.0, time.time() - record.launched_at))
 
 
-def stop_judge(home: Path) -> bool:
+def stop_judge(home: Path, role: str = "") -> bool:
     """Stop the judge of a home and wait until it has ended. A judge that does not end in time is killed.
 
     Args:
         home: Folder of caches and stores.
+        role: Name of a further judge.
 
     Returns:
         Whether a judge was running.
@@ -305,7 +313,7 @@ def stop_judge(home: Path) -> bool:
     Raises:
         JudgeError: The judge runs on another machine, or does not end.
     """
-    service = JudgeService.from_home(home)
+    service = JudgeService.from_home(home, role)
     if not service.record_file.exists():
         return False
     with FileLock(service.lock):

@@ -32,7 +32,8 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     path = tmp_path / "assay.toml"
     path.write_text(CONFIG)
     yield str(path)
-    stop_judge(tmp_path / "home")
+    for role in ("", "verifier"):
+        stop_judge(tmp_path / "home", role)
 
 
 def test_judge_is_started_shown_and_stopped(assay: Assay, config: str) -> None:
@@ -48,6 +49,26 @@ def test_judge_is_started_shown_and_stopped(assay: Assay, config: str) -> None:
     assert assay("judge", "stop").out == "stopped\n"
     assert assay("judge", "stop").out == "no judge was running\n"
     assert json.loads(assay("judge", "status", "--json").out)["running"] is False
+
+
+def test_a_pair_is_a_writer_and_a_verifier_with_shares_of_the_memory(assay: Assay, config: str) -> None:
+    started = assay("judge", "start", "--config", config, "--pair")
+    shown = started.out
+    found = json.loads(assay("judge", "status", "--json").out)
+    assert "verifier" in found, started.err
+    verifier = found["verifier"]
+    assert f"assay run SOURCE --judge {found['url']} --judge-verdicts minicheck-roberta@{verifier['url']}" in shown
+    assert (found["model"], verifier["model"]) == ("tiny", "lytang/MiniCheck-RoBERTa-Large")
+    records = [json.loads(path.read_text()) for path in sorted((Path(found["log"]).parents[1]).glob("judge*/*.json"))]
+    assert [record["settings"]["gpu_memory_utilization"] for record in records] == [0.75, 0.12]
+
+    assert assay("judge", "stop").out == "stopped\n"
+    assert "verifier" not in json.loads(assay("judge", "status", "--json").out)
+
+
+def test_a_pair_has_no_other_profile(assay: Assay, config: str) -> None:
+    refused = assay("judge", "start", "--config", config, "--pair", "--profile", "minicheck-7b")
+    assert (refused.code, "leave out --profile" in refused.err) == (2, True)
 
 
 def test_starting_it_says_how_to_use_and_to_stop_it(assay: Assay, config: str) -> None:
