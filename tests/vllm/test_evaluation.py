@@ -113,7 +113,7 @@ def test_usage_is_counted(run: Run) -> None:
     assert run.manifest["judge_features"]["batches"]
     assert usage["questions"] > max(12 * ROWS, usage["requests"])
     # The model makes the same claim of several texts, so that questions about it recur; none is asked twice.
-    assert usage["questions"] - usage["stored"] == run.cached
+    assert usage["questions"] - usage["stored"] == run.cached + sum(usage["failed"].values())
     # Several conversations in one request: the server tells what was cached of those that were sent alone.
     assert usage["prompt_tokens"] >= usage["untold_tokens"] + usage["cached_tokens"] > 1000
     assert usage["output_tokens"] > usage["requests"]

@@ -32,6 +32,7 @@ from tasks.options.profile import DecisionReading, Profile
 from tests.tasks.models.judges.verifiers.conftest import SPLITTER
 from tests.tasks.models.judges.verifiers.random_models import (
     CHAT,
+    DECISION,
     SCORE,
     own_chat_probability,
     own_decision,
@@ -86,7 +87,7 @@ PROFILES: Mapping[str, tuple[str, Profile]] = {
     "minicheck-7b": (CHAT, load_profile("minicheck-7b")),
     "granite-guardian-3.3": (CHAT, guardian("granite-guardian-3.3")),
     "granite-guardian-4.1": (CHAT, guardian("granite-guardian-4.1")),
-    "pplx-decider-1.1": (CHAT, decider()),
+    "pplx-decider-1.1": (DECISION, decider()),
     "minicheck-roberta": ("minicheck-roberta", load_profile("minicheck-roberta")),
     "scored": (SCORE, SCORED),
     "lettucedetect": ("lettucedetect", load_profile("lettucedetect")),
@@ -124,7 +125,7 @@ def own(name: str, servers: Mapping[str, SmallServer], premise: str, claim: str)
     """Return the probability of support as transformers has it."""
     model, profile = PROFILES[name]
     server = servers[model]
-    if profile.route == "systemone":
+    if model == DECISION:
         return own_decision(profile, server.model, server.tokenizer, premise, claim)
     if model == CHAT:
         return own_chat_probability(profile, server.model, server.tokenizer, premise, claim)

@@ -19,9 +19,6 @@ LABELS = ("Yes", "yes", "No", "no", "\u0120yes", "\u0120no")
 TAGS = ("<think>", "</think>", "<score>", "</score>")
 """Tokens that it prefers to single bytes."""
 
-_MERGES = [("y", "e"), ("ye", "s"), ("n", "o")]
-"""Merges of the chat model's tokenizer, so that the labels yes and no are one token each, as decision models need."""
-
 CHAT_TEMPLATE = """\
 {%- for document in documents or [] %}<document {{ document.doc_id }}>{{ document.text }}</document>
 {% endfor %}
@@ -35,12 +32,16 @@ CHAT_TEMPLATE = """\
 A special token begins the reply: vLLM looks for the labels of decisions behind the last one.
 """
 
-CHAT = "chat"
+CHAT, DECISION = "chat", "decision"
 SCORE = "score"
 _SMALL = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 """Heads of 64 numbers: vLLM for CPUs ends with smaller ones."""
 
 _CONSTANT, _LABEL_BIAS, _QUOTE_BIAS, _TAG_BIAS = 6.0, 30.0, 36.5, 24.0
+
+
+_MERGES = [("y", "e"), ("ye", "s"), ("n", "o")]
+"""Merges of the tokenizer of a decision model, for which yes and no must be one token each."""
 
 
 def _alphabet() -> list[str]:
@@ -50,13 +51,14 @@ def _alphabet() -> list[str]:
 def save_tokenizer(folder: Path, kind: str) -> None:
     """Save a byte-level tokenizer of single bytes with the special tokens of a family of models."""
     transformers = pytest.importorskip("transformers", reason="needs the extra transformers")
-    words = [*SPECIAL, *_alphabet(), *((*LABELS, *TAGS, "ye") if kind == CHAT else ())]
+    words = [*SPECIAL, *_alphabet(), *(LABELS + TAGS if kind == CHAT else ())]
+    words += ["ye", "yes", "no"] if kind == DECISION else []
     vocabulary = {token: i for i, token in enumerate(words)}
     assert len(vocabulary) == len(words)
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=_MERGES if kind == CHAT else []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind != CHAT)
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=_MERGES if kind == DECISION else []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind not in (CHAT, DECISION))
     tokenizer.decoder = ByteLevel()
-    first, last = {"roberta": ("<s>", "</s>"), "bert": ("[CLS]", "[SEP]"), "t5": ("", "</s>"), CHAT: ("", "")}[kind]
+    first, last = {"roberta": ("<s>", "</s>"), "bert": ("[CLS]", "[SEP]"), "t5": ("", "</s>")}.get(kind, ("", ""))
     tokenizer.add_special_tokens(list(SPECIAL))
     tokenizer.post_processor = processors.TemplateProcessing(
         single=" ".join(f"{first} $A {last}".split()),
@@ -66,7 +68,7 @@ def save_tokenizer(folder: Path, kind: str) -> None:
     wrapped = transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token=last or "</s>", unk_token="<unk>"
     )
-    if kind == CHAT:
+    if kind in (CHAT, DECISION):
         wrapped.chat_template = CHAT_TEMPLATE
     wrapped.save_pretrained(folder)
 
@@ -76,8 +78,8 @@ def save_random(folder: Path, name: str) -> Any:
 
     Args:
         folder: Folder to write.
-        name: Name of the profile whose architecture it has, `chat` for a language model, or `score` for a model that
-            gives a pair of texts one number.
+        name: Name of the profile whose architecture it has, `chat` for a language model, `decision` for one that vLLM
+            asks for decisions, or `score` for a model that gives a pair of texts one number.
     """
     torch = pytest.importorskip("torch", reason="needs the extra transformers")
     transformers = pytest.importorskip("transformers", reason="needs the extra transformers")
@@ -97,6 +99,13 @@ def save_random(folder: Path, name: str) -> Any:
     if name == CHAT:
         kind = CHAT
         model = _make_chat_model(torch, transformers)
+    elif name == DECISION:
+        kind = DECISION
+        wide = {"num_key_value_heads": 2, "head_dim": 64, "max_position_embeddings": 8192, "tie_word_embeddings": False}
+        config = transformers.Qwen3Config(
+            **{**size, "vocab_size": 269}, **_SMALL, **wide, bos_token_id=0, eos_token_id=2
+        )
+        model = transformers.Qwen3ForCausalLM(config)
     elif name in ("minicheck-roberta", SCORE):
         kind = "roberta"
         labels = 1 if name == SCORE else 2
@@ -122,15 +131,11 @@ def save_random(folder: Path, name: str) -> Any:
 
 
 def _make_chat_model(torch: Any, transformers: Any) -> Any:
-    """Return a Qwen3 whose states have a constant, which makes the labels more probable than all other tokens.
-
-    vLLM asks this architecture for decisions too.
-    """
+    """Return a Llama whose states have a constant, which makes the labels more probable than all other tokens."""
     first_label = len(SPECIAL) + 256
-    config = transformers.Qwen3Config(
+    config = transformers.LlamaConfig(
         **_SMALL,
-        vocab_size=first_label + len(LABELS) + len(TAGS) + 1,
-        head_dim=64,
+        vocab_size=first_label + len(LABELS) + len(TAGS),
         num_key_value_heads=2,
         max_position_embeddings=8192,
         initializer_range=0.2,
@@ -139,7 +144,7 @@ def _make_chat_model(torch: Any, transformers: Any) -> Any:
         eos_token_id=2,
         pad_token_id=1,
     )
-    model = transformers.Qwen3ForCausalLM(config)
+    model = transformers.LlamaForCausalLM(config)
     with torch.no_grad():
         model.model.embed_tokens.weight[:, 0] = _CONSTANT
         for layer in model.model.layers:
@@ -147,7 +152,7 @@ def _make_chat_model(torch: Any, transformers: Any) -> Any:
             layer.mlp.down_proj.weight[0] = 0.0
         model.lm_head.weight[:, 0] = 0.0
         model.lm_head.weight[first_label : first_label + len(LABELS), 0] = _LABEL_BIAS
-        model.lm_head.weight[first_label + len(LABELS) : first_label + len(LABELS) + len(TAGS), 0] = _TAG_BIAS
+        model.lm_head.weight[first_label + len(LABELS) :, 0] = _TAG_BIAS
         # Where a schema asks for JSON, texts and lists end soon.
         for mark in '{}[]:"':
             bias = _QUOTE_BIAS if mark == '"' else _TAG_BIAS
