@@ -50,6 +50,7 @@ class QuestionKind(StrEnum):
     INSTANCE_RUBRIC = "instance_rubric", KindGroup.RATINGS
     REFUSAL = "refusal", KindGroup.RATINGS, "whether the response declines to answer the question"
     PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS, "how well the passage answers the question"
+    SUFFICIENCY = "sufficiency", KindGroup.RATINGS, "whether the passages are enough to answer the question"
     EXPLANATION = "explanation", KindGroup.WRITING
     RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
 

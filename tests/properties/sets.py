@@ -87,7 +87,7 @@ VERDICTS = SHARES | {"context_precision", "context_utilization", "noise_sensitiv
 
 RATINGS = {
     "nv_accuracy", "nv_context_relevance", "nv_response_groundedness", "aspect_critic", "discrete_criteria",
-    "numeric_criteria", "rubrics", "instance_rubrics",
+    "numeric_criteria", "rubrics", "instance_rubrics", "context_sufficiency",
 }  # fmt: skip
 """Made of the judge's ratings: no usable rating, no score."""
 
@@ -106,6 +106,7 @@ CITING = {
 EMPTY_SCORES = {
     "context_relevancy": 0.0,
     "nv_context_relevance": 0.0,
+    "context_sufficiency": 0.0,
     "nv_response_groundedness": 0.0,
     "string_similarity": 1.0,
 }

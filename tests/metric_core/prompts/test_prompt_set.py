@@ -32,6 +32,7 @@ LABELS = {
     QuestionKind.GROUNDEDNESS_2: ["text", "response"],
     QuestionKind.REFUSAL: ["text", "question"],
     QuestionKind.PASSAGE_RELEVANCE: ["text", "question"],
+    QuestionKind.SUFFICIENCY: ["text", "question"],
     QuestionKind.EXPLANATION: ["text", "claim"],
     QuestionKind.INSTANCE_RUBRIC: ["context", "reference_contexts", "question", "response", "reference", "rubric"],
 }
