@@ -10,6 +10,7 @@ from metric_core.joint_contexts import contexts_of, contexts_premise
 from metric_core.records import (
     PREMISE_TEXT,
     STATEMENT,
+    Importance,
     Place,
     Question,
     Rating,
@@ -210,6 +211,7 @@ class Evidence:
         ratings: Metric key -> ratings by the judge.
         gaps: Product -> undefined or failed score that says why the product is missing for this row.
         places: Claim (or sentence) id -> place in its text, for claims whose place is known.
+        importances: Key point id -> importance; one without is vital.
         requested: Verdicts that the metric has requested, in its order.
         decisions: (kind, claim id, premise) -> the judge's verdict as 0 or 1, where `verdicts` has probabilities;
             None if they are the same.
@@ -228,6 +230,7 @@ class Evidence:
     places: Mapping[str, Place] = field(default_factory=dict)
     requested: Collection[VerdictRequest] = ()
     decisions: Mapping[tuple[VerdictKind, str, str], Support] | None = None
+    importances: Mapping[str, Importance] = field(default_factory=dict)
     computed: dict[str, tuple[Any, str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def column(self, name: str) -> Any:
@@ -279,6 +282,10 @@ class Evidence:
     def place(self, claim_id: str) -> Place | None:
         """Return the place of a claim or sentence in its text; None if no sentence of the text resembles the claim."""
         return self.places.get(claim_id)
+
+    def importance(self, claim_id: str) -> Importance:
+        """Return the importance of a key point."""
+        return self.importances.get(claim_id, Importance.VITAL)
 
     def requested_supports(self) -> list[Support]:
         """Return the support of every verdict that the metric has requested, in the order of its requests.

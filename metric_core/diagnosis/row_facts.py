@@ -276,10 +276,8 @@ class RowFacts:
         """The vital key points of the row; None if it has none, or the run does not judge them."""
         if Product.KEY_POINTS_BY_RESPONSE not in self.products:
             return None
-        points, given = tuple(self.evidence.claims.get(Side.KEY_POINT, {})), self.evidence.sample.key_points
-        if given is not None:
-            points = tuple(points[i] for i, point in enumerate(given) if point.importance is Importance.VITAL)
-        return points or None
+        points = self.evidence.claims.get(Side.KEY_POINT, {})
+        return tuple(point for point in points if self.evidence.importance(point) is Importance.VITAL) or None
 
     def _points_by(self, premise: str, points: Sequence[str]) -> Sequence[Fact] | None:
         if premise == ALL_CONTEXTS and self.nothing_retrieved is not False:

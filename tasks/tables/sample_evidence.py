@@ -10,7 +10,19 @@ import pyarrow as pa
 from metric_core import reasons
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence, products_of
-from metric_core.records import AnswerStatus, Pair, Place, Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import (
+    AnswerStatus,
+    Importance,
+    Pair,
+    Place,
+    Question,
+    Rating,
+    Sample,
+    Score,
+    Side,
+    Support,
+    VerdictKind,
+)
 from metric_core.stages import Product, Stage
 
 Tables: TypeAlias = Mapping[Stage, pa.Table]
@@ -77,6 +89,7 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
     entities: dict[Side, dict[str, None]] = defaultdict(dict)
     gaps: dict[Product, Score] = {}
     places: dict[str, Place] = {}
+    importances: dict[str, Importance] = {}
     for name in (Stage.CLAIMS, Stage.ENTITIES):
         for row in rows.get(name, ()):
             side = Side(row["side"])
@@ -85,6 +98,8 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
                 continue
             if name is Stage.CLAIMS:
                 claims[side][row["claim_id"]] = row["text"]
+                if row["importance"] is not None:
+                    importances[row["claim_id"]] = Importance(row["importance"])
                 if row["start"] is not None:
                     citations = tuple(row["citations"] or ())
                     places[row["claim_id"]] = Place(row["start"], row["end"], row["sentence"], citations)
@@ -109,6 +124,7 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
         ratings=_ratings(rows.get(Stage.RATINGS, ())),
         gaps=gaps,
         places=places,
+        importances=importances,
     )
 
 

@@ -82,6 +82,7 @@ def evidence_of(request: MetricRequest, sample: Sample, judge: Mapping[str, Any]
         claims={side: dict.fromkeys(ids, "") for side, ids in claims.items()},
         verdicts=_verdicts(sample, judge, claims),
         places=_places(judge, claims),
+        importances={f"{Side.KEY_POINT}:{i}": each.importance for i, each in enumerate(sample.key_points or ())},
         entities={
             Side.REFERENCE: judge.get("reference_entities") or (),
             Side.CONTEXT: judge.get("context_entities") or (),

@@ -131,7 +131,11 @@ def key_point_counts(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]
     Args:
         runs: Runs, oldest first; one that judged no key points has None.
     """
-    names = {"points": "key points", **{part: f"lost by the {part}" for part in SystemPart}, "unknown": "lost anywhere"}
+    names = {
+        "points": "key points",
+        **{str(part): f"lost by the {part}" for part in SystemPart},
+        "unknown": "lost by an unknown part",
+    }
     found = [(run.details.get("diagnosis") or {}).get(KEY_POINTS) or {} for run in runs]
     counts = {words: [each.get(name) for each in found] for name, words in names.items()}
     return {words: of_runs for words, of_runs in counts.items() if any(of_runs)}

@@ -125,8 +125,7 @@ def _key_point(row: Row, verdicts: Sequence[Row], sample: Row, *, is_partly: boo
     if row.get("side") != Side.KEY_POINT:
         return {}
     view: dict[str, str] = {}
-    given = sample.get("key_points")
-    if given and (importance := given[find_passage(row["claim_id"])]["importance"]) != Importance.VITAL:
+    if (importance := row.get("importance")) not in (None, Importance.VITAL):
         view["importance"] = importance
     found = {verdict["premise"]: verdict["verdict"] for verdict in verdicts}
     if found.get(BY_RESPONSE) == 0:

@@ -256,7 +256,9 @@ def with_points(points: dict[str, Supports], okay: tuple[str, ...] = (), **colum
     """A row without a reference whose key points have these verdicts, and whose only claim has support."""
     given = tuple(KeyPoint(text, Importance.OKAY if text in okay else Importance.VITAL) for text in points)
     sample = replace(ROW, reference=None, key_points=given, **columns)
-    return judge(sample, {Side.RESPONSE: {"It opens at nine.": RIGHT}, Side.KEY_POINT: points})
+    importances = {f"{Side.KEY_POINT}:{i}": point.importance for i, point in enumerate(given)}
+    claims = {Side.RESPONSE: {"It opens at nine.": RIGHT}, Side.KEY_POINT: points}
+    return judge(sample, claims, importances=importances)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +313,9 @@ def test_a_wrong_answer_from_sufficient_passages_is_due_to_the_generator(
 
 def test_a_judge_that_cannot_rate_leaves_the_diagnosis_as_it_is() -> None:
     assert diagnose(replace(EXAMPLES["answered"], ratings=rating_of(None, unable=True)), EVERYTHING).name == "answered"
-    assert diagnose(replace(EXAMPLES["answered"], ratings=rating_of(None)), EVERYTHING).reason == reasons.NO_USABLE_VERDICT
+    assert (
+        diagnose(replace(EXAMPLES["answered"], ratings=rating_of(None)), EVERYTHING).reason == reasons.NO_USABLE_VERDICT
+    )
 
 
 def test_lost_points_are_due_to_the_index_or_the_generator() -> None:

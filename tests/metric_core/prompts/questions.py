@@ -64,6 +64,7 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         ChoiceQuestion(Kind.SUFFICIENCY, {"contexts": CONTEXT, "user_input": USER_INPUT}, q.YES_NO),
         q.ask_explanation("It takes 40 minutes.", CONTEXT, "yes"),
         ask_rating_explanation(_ASPECT, "0"),
+        q.ask_key_points(USER_INPUT, [CONTEXT]),
     )
 }
 

@@ -34,6 +34,7 @@ LABELS = {
     QuestionKind.PASSAGE_RELEVANCE: ["text", "question"],
     QuestionKind.SUFFICIENCY: ["text", "question"],
     QuestionKind.EXPLANATION: ["text", "claim"],
+    QuestionKind.KEY_POINT_WRITING: ["text", "question"],
     QuestionKind.INSTANCE_RUBRIC: ["context", "reference_contexts", "question", "response", "reference", "rubric"],
 }
 WHOLE_SAMPLE = ["context", "reference_contexts", "question", "response", "reference"]
