@@ -64,6 +64,7 @@ _PRODUCT_OF_KIND = {
     VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
     VerdictKind.USEFULNESS_FOR_RESPONSE: Product.USEFULNESS_FOR_RESPONSE,
     VerdictKind.RELEVANCE: Product.SENTENCE_RELEVANCE,
+    VerdictKind.FULL_SUPPORT: Product.REQUESTED_LEVELS,
     VerdictKind.PARTIAL_SUPPORT: Product.KEY_POINTS_BY_RESPONSE,
 }
 _CLOSURES = {product: closure([product]) for product in Product}
@@ -165,9 +166,11 @@ def products_of(kind: VerdictKind, claim_id: str, premise: str) -> tuple[Product
     >>> products_of(VerdictKind.SUPPORT, "reference:0", BY_RESPONSE)
     (<Product.REFERENCE_CLAIMS_BY_RESPONSE: 'reference claims by response'>,)
     """
+    origin = claim_id.partition(":")[0]
+    if kind is VerdictKind.PARTIAL_SUPPORT and origin != Side.KEY_POINT:
+        return (Product.REQUESTED_LEVELS,)
     if kind is not VerdictKind.SUPPORT:
         return (_PRODUCT_OF_KIND[kind],)
-    origin = claim_id.partition(":")[0]
     if premise == BY_EARLIER_ANSWERS and origin != STATEMENT:
         return ()
     if origin == STATEMENT or premise.startswith((f"{PREMISE_TEXT}:", f"{ALL_CONTEXTS}:")):
@@ -293,7 +296,7 @@ class Evidence:
         Source of the requests is the metric's function `verdicts`.
         """
         self._require(Product.REQUESTED_VERDICTS)
-        return [self.verdicts.get((VerdictKind.SUPPORT, *request.key)) for request in self.requested]
+        return [request.support(self.verdicts) for request in self.requested]
 
     def decision(self, request: VerdictRequest) -> Support:
         """Return the judge's verdict on an earlier request of the metric: 1 or 0; None if it gave no usable one.
@@ -308,7 +311,7 @@ class Evidence:
         if request not in self.requested:
             raise LookupError(f"{request!r} has not been requested")
         decisions = self.verdicts if self.decisions is None else self.decisions
-        return decisions.get((VerdictKind.SUPPORT, *request.key))
+        return decisions.get((request.kind, *request.key))
 
     def supports(
         self, side: Side, premise: str, product: Product, kind: VerdictKind = VerdictKind.SUPPORT

@@ -192,7 +192,8 @@ VERDICTS = TableSchema(
     also_reads=(3,),
 )
 """One verdict per claim and premise, 1 or 0, null unless answered; claim_id is "" for usefulness. An answer in three
-levels is two rows, of the kinds `support` and `partial_support`; the votes of a panel are in the first.
+levels is two rows, of the kinds `support` (`full_support` if a metric requests it) and `partial_support`; the votes of
+a panel are in the first.
 
 `statement` and `premise_text` are the texts of a verdict that a metric requested on a statement or a premise of its
 own; claim_id and premise are then digests of them (see records.VerdictRequest).

@@ -8,7 +8,7 @@ from metric_core import columns, reasons
 from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.evidence import BY_RESPONSE, Evidence
 from metric_core.metrics._supports import mean_support
-from metric_core.records import Importance, Score, Side, Support, VerdictKind, VerdictRequest
+from metric_core.records import Importance, Score, Side, Support, VerdictKind, VerdictRequest, mean_level
 from metric_core.stages import Product
 
 VITAL, ALL, WEIGHTED = "vital", "all", "weighted"
@@ -79,7 +79,7 @@ def _credit(evidence: Evidence, *, strict: bool) -> list[Support]:
     if strict:
         return support
     both = zip(support, any_support, strict=True)
-    return [None if full is None or some is None else (full + some) / 2 for full, some in both]
+    return [mean_level(full, some) for full, some in both]
 
 
 def _recall(request: MetricRequest, evidence: Evidence) -> Score:

@@ -42,6 +42,8 @@ _PAIR_PRODUCTS = {
     Pair.ANSWER_CROSS_ENCODER: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
 }
 
+_ON_REQUEST = (VerdictKind.SUPPORT, VerdictKind.FULL_SUPPORT)
+
 AskedProbabilities: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
 """The judge's probabilities of yes, by kind, claim and premise; verdicts that needed no judge question are left out."""
 
@@ -160,7 +162,7 @@ def _verdicts(
         kind = VerdictKind(row["kind"])
         # One reply judges all sentences. Other verdicts have separate replies: a score may do without a failed one.
         if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
-            requested = (Product.REQUESTED_VERDICTS,) if kind is VerdictKind.SUPPORT else ()
+            requested = (Product.REQUESTED_VERDICTS,) if kind in _ON_REQUEST else ()
             for product in (*products_of(kind, row["claim_id"], row["premise"]), *requested):
                 _note_gap(gaps, product, row)
         verdicts[kind, row["claim_id"], row["premise"]] = None if row["verdict"] is None else float(row["verdict"])

@@ -147,12 +147,14 @@ def _verdicts(sample: Sample, judge: Mapping[str, Any], claims: Mapping[Side, Se
     for name, answers in (judge.get("verdicts") or {}).items():
         claim_list, _, premise = name.partition("@")
         side = _CLAIM_SIDES[claim_list]
-        if side is not Side.KEY_POINT:
+        is_point = side is Side.KEY_POINT
+        if not is_point and not any(isinstance(answer, str) for answer in answers):
             support(side, premise, [_truth(answer) for answer in answers])
             continue
         for kind, supporting in _LEVELS.items():
             levels = [None if answer is None else float(answer in supporting) for answer in answers]
-            _give(found, kind, claims[side], premise, levels)
+            of_claims = VerdictKind.FULL_SUPPORT if kind is VerdictKind.SUPPORT else kind
+            _give(found, kind if is_point else of_claims, claims[side], premise, levels)
     if "recall_attributed" in judge:
         for side in (Side.REFERENCE, Side.REFERENCE_SENTENCE):
             support(side, ALL_CONTEXTS, [_truth(answer) for answer in judge["recall_attributed"]])

@@ -35,8 +35,10 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "average_precision": [{}, {"k": 3}, {"judgments": "both", "min_grade": 2}],
     "hit_rate": [{"k": 1}, {"k": 1, "judgments": "judge"}],
     "judged_passages": [{}, {"k": 2}],
-    **{name: [{"unit": "claim"}, {"unit": "sentence"}] for name in ("citation_precision", "citation_recall")},
-    **{name: [{"unit": "claim"}, {"unit": "sentence"}] for name in ("citation_f1", "misattributed_claims")},
+    **{
+        name: [{"unit": "claim"}, {"unit": "sentence"}, {"unit": "claim", "partial": True}]
+        for name in ("citation_precision", "citation_recall", "citation_f1", "misattributed_claims")
+    },
     "uncited_claims": [{}, {"count": "supported"}, {"count": "unsupported", "unit": "sentence"}],
     "noise_sensitivity": [{"mode": "relevant"}, {"mode": "irrelevant"}],
     "aspect_critic": [{"definition": "Is it rude?"}, {"definition": "Is it rude?", "strictness": 4}],
