@@ -63,13 +63,9 @@ def _relevant(
         is_unable = ungraded.status is AnswerStatus.UNDEFINED
         status = AnswerStatus.UNDEFINED if is_unable else AnswerStatus.FAILED
         return GenerateAnswer(status, reason=ungraded.reason or reasons.NO_USABLE_RATING)
-    is_binary = all(grade <= 1 for grade in (sample.relevance_judgments or {}).values())
-    least = 1.0 if is_binary else RELEVANT
-    grades = {
-        passage.text or "": float(made[passage.index].label or 0) - RELEVANT
-        if passage.index in made
-        else (passage.grade or 0.0) - least
-        for passage in passages
-    }
-    found = sorted(text for text, excess in grades.items() if excess >= 0 and text.strip())
-    return found or GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NO_RELEVANT_PASSAGE)
+    given = (sample.relevance_judgments or {}).values()
+    least = RELEVANT if any(grade > 1 for grade in given) else 1.0
+    found = {each.text for each in passages if each.index in made and float(made[each.index].label or 0) >= RELEVANT}
+    found |= {each.text for each in passages if each.grade is not None and each.grade >= least}
+    texts = sorted(text for text in found if text and text.strip())
+    return texts or GenerateAnswer(AnswerStatus.UNDEFINED, reason=reasons.NO_RELEVANT_PASSAGE)
