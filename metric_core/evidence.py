@@ -10,6 +10,7 @@ from metric_core.joint_contexts import contexts_of, contexts_premise
 from metric_core.records import (
     PREMISE_TEXT,
     STATEMENT,
+    Importance,
     Place,
     Question,
     Rating,
@@ -63,6 +64,7 @@ _PRODUCT_OF_KIND = {
     VerdictKind.USEFULNESS_FOR_REFERENCE: Product.USEFULNESS_FOR_REFERENCE,
     VerdictKind.USEFULNESS_FOR_RESPONSE: Product.USEFULNESS_FOR_RESPONSE,
     VerdictKind.RELEVANCE: Product.SENTENCE_RELEVANCE,
+    VerdictKind.FULL_SUPPORT: Product.REQUESTED_LEVELS,
     VerdictKind.PARTIAL_SUPPORT: Product.KEY_POINTS_BY_RESPONSE,
 }
 _CLOSURES = {product: closure([product]) for product in Product}
@@ -164,9 +166,11 @@ def products_of(kind: VerdictKind, claim_id: str, premise: str) -> tuple[Product
     >>> products_of(VerdictKind.SUPPORT, "reference:0", BY_RESPONSE)
     (<Product.REFERENCE_CLAIMS_BY_RESPONSE: 'reference claims by response'>,)
     """
+    origin = claim_id.partition(":")[0]
+    if kind is VerdictKind.PARTIAL_SUPPORT and origin != Side.KEY_POINT:
+        return (Product.REQUESTED_LEVELS,)
     if kind is not VerdictKind.SUPPORT:
         return (_PRODUCT_OF_KIND[kind],)
-    origin = claim_id.partition(":")[0]
     if premise == BY_EARLIER_ANSWERS and origin != STATEMENT:
         return ()
     if origin == STATEMENT or premise.startswith((f"{PREMISE_TEXT}:", f"{ALL_CONTEXTS}:")):
@@ -210,6 +214,7 @@ class Evidence:
         ratings: Metric key -> ratings by the judge.
         gaps: Product -> undefined or failed score that says why the product is missing for this row.
         places: Claim (or sentence) id -> place in its text, for claims whose place is known.
+        importances: Key point id -> importance; one without is vital.
         requested: Verdicts that the metric has requested, in its order.
         decisions: (kind, claim id, premise) -> the judge's verdict as 0 or 1, where `verdicts` has probabilities;
             None if they are the same.
@@ -228,6 +233,7 @@ class Evidence:
     places: Mapping[str, Place] = field(default_factory=dict)
     requested: Collection[VerdictRequest] = ()
     decisions: Mapping[tuple[VerdictKind, str, str], Support] | None = None
+    importances: Mapping[str, Importance] = field(default_factory=dict)
     computed: dict[str, tuple[Any, str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def column(self, name: str) -> Any:
@@ -280,13 +286,17 @@ class Evidence:
         """Return the place of a claim or sentence in its text; None if no sentence of the text resembles the claim."""
         return self.places.get(claim_id)
 
+    def importance(self, claim_id: str) -> Importance:
+        """Return the importance of a key point."""
+        return self.importances.get(claim_id, Importance.VITAL)
+
     def requested_supports(self) -> list[Support]:
         """Return the support of every verdict that the metric has requested, in the order of its requests.
 
         Source of the requests is the metric's function `verdicts`.
         """
         self._require(Product.REQUESTED_VERDICTS)
-        return [self.verdicts.get((VerdictKind.SUPPORT, *request.key)) for request in self.requested]
+        return [request.support(self.verdicts) for request in self.requested]
 
     def decision(self, request: VerdictRequest) -> Support:
         """Return the judge's verdict on an earlier request of the metric: 1 or 0; None if it gave no usable one.
@@ -301,7 +311,7 @@ class Evidence:
         if request not in self.requested:
             raise LookupError(f"{request!r} has not been requested")
         decisions = self.verdicts if self.decisions is None else self.decisions
-        return decisions.get((VerdictKind.SUPPORT, *request.key))
+        return decisions.get((request.kind, *request.key))
 
     def supports(
         self, side: Side, premise: str, product: Product, kind: VerdictKind = VerdictKind.SUPPORT

@@ -50,12 +50,17 @@ class QuestionKind(StrEnum):
     INSTANCE_RUBRIC = "instance_rubric", KindGroup.RATINGS
     REFUSAL = "refusal", KindGroup.RATINGS, "whether the response declines to answer the question"
     PASSAGE_RELEVANCE = "passage_relevance", KindGroup.RATINGS, "how well the passage answers the question"
+    SUFFICIENCY = "sufficiency", KindGroup.RATINGS, "whether the passages are enough to answer the question"
     EXPLANATION = "explanation", KindGroup.WRITING
     RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
+    KEY_POINT_WRITING = "key_point_writing", KindGroup.WRITING
 
 
 ON_CLAIMS = (QuestionKind.VERDICT, QuestionKind.KEY_POINT)
 """Kinds of question on a claim and its premise, for judges that only compare the two."""
+
+FOR_KEY_POINTS = (QuestionKind.PASSAGE_RELEVANCE, QuestionKind.KEY_POINT_WRITING)
+"""Kinds of question that key points are written with, where neither they nor a reference are given."""
 
 RATING_KINDS = tuple(kind for kind in QuestionKind if kind.group is KindGroup.RATINGS)
 """Kinds of question that a metric can ask about a sample as a whole."""

@@ -47,12 +47,14 @@ class Side(StrEnum):
 class VerdictKind(StrEnum):
     """Subject of a verdict.
 
-    SUPPORT: the premise supports the claim. PARTIAL_SUPPORT: it supports the claim or a part of it, for claims that are
-    judged in three levels. USEFULNESS_*: the passage is useful for arriving at the reference or the response.
-    RELEVANCE: the context sentence helps to answer the user question.
+    SUPPORT: the premise supports the claim. FULL_SUPPORT: the same, for a metric that requests three levels.
+    PARTIAL_SUPPORT: it supports the claim or a part of it, for verdicts in three levels. USEFULNESS_*: the passage is
+    useful for arriving at the reference or the response. RELEVANCE: the context sentence helps to answer the user
+    question.
     """
 
     SUPPORT = "support"
+    FULL_SUPPORT = "full_support"
     PARTIAL_SUPPORT = "partial_support"
     USEFULNESS_FOR_REFERENCE = "usefulness_for_reference"
     USEFULNESS_FOR_RESPONSE = "usefulness_for_response"
@@ -225,6 +227,8 @@ class VerdictRequest:
         premise: Name of the premise: `ALL_CONTEXTS`, `BY_REFERENCE`, `BY_RESPONSE` or `context_premise(index)` of
             `metric_core.evidence`.
         premise_text: A text to judge against instead of a named premise.
+        has_levels: True to judge in three levels, in which partial support counts one half, for metrics that read
+            Product.REQUESTED_LEVELS too.
 
     Raises:
         ValueError: If there is not exactly one of claim and statement, or not exactly one of premise and premise_text.
@@ -239,6 +243,7 @@ class VerdictRequest:
     statement: str | None = None
     premise: str | None = None
     premise_text: str | None = None
+    has_levels: bool = False
 
     def __post_init__(self) -> None:
         for one, other in (("claim", "statement"), ("premise", "premise_text")):
@@ -251,6 +256,32 @@ class VerdictRequest:
         claim = self.claim if self.statement is None else f"{STATEMENT}:{_digest(self.statement)}"
         premise = self.premise if self.premise_text is None else f"{PREMISE_TEXT}:{_digest(self.premise_text)}"
         return claim or "", premise or ""
+
+    @property
+    def kind(self) -> VerdictKind:
+        """Kind of the verdict in the table of verdicts, which has another row of PARTIAL_SUPPORT for three levels."""
+        return VerdictKind.FULL_SUPPORT if self.has_levels else VerdictKind.SUPPORT
+
+    def support(self, verdicts: Mapping[tuple[VerdictKind, str, str], Support]) -> Support:
+        """Return the support that verdicts give; None if one of them is missing.
+
+        >>> asked = VerdictRequest(claim="response:0", premise="context:1", has_levels=True)
+        >>> full, partial = ((kind, *asked.key) for kind in (VerdictKind.FULL_SUPPORT, VerdictKind.PARTIAL_SUPPORT))
+        >>> asked.support({full: 0.0, partial: 1.0}), asked.support({full: 0.0})
+        (0.5, None)
+        """
+        full = verdicts.get((self.kind, *self.key))
+        return full if not self.has_levels else mean_level(full, verdicts.get((VerdictKind.PARTIAL_SUPPORT, *self.key)))
+
+
+def mean_level(full: Support, partial: Support) -> Support:
+    """Return the support by a verdict in three levels: one half if a premise supports a part of a claim.
+
+    Args:
+        full: Support of the claim as a whole, in [0, 1].
+        partial: Support of the claim or a part of it, in [0, 1].
+    """
+    return None if full is None or partial is None else (full + partial) / 2
 
 
 STATEMENT, PREMISE_TEXT = "statement", "text"

@@ -126,7 +126,7 @@ FOLLOW_UPS = TableSchema(Stage.FOLLOW_UPS, 1, (_ROW_ID, _text("question"), *_OUT
 
 CLAIMS = TableSchema(
     Stage.CLAIMS,
-    3,
+    4,
     (
         _ROW_ID,
         _text("side", nullable=False),
@@ -138,15 +138,17 @@ CLAIMS = TableSchema(
         pa.field("citations", pa.list_(pa.string())),
         *_OUTCOME,
         _REPLY,
+        _text("importance"),
     ),
-    also_reads=(2,),
+    also_reads=(3, 2),
+    optional=("importance",),
 )
 """Claims and sentences. A side without any, or with an unusable reply, has one row with a null claim_id. `reply` is set
 on the first row of a side that the judge was asked about.
 
 `start`, `end` and `sentence` are the place of a claim in its text (see records.Place), null if no sentence resembles
 it. `citations` are the labels of the citation markers that belong to it; the markers are not part of `text`. All four
-are null for context sentences."""
+are null for context sentences. `importance` is that of a key point, null if it is vital for want of another."""
 
 ENTITIES = TableSchema(
     Stage.ENTITIES,
@@ -190,7 +192,8 @@ VERDICTS = TableSchema(
     also_reads=(3,),
 )
 """One verdict per claim and premise, 1 or 0, null unless answered; claim_id is "" for usefulness. An answer in three
-levels is two rows, of the kinds `support` and `partial_support`; the votes of a panel are in the first.
+levels is two rows, of the kinds `support` (`full_support` if a metric requests it) and `partial_support`; the votes of
+a panel are in the first.
 
 `statement` and `premise_text` are the texts of a verdict that a metric requested on a statement or a premise of its
 own; claim_id and premise are then digests of them (see records.VerdictRequest).
@@ -276,15 +279,16 @@ DIAGNOSES = TableSchema(
         pa.field("lacking", pa.list_(pa.string())),
         pa.field("key_points", pa.int32()),
         pa.field("lost_points", pa.list_(_LOST_POINT)),
+        _text("points_digest"),
     ),
     also_reads=(2,),
-    optional=("key_points", "lost_points"),
+    optional=("key_points", "lost_points", "points_digest"),
 )
 """One row per sample. `diagnosis` is null where a row cannot be diagnosed, for `reason`; `part` is the part of the
 system that the fault is due to; `refusal_kind` is null unless the row declines in a known form; `lacking` are verdicts
 that the run has not asked for and that could have shown another fault. `key_points` is the number of key points of the
 row, `lost_points` are those that the response lacks, each with the part of the system that lost it, null if unknown;
-both are null where no key points were judged."""
+`points_digest` is that of the texts of its key points. All three are null where no key points were judged."""
 
 SCHEMAS: dict[Stage, TableSchema] = {
     schema.stage: schema

@@ -66,6 +66,7 @@ class Product(StrEnum):
     RESPONSE_CLAIMS_BY_EACH_CONTEXT = "response claims by each context"
     REFERENCE_CLAIMS_BY_EACH_CONTEXT = "reference claims by each context"
     REQUESTED_VERDICTS = "requested verdicts"
+    REQUESTED_LEVELS = "requested verdicts in three levels"
     USEFULNESS_FOR_REFERENCE = "usefulness of contexts for the reference"
     USEFULNESS_FOR_RESPONSE = "usefulness of contexts for the response"
     SENTENCE_RELEVANCE = "relevance of context sentences"
@@ -147,6 +148,7 @@ PRODUCTS: dict[Product, ProductSpec] = {
         Stage.VERDICTS, (c.RETRIEVED_CONTEXTS,), (Product.REFERENCE_CLAIMS,), asks=QuestionKind.VERDICT
     ),
     Product.REQUESTED_VERDICTS: ProductSpec(Stage.VERDICTS, asks=QuestionKind.VERDICT),
+    Product.REQUESTED_LEVELS: ProductSpec(Stage.VERDICTS, asks=QuestionKind.KEY_POINT),
     Product.USEFULNESS_FOR_REFERENCE: ProductSpec(
         Stage.VERDICTS, (c.USER_INPUT, c.RETRIEVED_CONTEXTS, c.REFERENCE), asks=QuestionKind.USEFULNESS_FOR_REFERENCE
     ),

@@ -213,8 +213,11 @@ def _print_runs(catalogue: Catalogue, name: str, last: int, metrics: list[str] |
     print_table(stdout, text.table_of_runs(runs))
     if chosen:
         room = (stdout.width - max(map(len, chosen))) // _RUN_WIDTH
+        shown = [run for run in runs if run.metrics][-max(1, room) :]
         stdout.print()
-        print_table(stdout, text.table_of_metrics([run for run in runs if run.metrics][-max(1, room) :], chosen))
+        print_table(stdout, text.table_of_metrics(shown, chosen))
+        if (key_points := text.table_of_key_points(shown)) is not None:
+            print_table(stdout, key_points)
     for line in text.change_lines(runs):
         stdout.print(line)
     for availability in catalogue.availability(name):

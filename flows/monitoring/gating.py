@@ -99,9 +99,9 @@ class GatedRun:
 
     @property
     def diagnosis(self) -> str | None:
-        """Sentence on the answers lost since the baseline; None without any, or if the runs are not like for like."""
+        """Sentence on what was lost since the baseline; None if nothing was, or if the runs are not like for like."""
         changes = None if self.comparison is None or self.obstacle is not None else self.comparison.diagnosis
-        return None if changes is None or not changes.lost else describe_changes(changes)
+        return describe_changes(changes) if changes is not None and (changes.lost or changes.lost_points) else None
 
     def refusals(self) -> Iterator[str]:
         """Yield a sentence for each check that did not pass, and for each loss of rows or values."""

@@ -23,7 +23,7 @@ from metric_core.declarations.own_products import check_shared_products
 from metric_core.errors import SourceError
 from metric_core.metrics.registry import default_suite
 from metric_core.prompts.judge_questions import Kind
-from metric_core.question_kinds import RATING_KINDS
+from metric_core.question_kinds import FOR_KEY_POINTS, RATING_KINDS
 from metric_core.records import Side
 from metric_core.stages import PRODUCTS, Product, Stage, any_judged, closure
 from tasks.engine.registry import LEVELS, STAGES
@@ -116,6 +116,8 @@ class MetricPlan:
         others = set(self.sharded_stages) - {Stage.VERDICTS, Stage.RATINGS}
         asked: set[Kind] = {kind for product in self.products if (kind := PRODUCTS[product].asks) is not None}
         asked.update(kind for stage in others for kind in STAGES[stage].asks)
+        if Product.KEY_POINTS not in self.products:
+            asked.difference_update(FOR_KEY_POINTS)
         rated = [request.metric for request in self.requests if Product.RATINGS in request.products]
         asked.update(kind for metric in rated for kind in metric.question_kinds)
         if any(metric.origin for metric in rated):

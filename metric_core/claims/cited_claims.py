@@ -25,11 +25,13 @@ class CitedClaim:
         claim: Its id.
         sentence: Index of its sentence in the response; None if no sentence resembles it.
         citations: Label -> indices of the contexts that it names; none for a label that names no context.
+        has_levels: True if it is judged in three levels.
     """
 
     claim: str
     sentence: int | None
     citations: Mapping[str, tuple[int, ...]]
+    has_levels: bool = False
 
     @property
     def contexts(self) -> tuple[int, ...]:
@@ -37,13 +39,16 @@ class CitedClaim:
         return tuple(sorted({index for named in self.citations.values() for index in named}))
 
 
-def read_cited_claims(evidence: Evidence, side: Side, product: Product) -> list[CitedClaim]:
+def read_cited_claims(
+    evidence: Evidence, side: Side, product: Product, *, has_levels: bool = False
+) -> list[CitedClaim]:
     """Return the claims or sentences of the response with what they cite.
 
     The numbers of all markers of the response say whether it counts the contexts from 0 or from 1.
 
     Args:
         evidence: Evidence of the row, with the sentences of the response.
+        has_levels: True to judge them in three levels.
     """
     ids = evidence.claim_ids(side, product)
     sentences = evidence.claim_ids(Side.RESPONSE_SENTENCE, Product.RESPONSE_SENTENCES)
@@ -56,6 +61,7 @@ def read_cited_claims(evidence: Evidence, side: Side, product: Product) -> list[
             claim,
             sentence_of[claim],
             {label: cited_contexts((label,), evidence.sample, first) for label in labels[claim]},
+            has_levels,
         )
         for claim in ids
     ]
@@ -96,21 +102,21 @@ def attribute(claim: CitedClaim, evidence: Evidence, *, precisely: bool = False)
         precisely: True to find out which of the contexts are needed, too.
     """
     parts = distinct_contexts(claim.contexts, evidence.sample)
-    alone = {index: _request(claim.claim, (index,), evidence.sample) for index in claim.contexts}
+    alone = {index: _request(claim, (index,), evidence.sample) for index in claim.contexts}
     verdicts = _known(alone.values(), evidence)
     if verdicts is None or 1 in verdicts or None in verdicts:
         supported = True if verdicts is not None and 1 in verdicts else None
         return ClaimAttribution(claim, parts, alone, supported=supported)
     if len(parts) < _PAIR:
         return ClaimAttribution(claim, parts, alone, supported=False)
-    together = _request(claim.claim, parts, evidence.sample)
+    together = _request(claim, parts, evidence.sample)
     verdict = (_known([together], evidence) or [None])[0]
     if verdict != 1:
         return ClaimAttribution(claim, parts, alone, together, supported=None if verdict is None else False)
     rests = {}
     if precisely and len(parts) > _PAIR:
         others = {index: [part for part in parts if part != index] for index in parts}
-        rests = {index: _request(claim.claim, rest, evidence.sample) for index, rest in others.items()}
+        rests = {index: _request(claim, rest, evidence.sample) for index, rest in others.items()}
     return ClaimAttribution(claim, parts, alone, together, rests, supported=True)
 
 
@@ -131,7 +137,7 @@ def distinct_contexts(indices: Iterable[int], sample: Sample) -> tuple[int, ...]
 def other_contexts(claim: CitedClaim, sample: Sample) -> tuple[VerdictRequest, ...]:
     """Return the verdicts on a claim by each context that it does not cite."""
     count = len(sample.retrieved_contexts or ())
-    return tuple(_request(claim.claim, (index,), sample) for index in range(count) if index not in claim.contexts)
+    return tuple(_request(claim, (index,), sample) for index in range(count) if index not in claim.contexts)
 
 
 def support_of(attribution: ClaimAttribution, supports: Mapping[VerdictRequest, Support]) -> Support:
@@ -166,12 +172,11 @@ def need_of(index: int, attribution: ClaimAttribution, supports: Mapping[Verdict
     return max(alone, whole * (1 - rest))
 
 
-def _request(claim: str, indices: Sequence[int], sample: Sample) -> VerdictRequest:
-    everything = tuple(range(len(sample.retrieved_contexts or ())))
-    if len(indices) == 1:
-        return VerdictRequest(claim=claim, premise=context_premise(indices[0]))
-    is_all = tuple(indices) == everything
-    return VerdictRequest(claim=claim, premise=ALL_CONTEXTS if is_all else contexts_premise(indices))
+def _request(claim: CitedClaim, indices: Sequence[int], sample: Sample) -> VerdictRequest:
+    is_all = tuple(indices) == tuple(range(len(sample.retrieved_contexts or ())))
+    together = ALL_CONTEXTS if is_all else contexts_premise(indices)
+    premise = context_premise(indices[0]) if len(indices) == 1 else together
+    return VerdictRequest(claim=claim.claim, premise=premise, has_levels=claim.has_levels)
 
 
 def _known(requests: Iterable[VerdictRequest], evidence: Evidence) -> list[Support] | None:

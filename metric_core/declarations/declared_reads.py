@@ -16,6 +16,7 @@ from metric_core.errors import AssayError, MetricError, PluginError
 from metric_core.evidence import Evidence, MissingProductError, product_of_usefulness, products_of
 from metric_core.reasons import missing_column, wrong_type
 from metric_core.records import (
+    Importance,
     Place,
     Question,
     Rating,
@@ -234,6 +235,11 @@ class DeclaredEvidence(Evidence):
     def places(self) -> Mapping[str, Place]:
         """Places of the claims of the declared sides."""
         return self._guard(self._whole.places, lambda claim: products_on(Stage.CLAIMS, Side(claim.partition(":")[0])))
+
+    @property
+    def importances(self) -> Mapping[str, Importance]:
+        """Importance of key points."""
+        return self._guard(self._whole.importances, lambda _: products_on(Stage.CLAIMS, Side.KEY_POINT))
 
     @property
     def requested(self) -> Collection[VerdictRequest]:

@@ -16,7 +16,7 @@ from metric_core.errors import AssayError, MetricError, MetricParameterError
 from metric_core.evidence import Evidence, MissingProductError, has_premise, premises_of
 from metric_core.prompts.judge_questions import Kind, RatingRequest
 from metric_core.reasons import missing_column, wrong_type
-from metric_core.records import Direction, Sample, Score, VerdictKind, VerdictRequest
+from metric_core.records import Direction, Sample, Score, VerdictRequest
 from metric_core.stages import Product, any_judged, closure
 
 Parameters: TypeAlias = Mapping[str, Any]
@@ -246,7 +246,7 @@ class MetricRequest:
                 self._check_verdict_request(request, evidence)
             new = dict.fromkeys(request for request in requested if request not in known)
             known = known | new
-            has_verdicts = all((VerdictKind.SUPPORT, *request.key) in evidence.verdicts for request in new)
+            has_verdicts = all((request.kind, *request.key) in evidence.verdicts for request in new)
             if not (new and has_verdicts and self.metric.follows_up):
                 return tuple(known)
         raise self._error(f"requests further verdicts after {_MOST_ROUNDS} rounds", evidence.sample)
@@ -254,6 +254,9 @@ class MetricRequest:
     def _check_verdict_request(self, request: object, evidence: Evidence) -> None:
         if not isinstance(request, VerdictRequest):
             raise self._error(f"requests {request!r}, wanted a VerdictRequest", evidence.sample)
+        if request.has_levels and Product.REQUESTED_LEVELS not in self.products:
+            problem = "requests a verdict in three levels; add Product.REQUESTED_LEVELS to its products"
+            raise self._error(problem, evidence.sample)
         if request.claim is not None and not any(request.claim in claims for claims in evidence.claims.values()):
             problem = f"requests a verdict on {request.claim!r}, which is not a claim of the row"
             raise self._error(problem, evidence.sample)

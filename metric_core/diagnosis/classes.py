@@ -15,7 +15,8 @@ from enum import StrEnum
 
 from metric_core import reasons
 from metric_core.columns import RESPONSE
-from metric_core.diagnosis.row_facts import Fact, RowFacts, both, negate
+from metric_core.diagnosis.row_facts import RowFacts
+from metric_core.diagnosis.three_valued import Fact, both, negate
 from metric_core.evidence import Evidence
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product
@@ -50,7 +51,7 @@ class DiagnosisClass:
 RIGHTLY_REFUSED = DiagnosisClass(
     name="rightly refused",
     meaning="The response declines to answer, and there is no answer: the reference says so, or, without a reference, "
-    "no sentence of the passages helps.",
+    "the passages do not suffice or no sentence of them helps.",
     applies=lambda facts: (
         facts.declines and (facts.reference_declines if facts.has_points else negate(facts.has_answer))
     ),
@@ -59,7 +60,7 @@ RIGHTLY_REFUSED = DiagnosisClass(
 OVER_REFUSED = DiagnosisClass(
     name="over-refused",
     meaning="The response declines to answer, although the passages support a claim of the reference or, without a "
-    "reference, a sentence of theirs helps.",
+    "reference, they suffice or a sentence of theirs helps.",
     applies=lambda facts: facts.declines and facts.has_answer,
     reads=(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.SENTENCE_RELEVANCE),
     part=SystemPart.GENERATOR,
@@ -68,7 +69,8 @@ OVER_REFUSED = DiagnosisClass(
 PASSAGE_MISSING = DiagnosisClass(
     name="passage missing",
     meaning="The passages do not support a claim of the reference, and the response declines, lacks the same claim, or "
-    "makes a claim that the passages do not support; or nothing was retrieved.",
+    "makes a claim that the passages do not support; or nothing was retrieved. Passages that do not suffice to answer "
+    "the question count where no claims of a reference are judged.",
     applies=lambda facts: negate(facts.has_answer) if facts.declines else facts.missing_points,
     reads=(
         *(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE),
@@ -111,9 +113,19 @@ UNSUPPORTED = DiagnosisClass(
 )
 PASSAGE_IGNORED = DiagnosisClass(
     name="passage ignored",
-    meaning="The passages support a claim of the reference that the response lacks.",
+    meaning="The passages support a claim of the reference that the response lacks, or suffice to answer the question "
+    "where that is not judged.",
     applies=lambda facts: facts.ignored_points,
     reads=(Product.REFERENCE_CLAIMS_BY_CONTEXTS, Product.REFERENCE_CLAIMS_BY_RESPONSE),
+    part=SystemPart.GENERATOR,
+    is_lost=True,
+)
+SHOULD_HAVE_REFUSED = DiagnosisClass(
+    name="should have refused",
+    meaning="The passages do not suffice to answer the question, and the response answers all the same, but does not "
+    "state all that the reference says.",
+    applies=lambda facts: facts.is_unfounded,
+    reads=(Product.RATINGS,),
     part=SystemPart.GENERATOR,
     is_lost=True,
 )
@@ -134,7 +146,7 @@ ANSWERED = DiagnosisClass(
 
 CLASSES = (
     *(RIGHTLY_REFUSED, OVER_REFUSED, PASSAGE_MISSING, MISLED, CONTRADICTED, UNSUPPORTED, PASSAGE_IGNORED),
-    *(BADLY_RANKED, ANSWERED),
+    *(SHOULD_HAVE_REFUSED, BADLY_RANKED, ANSWERED),
 )
 """All classes, in the order in which they are tried."""
 

@@ -4,55 +4,23 @@ A fact is unknown where the run has not asked for the verdicts that it needs, or
 verdict given as a probability counts as yes from 0.5 on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 from metric_core.diagnosis.overlap import SAME_MATTER, coverage, trigrams
+from metric_core.diagnosis.three_valued import Fact, any_fact, any_known, both, negate
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
+from metric_core.metrics.context_sufficiency import OF_CONTEXTS
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
 from metric_core.prompts.judge_questions import NO, YES
-from metric_core.records import Importance, Side, Support, VerdictKind
+from metric_core.records import Importance, Rating, Side, Support, VerdictKind
 from metric_core.refusals.refusal_forms import declines, refusal_kind, split_rough_sentences
 from metric_core.refusals.refusal_kinds import RefusalKind
 from metric_core.stages import Product, closure
 
-Fact: TypeAlias = bool | None
-"""True, false, or None if unknown."""
-
 _YES = 0.5
 _CLOSURES = {product: closure([product]) for product in Product}
-
-
-def any_fact(facts: Iterable[Fact]) -> Fact:
-    """Return whether any fact is true; unknown if none is and one is unknown.
-
-    >>> any_fact([False, None]), any_fact([True, None]), any_fact([])
-    (None, True, False)
-    """
-    known = list(facts)
-    return True if True in known else None if None in known else False
-
-
-def both(first: Fact, second: Fact) -> Fact:
-    """Return whether both facts are true; unknown if neither is false and one is unknown.
-
-    >>> both(True, None), both(False, None), both(True, True)
-    (None, False, True)
-    """
-    if first is False or second is False:
-        return False
-    return None if first is None or second is None else True
-
-
-def negate(fact: Fact) -> Fact:
-    """Return the opposite of a fact; an unknown one stays unknown.
-
-    >>> negate(True), negate(None)
-    (False, None)
-    """
-    return None if fact is None else not fact
 
 
 @dataclass(eq=False)
@@ -161,14 +129,25 @@ class RowFacts:
         return any_fact(_is_yes(support) for support in self.evidence.relevance())
 
     @cached_property
+    def is_sufficient(self) -> Fact:
+        """Whether the question can be answered from the passages alone; unknown unless a metric asks the judge."""
+        rated = self._rating(OF_CONTEXTS)
+        if rated is None and any(each.template == OF_CONTEXTS and not each.unable for each in self._ratings):
+            self.failed[Product.RATINGS] = None
+        return rated
+
+    @cached_property
     def has_answer(self) -> Fact:
-        """Whether the passages hold an answer: a claim of the reference, or without one a sentence that helps."""
+        """Whether the passages hold an answer: a claim of the reference, or without one a sentence that helps.
+
+        The judge's rating of the passages as a whole counts before a sentence, and where no claim has been judged.
+        """
         if not self.has_points:
-            return self.passages_help
+            return self.passages_help if self.is_sufficient is None else self.is_sufficient
         if self.reference_declines:
             return False
         points = self.points_in_passages
-        return None if points is None else any_fact(points)
+        return self.is_sufficient if points is None else any_fact(points)
 
     @cached_property
     def lost_points(self) -> Fact:
@@ -189,14 +168,17 @@ class RowFacts:
         """Whether the passages lack a claim of the reference, and the answer suffers from it.
 
         It suffers if the response lacks the same claim, or makes a claim that the passages do not support. If the run
-        has not asked for that, what the passages lack is all that is known, and counts. Without a reference, only a row
-        without passages is known to lack one.
+        has not asked for that, what the passages lack is all that is known, and counts. Where no claims of a reference
+        have been judged, passages lack something that are empty, or do not suffice by the judge's rating.
         """
         if not self.has_points:
-            return self.nothing_retrieved
+            wrong = self.is_sufficient is False and self.unsupported_claims
+            return True if self.nothing_retrieved or wrong else self.nothing_retrieved
         if self.reference_declines:
             return False
         passages, response = self.points_in_passages, self.points_in_response
+        if passages is None and self.is_sufficient is False:
+            return any_fact([self.lost_points, self.unsupported_claims])
         missing = None if passages is None else any_fact(map(negate, passages))
         if missing is not True or passages is None:
             return missing
@@ -262,9 +244,17 @@ class RowFacts:
         if self.lost_points is False:
             return False
         response, passages = self.points_in_response, self.points_in_passages
-        if response is None or passages is None or len(response) != len(passages):
+        if passages is None:
+            return both(self.lost_points, self.is_sufficient)
+        if response is None or len(response) != len(passages):
             return None
         return any_fact(both(p, negate(r)) for p, r in zip(passages, response, strict=True))
+
+    @cached_property
+    def is_unfounded(self) -> bool:
+        """Whether the response answers from passages that do not suffice, and is not known to be right all the same."""
+        is_right = self.has_points and not self.reference_declines and self.lost_points is False
+        return self.is_sufficient is False and not self.declines and not is_right
 
     @cached_property
     def useful_passage_is_lower(self) -> Fact:
@@ -286,10 +276,8 @@ class RowFacts:
         """The vital key points of the row; None if it has none, or the run does not judge them."""
         if Product.KEY_POINTS_BY_RESPONSE not in self.products:
             return None
-        points, given = tuple(self.evidence.claims.get(Side.KEY_POINT, {})), self.evidence.sample.key_points
-        if given is not None:
-            points = tuple(points[i] for i, point in enumerate(given) if point.importance is Importance.VITAL)
-        return points or None
+        points = self.evidence.claims.get(Side.KEY_POINT, {})
+        return tuple(point for point in points if self.evidence.importance(point) is Importance.VITAL) or None
 
     def _points_by(self, premise: str, points: Sequence[str]) -> Sequence[Fact] | None:
         if premise == ALL_CONTEXTS and self.nothing_retrieved is not False:
@@ -382,18 +370,12 @@ class RowFacts:
         return True
 
     def _rating(self, template: str) -> bool | None:
-        ratings = (rating for given in self.evidence.ratings.values() for rating in given)
-        labels = {rating.value for rating in ratings if rating.template == template} & {YES, NO}
+        labels = {rating.value for rating in self._ratings if rating.template == template} & {YES, NO}
         return None if len(labels) != 1 else labels == {YES}
 
-
-def any_known(facts: Iterable[Fact]) -> bool:
-    """Return whether any fact is known.
-
-    >>> any_known([None, False]), any_known([None])
-    (True, False)
-    """
-    return any(fact is not None for fact in facts)
+    @property
+    def _ratings(self) -> Sequence[Rating]:
+        return [rating for given in self.evidence.ratings.values() for rating in given]
 
 
 def _is_yes(support: Support) -> Fact:

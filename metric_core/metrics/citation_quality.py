@@ -106,8 +106,12 @@ def any_need(needs: Sequence[Support]) -> Support:
     return max(known, default=0.0) if len(known) == len(needs) else None
 
 
+def _has_levels(parameters: Parameters) -> bool:
+    return "partial" in parameters and bool(parameters["partial"])
+
+
 def _claims(evidence: Evidence, parameters: Parameters) -> list[CitedClaim]:
-    return read_cited_claims(evidence, *_UNITS[parameters["unit"]])
+    return read_cited_claims(evidence, *_UNITS[parameters["unit"]], has_levels=_has_levels(parameters))
 
 
 def _nothing(parameters: Parameters) -> Score:
@@ -210,7 +214,8 @@ def _dangling(_: MetricRequest, evidence: Evidence) -> Score:
 
 def _products(parameters: Parameters) -> tuple[Product, ...]:
     held = (Product.RESPONSE_CLAIMS,) if parameters["unit"] == CLAIM else ()
-    return (*held, Product.RESPONSE_SENTENCES, Product.REQUESTED_VERDICTS)
+    levels = (Product.REQUESTED_LEVELS,) if _has_levels(parameters) else ()
+    return (*held, Product.RESPONSE_SENTENCES, *levels, Product.REQUESTED_VERDICTS)
 
 
 def _products_of_uncited(parameters: Parameters) -> tuple[Product, ...]:
@@ -237,7 +242,14 @@ _ATTRIBUTED = partial(
     products=_products,
     follows_up=True,
     undefined=_NOTHING,
-    parameters={"unit": _UNIT},
+    parameters={
+        "unit": _UNIT,
+        "partial": Parameter(
+            summary="judge support in three levels, of which partial support counts one half",
+            default=False,
+            choices=(True, False),
+        ),
+    },
     in_default_suite=False,
 )
 """Declaration of the metrics that read the verdicts by cited passages."""

@@ -8,7 +8,7 @@ from metric_core import columns, reasons
 from metric_core.declarations.metric import Metric, MetricRequest, Parameter, Parameters, constant
 from metric_core.evidence import BY_RESPONSE, Evidence
 from metric_core.metrics._supports import mean_support
-from metric_core.records import Importance, Score, Side, Support, VerdictKind, VerdictRequest
+from metric_core.records import Importance, Score, Side, Support, VerdictKind, VerdictRequest, mean_level
 from metric_core.stages import Product
 
 VITAL, ALL, WEIGHTED = "vital", "all", "weighted"
@@ -79,13 +79,12 @@ def _credit(evidence: Evidence, *, strict: bool) -> list[Support]:
     if strict:
         return support
     both = zip(support, any_support, strict=True)
-    return [None if full is None or some is None else (full + some) / 2 for full, some in both]
+    return [mean_level(full, some) for full, some in both]
 
 
 def _recall(request: MetricRequest, evidence: Evidence) -> Score:
     points = evidence.claim_ids(Side.KEY_POINT, Product.KEY_POINTS_BY_RESPONSE)
-    given = evidence.sample.key_points
-    importances = [Importance.VITAL] * len(points) if given is None else [point.importance for point in given]
+    importances = [evidence.importance(point) for point in points]
     credit = _credit(evidence, strict=request.parameters["strict"])
     return key_point_recall(credit, importances, request.parameters["importance"])
 
@@ -104,12 +103,17 @@ def _precision(_: MetricRequest, evidence: Evidence) -> Score:
     return key_point_precision(evidence.requested_supports())
 
 
+_WRITTEN_FROM = (
+    *(columns.REFERENCE, columns.USER_INPUT, columns.REFERENCE_CONTEXTS),
+    *(columns.RETRIEVED_CONTEXTS, columns.RETRIEVED_CONTEXT_IDS, columns.RELEVANCE_JUDGMENTS),
+)
+_NO_POINTS = "the row has no key points, its reference makes no claims, and the judge wrote none"
 _ON_KEY_POINTS = partial(
     Metric,
     family="key_points",
     columns=constant(columns.RESPONSE, columns.KEY_POINTS),
-    optional_columns=constant(columns.REFERENCE),
-    stand_ins={columns.KEY_POINTS: (columns.REFERENCE,)},
+    optional_columns=constant(*_WRITTEN_FROM),
+    stand_ins={columns.KEY_POINTS: (columns.REFERENCE, columns.REFERENCE_CONTEXTS, columns.RETRIEVED_CONTEXTS)},
     in_default_suite=False,
 )
 """Declaration of the metrics over key points."""
@@ -121,7 +125,7 @@ KEY_POINT_RECALL = _ON_KEY_POINTS(
     products=constant(Product.KEY_POINTS_BY_RESPONSE),
     compute=_recall,
     undefined={
-        reasons.NO_KEY_POINTS: "the row has no key points, and its reference makes no claims",
+        reasons.NO_KEY_POINTS: _NO_POINTS,
         reasons.NO_VITAL_KEY_POINTS: "all key points are okay, with importance=vital",
     },
     aliases=("nugget_recall",),
@@ -146,7 +150,7 @@ KEY_POINT_PRECISION = _ON_KEY_POINTS(
     verdicts=_precision_requests,
     compute=_precision,
     undefined={
-        reasons.NO_KEY_POINTS: "the row has no key points, and its reference makes no claims",
+        reasons.NO_KEY_POINTS: _NO_POINTS,
         reasons.NO_RESPONSE_CLAIMS: "the response makes no claims",
     },
 )

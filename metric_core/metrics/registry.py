@@ -21,6 +21,7 @@ from metric_core.metrics.context_entity_recall import CONTEXT_ENTITY_RECALL
 from metric_core.metrics.context_precision import CONTEXT_PRECISION, CONTEXT_UTILIZATION
 from metric_core.metrics.context_recall import CONTEXT_RECALL
 from metric_core.metrics.context_relevancy import CONTEXT_RELEVANCY
+from metric_core.metrics.context_sufficiency import CONTEXT_SUFFICIENCY
 from metric_core.metrics.discrete_criteria import DISCRETE_CRITERIA
 from metric_core.metrics.factual_correctness import FACTUAL_CORRECTNESS
 from metric_core.metrics.faithfulness import FAITHFULNESS
@@ -68,6 +69,7 @@ METRICS: dict[str, Metric] = {
         HIT_RATE,
         JUDGED_PASSAGES,
         CONTEXT_RELEVANCY,
+        CONTEXT_SUFFICIENCY,
         CONTEXT_ENTITY_RECALL,
         ANSWER_SIMILARITY,
         ANSWER_CORRECTNESS,

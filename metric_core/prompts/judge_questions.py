@@ -17,6 +17,7 @@ from metric_core import columns
 from metric_core.columns import EARLIER_TURNS
 from metric_core.prompts.reply_schemas import (
     EXPLANATION_SCHEMA,
+    KEY_POINTS_SCHEMA,
     claims_schema,
     object_schema,
     questions_schema,
@@ -205,6 +206,15 @@ def ask_verdict(claim: str, premise: str) -> ChoiceQuestion:
 def ask_key_point(point: str, premise: str) -> ChoiceQuestion:
     """Ask whether the premise states a key point: yes, partly or no. Judges that only compare never say partly."""
     return ChoiceQuestion(QuestionKind.KEY_POINT, {CONTEXT: premise, CLAIM: point}, KEY_POINT_LABELS)
+
+
+def ask_key_points(user_input: str, passages: Sequence[str]) -> GenerateQuestion:
+    """Ask for the facts that a good answer to the user question states, as far as the passages hold them.
+
+    Reply: `{"key_points": [{"text": str, "importance": "vital" or "okay"}, ...]}`.
+    """
+    texts = {CONTEXT: "\n".join(passages), USER_INPUT: user_input}
+    return GenerateQuestion(QuestionKind.KEY_POINT_WRITING, texts, KEY_POINTS_SCHEMA)
 
 
 def ask_explanation(claim: str, premise: str, verdict: str) -> GenerateQuestion:

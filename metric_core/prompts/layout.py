@@ -51,8 +51,10 @@ PLACES: dict[Kind, Places] = {
     Kind.INSTANCE_RUBRIC: Places((ALL_TEXTS, RUBRIC), (ANSWER,)),
     Kind.REFUSAL: Places((QUESTION, RESPONSE), (ANSWER,)),
     Kind.PASSAGE_RELEVANCE: Places((CONTEXT, QUESTION), (ANSWER,)),
+    Kind.SUFFICIENCY: Places((CONTEXT, QUESTION), (ANSWER,)),
     Kind.EXPLANATION: Places((CONTEXT, CLAIM), (INSTRUCTIONS, ANSWER)),
     Kind.RATING_EXPLANATION: _BY_INSTRUCTIONS,
+    Kind.KEY_POINT_WRITING: Places((CONTEXT, QUESTION), (ANSWER,)),
 }
 """Placeholders that the template of each kind must have. The rubric of a row is untrusted data, so it is fenced."""
 

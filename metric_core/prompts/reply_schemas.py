@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from metric_core.records import Importance
+
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object that has exactly these properties.
@@ -42,6 +44,20 @@ def relevant_sentences_schema(count: int) -> dict[str, Any]:
     return object_schema(
         {"relevant": {"type": "array", "items": {"type": "integer"}, "maxItems": _round_up(count + 1)}}
     )
+
+
+MOST_KEY_POINTS = 30
+"""Maximum number of key points that are written for a row, as in the TREC 2024 RAG Track."""
+
+KEY_POINTS_SCHEMA = object_schema(
+    {
+        "key_points": {
+            "type": "array",
+            "items": object_schema({"text": {"type": "string"}, "importance": {"enum": [*map(str, Importance)]}}),
+            "maxItems": MOST_KEY_POINTS,
+        }
+    }
+)
 
 
 def _round_up(number: int) -> int:

@@ -105,11 +105,12 @@ def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
     rows: dict[tuple[str, str, DiagnosisCause], list[str]] = {}
     lost_points, regained_points = Counter[DiagnosisCause](), Counter[DiagnosisCause]()
     for name in common:
-        (old, points_before), (new, points_after) = before[name], after[name]
+        (old, points_before, asked_before), (new, points_after, asked_after) = before[name], after[name]
         differing = frozenset(changed_columns.get(name, ()))
         if old != new:
             rows.setdefault((old, new, _find_cause(old, new, differing)), []).append(name)
-        if points_before is not None and points_after is not None and differing.isdisjoint(TEST_COLUMNS):
+        is_same_test = asked_before == asked_after and differing.isdisjoint(TEST_COLUMNS)
+        if points_before is not None and points_after is not None and is_same_test:
             lost_points.update(_causes(points_after, points_before, differing))
             regained_points.update(_causes(points_before, points_after, differing))
     changes = [
@@ -239,16 +240,19 @@ def _count(changes: Iterable[DiagnosisChange], *, is_loss: bool) -> dict[Diagnos
     return dict(counts)
 
 
-def _read(rows: RunRows) -> dict[str, tuple[str, Mapping[str, str | None] | None]] | None:
-    """Return the diagnosis of each row by its name, with the key points that it lacks; None if the run has none."""
+def _read(rows: RunRows) -> dict[str, tuple[str, Mapping[str, str | None] | None, str | None]] | None:
+    """Return the diagnosis of each row by its name, with the key points that it lacks, and the digest of all.
+
+    Returns:
+        The diagnoses; None if the run has none.
+    """
     path = Path(rows.run.folder) / DIAGNOSIS
     if not path.exists():
         return None
     try:
-        has_points = "lost_points" in pq.read_schema(path).names
-        columns = ["row_id", "diagnosis", *(["lost_points"] if has_points else [])]
-        table = pq.read_table(path, columns=columns, partitioning=None)
-        found = [(row["row_id"], row["diagnosis"], row.get("lost_points")) for row in table.to_pylist()]
+        names = pq.read_schema(path).names
+        columns = ["row_id", "diagnosis", *(name for name in ("lost_points", "points_digest") if name in names)]
+        found = pq.read_table(path, columns=columns, partitioning=None).to_pylist()
     except (pa.ArrowException, OSError, KeyError) as error:
         raise RunFolderError(
             f"the diagnoses {path} cannot be read ({error}). Evaluate the source again with `assay run`, or delete the "
@@ -256,9 +260,13 @@ def _read(rows: RunRows) -> dict[str, tuple[str, Mapping[str, str | None] | None
         ) from error
     known = {name: name for name in BY_NAME}
     return {
-        rows.keys[row_id]: (known.get(name, UNDIAGNOSED), _points(lost))
-        for row_id, name, lost in found
-        if row_id in rows.keys
+        rows.keys[row["row_id"]]: (
+            known.get(row["diagnosis"], UNDIAGNOSED),
+            _points(row.get("lost_points")),
+            row.get("points_digest"),
+        )
+        for row in found
+        if row["row_id"] in rows.keys
     }
 
 

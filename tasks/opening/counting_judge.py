@@ -1,8 +1,9 @@
 """Count what a stage would ask a judge.
 
 A dry run computes the stages of the run with this judge in place of theirs, so it asks the same questions. Answers come
-from the cache. A question without a cached answer is counted and gets a stand-in: the sentences of the text in place of
-its claims, so that there is something to judge, and a failure for any other question.
+from the cache. A question without a cached answer is counted and gets a stand-in, so that there is something to judge:
+the sentences of a text in place of its claims, those of relevant passages in place of key points, and the highest grade
+of a passage; a failure for any other question.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from metric_core.errors import AssayError
 from metric_core.prompts.judge_questions import (
+    CONTEXT,
     TEXT,
     ChoiceQuestion,
     GenerateQuestion,
@@ -21,8 +23,9 @@ from metric_core.prompts.judge_questions import (
     question_digest,
 )
 from metric_core.prompts.prompt_set import load_prompts
+from metric_core.prompts.reply_schemas import MOST_KEY_POINTS
 from metric_core.question_kinds import ON_CLAIMS, QuestionKind
-from metric_core.records import AnswerStatus
+from metric_core.records import AnswerStatus, Importance
 from tasks.cache.cached_judge import CachedJudge
 from tasks.metering.accounts import Account, account_of
 from tasks.metering.prefix_forecast import PrefixForecast
@@ -170,8 +173,7 @@ class CountingJudge:
     ) -> list[ChoiceAnswer]:
         """Return cached answers, and failures in place of missing ones."""
         known = self._judge.cached_choices(questions) if self._judge else [None] * len(questions)
-        stand_in = ChoiceAnswer(AnswerStatus.FAILED, reason=NOT_ASKED)
-        return self._count(questions, known, lambda _question: stand_in, on_answer)
+        return self._count(questions, known, _stand_in_label, on_answer)
 
     def generate(
         self, questions: Sequence[GenerateQuestion], on_answer: OnGenerateAnswer | None = None
@@ -251,8 +253,21 @@ class CountingJudge:
         return question.votes
 
 
+def _stand_in_label(question: ChoiceQuestion) -> ChoiceAnswer:
+    if question.kind is QuestionKind.PASSAGE_RELEVANCE:
+        return ChoiceAnswer(AnswerStatus.ANSWERED, (question.labels[-1],) * question.votes)
+    return ChoiceAnswer(AnswerStatus.FAILED, reason=NOT_ASKED)
+
+
 def _stand_in_reply(question: GenerateQuestion) -> GenerateAnswer:
-    if question.kind is not QuestionKind.CLAIMS:
-        return GenerateAnswer(AnswerStatus.FAILED, reason=NOT_ASKED)
-    sentences = [part for part in _SENTENCE_ENDS.split(question.texts[TEXT].strip()) if part.strip()]
-    return GenerateAnswer(AnswerStatus.ANSWERED, {"claims": list(dict.fromkeys(sentences))})
+    if question.kind is QuestionKind.CLAIMS:
+        return GenerateAnswer(AnswerStatus.ANSWERED, {"claims": _sentences(question.texts[TEXT])})
+    if question.kind is QuestionKind.KEY_POINT_WRITING:
+        written = _sentences(question.texts[CONTEXT])[:MOST_KEY_POINTS]
+        points = [{"text": text, "importance": str(Importance.VITAL)} for text in written]
+        return GenerateAnswer(AnswerStatus.ANSWERED, {"key_points": points})
+    return GenerateAnswer(AnswerStatus.FAILED, reason=NOT_ASKED)
+
+
+def _sentences(text: str) -> list[str]:
+    return list(dict.fromkeys(part for part in _SENTENCE_ENDS.split(text.strip()) if part.strip()))

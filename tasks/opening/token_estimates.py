@@ -13,6 +13,7 @@ OUTPUT_TOKENS: Mapping[str, int] = {
     QuestionKind.RELEVANT_SENTENCES: 16,
     QuestionKind.EXPLANATION: 60,
     QuestionKind.RATING_EXPLANATION: 60,
+    QuestionKind.KEY_POINT_WRITING: 400,
 }
 """Estimated tokens of a generated reply, for kinds whose replies differ little in length."""
 

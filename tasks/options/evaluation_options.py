@@ -5,6 +5,7 @@ from tasks.options.cache_options import CacheOptions
 from tasks.options.citation_options import CitationOptions
 from tasks.options.embedder_options import EmbedderOptions
 from tasks.options.judge_options import JudgeOptions
+from tasks.options.key_point_options import KeyPointOptions
 from tasks.options.language_options import LanguageOptions
 from tasks.options.metric_options import MetricOptions, VerdictKind
 from tasks.options.retriever_options import RetrieverChoice
@@ -19,6 +20,7 @@ class EvaluationOptions(
     JudgeOptions,
     RetrieverChoice,
     CitationOptions,
+    KeyPointOptions,
     MetricOptions,
     DataOptions,
 ):

@@ -1,6 +1,7 @@
 """Decompose responses and references into claims, texts into sentences, and place both: the stage `claims`.
 
-Key points are claims too: those given with the data, else the claims of the reference.
+Key points are claims too: those given with the data, else the claims of the reference, else those that the judge
+writes from the question and the relevant passages.
 
 Citation markers are not part of a claim: a text is decomposed without them, and its claims keep the labels of the
 markers that belong to them.
@@ -14,17 +15,19 @@ from typing import Any
 from metric_core import reasons
 from metric_core.claims.citations import StrippedText, strip_citations
 from metric_core.claims.claim_places import locate_sentences, place_claims, place_sentences
-from metric_core.prompts.judge_questions import ask_claims
-from metric_core.question_kinds import QuestionKind
-from metric_core.records import AnswerStatus, Place, Sample, Side
+from metric_core.prompts.judge_questions import Kind, ask_claims
+from metric_core.question_kinds import FOR_KEY_POINTS, QuestionKind
+from metric_core.records import AnswerStatus, Importance, KeyPoint, Place, Sample, Side
 from metric_core.stages import Product, Stage
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import GenerateAnswer
 from tasks.opening.protocol import Models
 from tasks.options.citation_options import CitationOptions
 from tasks.options.judged_settings import JudgedSettings
+from tasks.options.key_point_options import KeyPointOptions
 from tasks.stages.answer_cells import reply_cell
 from tasks.stages.definition import Progress, StageOutput, Tables, stage
+from tasks.stages.key_point_writing import write_key_points
 from tasks.tables.records import build_table, read_samples_table
 
 _NOTHING_FOUND = {
@@ -49,7 +52,7 @@ Strip = Callable[[Sample, str | None], StrippedText]
 """Function that returns a text of a sample without its citation markers."""
 
 
-class ClaimsSettings(JudgedSettings, CitationOptions):
+class ClaimsSettings(JudgedSettings, CitationOptions, KeyPointOptions):
     """Settings of the stage `claims`.
 
     Args:
@@ -57,6 +60,11 @@ class ClaimsSettings(JudgedSettings, CitationOptions):
     """
 
     products: tuple[Product, ...]
+
+    def asked_kinds(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+        """Return the kinds of questions that the products are computed from."""
+        of_points = Product.KEY_POINTS in self.products
+        return tuple(kind for kind in kinds if of_points or kind not in FOR_KEY_POINTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ class _Text:
     user_input: str | None = None
 
 
-@stage(Stage.CLAIMS, version=6, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS,))
+@stage(Stage.CLAIMS, version=7, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS, *FOR_KEY_POINTS))
 def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: Progress) -> StageOutput:
     """Decompose each text of the samples that a product needs."""
     samples = read_samples_table(tables[Stage.SAMPLES])
@@ -88,8 +96,10 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
         if product in settings.products:
             texts += [_text(sample, side, strip(sample, getattr(sample, side))) for sample in samples]
     of_points = Product.KEY_POINTS in settings.products
-    without_points = [sample for sample in samples if sample.key_points is None] if of_points else ()
-    texts += [_text(sample, Side.KEY_POINT, strip(sample, sample.reference)) for sample in without_points]
+    without_points = [sample for sample in samples if sample.key_points is None] if of_points else []
+    unwritten = [sample for sample in without_points if settings.write_key_points or not _has_reference(sample)]
+    referred = () if settings.write_key_points else filter(_has_reference, without_points)
+    texts += [_text(sample, Side.KEY_POINT, strip(sample, sample.reference)) for sample in referred]
     of_contexts = Product.REFERENCE_CONTEXT_CLAIMS in settings.products
     texts += _reference_contexts(samples, strip) if of_contexts else ()
     rows = _claim_rows(
@@ -100,9 +110,14 @@ def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: P
         if product in settings.products:
             rows += _sentence_rows(samples, side, strip, split)
     rows += _given_point_rows(samples) if of_points else ()
+    rows += _written_point_rows(unwritten, batcher)
     if Product.CONTEXT_SENTENCES in settings.products:
         rows += _context_sentence_rows(samples, split)
     return StageOutput(build_table(Stage.CLAIMS, rows), batcher.usage)
+
+
+def _has_reference(sample: Sample) -> bool:
+    return bool((sample.reference or "").strip())
 
 
 def _text(sample: Sample, side: Side, stripped: StrippedText) -> _Text:
@@ -150,12 +165,26 @@ def _claim_rows(texts: Sequence[_Text], batcher: JudgeBatcher, split: Split, str
 
 
 def _given_point_rows(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    given = [(sample, sample.key_points) for sample in samples if sample.key_points is not None]
+    return [row for sample, points in given for row in _point_rows(sample, points)]
+
+
+def _written_point_rows(samples: Sequence[Sample], batcher: JudgeBatcher) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for sample in samples:
-        if sample.key_points is not None:
-            numbered = [(f"{Side.KEY_POINT}:{i}", point.text, None) for i, point in enumerate(sample.key_points)]
-            rows += _answered_rows(sample, Side.KEY_POINT, numbered)
+    for sample, answer in zip(samples, write_key_points(samples, batcher), strict=True):
+        if answer.status is AnswerStatus.ANSWERED:
+            written = {point["text"].strip(): Importance(point["importance"]) for point in answer.value["key_points"]}
+            first, *more = _point_rows(sample, [KeyPoint(text, each) for text, each in written.items() if text])
+        else:
+            first, *more = [_row_without_text(sample, Side.KEY_POINT, answer.status, answer.reason)]
+        rows += [{**first, "reply": reply_cell(answer)}, *more]
     return rows
+
+
+def _point_rows(sample: Sample, points: Sequence[KeyPoint]) -> list[dict[str, Any]]:
+    numbered = [(f"{Side.KEY_POINT}:{i}", point.text, None) for i, point in enumerate(points)]
+    rows = _answered_rows(sample, Side.KEY_POINT, numbered)
+    return [{**row, "importance": points[i].importance} for i, row in enumerate(rows)] if points else rows
 
 
 def _column(side: Side) -> str:

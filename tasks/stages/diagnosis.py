@@ -1,5 +1,6 @@
 """Find for each row what happened to its answer: the stage `diagnosis`. The classes are in `metric_core.diagnosis`."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from metric_core.diagnosis.classes import BY_NAME, Diagnosis, diagnose
 from metric_core.diagnosis.lost_points import find_lost_points
+from metric_core.evidence import Evidence
 from metric_core.records import Side
 from metric_core.stages import JUDGED, Product, Stage
 from tasks.opening.protocol import Models
@@ -48,11 +50,19 @@ def diagnosis(tables: Tables, settings: DiagnosisSettings, models: Models, progr
     rows = []
     for evidence in read_evidence(samples, read, "binary"):
         points = evidence.claims.get(Side.KEY_POINT) if Product.KEY_POINTS_BY_RESPONSE in products else None
-        lost = None if points is None else [asdict(point) for point in find_lost_points(evidence)]
-        counts = {"key_points": None if points is None else len(points), "lost_points": lost}
+        counts = {} if points is None else _count_points(points, evidence)
         rows.append({**_row(evidence.sample.row_id, diagnose(evidence, products)), **counts})
     progress(len(samples), 0)
     return StageOutput(build_table(Stage.DIAGNOSIS, rows))
+
+
+def _count_points(points: Mapping[str, str], evidence: Evidence) -> Mapping[str, Any]:
+    texts = "\n".join(points.values())
+    return {
+        "key_points": len(points),
+        "lost_points": [asdict(point) for point in find_lost_points(evidence)],
+        "points_digest": hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+    }
 
 
 def _narrow(table: pa.Table) -> pa.Table:

@@ -268,14 +268,14 @@ def _requested(
 
     Some metrics request further verdicts once they know the first.
     """
-    known = {(row["row_id"], row["claim_id"], row["premise"]) for row in asked if row["kind"] == VerdictKind.SUPPORT}
+    known = {(row["row_id"], row["kind"], row["claim_id"], row["premise"]) for row in asked}
     pending: list[_Pending] = []
     readable = {stage: tables[stage] for stage in (Stage.SAMPLES, Stage.CLAIMS) if stage in tables}
     if any(request.metric.follows_up for request in requests):
         readable[Stage.VERDICTS] = build_table(Stage.VERDICTS, asked)
     for evidence in read_evidence(samples, readable, "binary") if requests else ():
         for wanted in dict.fromkeys(each for request in requests for each in request.verdict_requests(evidence)):
-            key = (evidence.sample.row_id, *wanted.key)
+            key = (evidence.sample.row_id, wanted.kind, *wanted.key)
             if key not in known:
                 known.add(key)
                 pending.append(_pending_request(wanted, evidence))
@@ -289,7 +289,9 @@ def _pending_request(wanted: VerdictRequest, evidence: Evidence) -> _Pending:
         claim = next(claims[claim_id] for claims in evidence.claims.values() if claim_id in claims)
     if text is None:
         text = premise_text(evidence.sample, premise)
-    return replace(_pending_support(evidence.sample, claim_id, claim, premise, text), request=wanted)
+    ask = ask_key_point if wanted.has_levels else ask_verdict
+    pending = _pending_support(evidence.sample, claim_id, claim, premise, text, ask=ask)
+    return replace(pending, kind=wanted.kind, request=wanted)
 
 
 def _ask(pending: Sequence[_Pending], batcher: JudgeBatcher) -> list[dict[str, Any]]:

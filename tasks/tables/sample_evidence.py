@@ -10,7 +10,19 @@ import pyarrow as pa
 from metric_core import reasons
 from metric_core.calibration.platt import ProbabilityMap
 from metric_core.evidence import Evidence, products_of
-from metric_core.records import AnswerStatus, Pair, Place, Question, Rating, Sample, Score, Side, Support, VerdictKind
+from metric_core.records import (
+    AnswerStatus,
+    Importance,
+    Pair,
+    Place,
+    Question,
+    Rating,
+    Sample,
+    Score,
+    Side,
+    Support,
+    VerdictKind,
+)
 from metric_core.stages import Product, Stage
 
 Tables: TypeAlias = Mapping[Stage, pa.Table]
@@ -29,6 +41,8 @@ _PAIR_PRODUCTS = {
     Pair.ANSWER: Product.ANSWER_SIMILARITY,
     Pair.ANSWER_CROSS_ENCODER: Product.ANSWER_SIMILARITY_BY_CROSS_ENCODER,
 }
+
+_ON_REQUEST = (VerdictKind.SUPPORT, VerdictKind.FULL_SUPPORT)
 
 AskedProbabilities: TypeAlias = Mapping[tuple[VerdictKind, str, str], float]
 """The judge's probabilities of yes, by kind, claim and premise; verdicts that needed no judge question are left out."""
@@ -77,6 +91,7 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
     entities: dict[Side, dict[str, None]] = defaultdict(dict)
     gaps: dict[Product, Score] = {}
     places: dict[str, Place] = {}
+    importances: dict[str, Importance] = {}
     for name in (Stage.CLAIMS, Stage.ENTITIES):
         for row in rows.get(name, ()):
             side = Side(row["side"])
@@ -85,6 +100,8 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
                 continue
             if name is Stage.CLAIMS:
                 claims[side][row["claim_id"]] = row["text"]
+                if row["importance"] is not None:
+                    importances[row["claim_id"]] = Importance(row["importance"])
                 if row["start"] is not None:
                     citations = tuple(row["citations"] or ())
                     places[row["claim_id"]] = Place(row["start"], row["end"], row["sentence"], citations)
@@ -109,6 +126,7 @@ def _evidence(sample: Sample, rows: Mapping[Stage, list[Mapping[str, Any]]], ver
         ratings=_ratings(rows.get(Stage.RATINGS, ())),
         gaps=gaps,
         places=places,
+        importances=importances,
     )
 
 
@@ -144,7 +162,7 @@ def _verdicts(
         kind = VerdictKind(row["kind"])
         # One reply judges all sentences. Other verdicts have separate replies: a score may do without a failed one.
         if kind is VerdictKind.RELEVANCE or row["status"] == AnswerStatus.UNDEFINED:
-            requested = (Product.REQUESTED_VERDICTS,) if kind is VerdictKind.SUPPORT else ()
+            requested = (Product.REQUESTED_VERDICTS,) if kind in _ON_REQUEST else ()
             for product in (*products_of(kind, row["claim_id"], row["premise"]), *requested):
                 _note_gap(gaps, product, row)
         verdicts[kind, row["claim_id"], row["premise"]] = None if row["verdict"] is None else float(row["verdict"])

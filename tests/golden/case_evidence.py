@@ -82,6 +82,7 @@ def evidence_of(request: MetricRequest, sample: Sample, judge: Mapping[str, Any]
         claims={side: dict.fromkeys(ids, "") for side, ids in claims.items()},
         verdicts=_verdicts(sample, judge, claims),
         places=_places(judge, claims),
+        importances={f"{Side.KEY_POINT}:{i}": each.importance for i, each in enumerate(sample.key_points or ())},
         entities={
             Side.REFERENCE: judge.get("reference_entities") or (),
             Side.CONTEXT: judge.get("context_entities") or (),
@@ -146,12 +147,14 @@ def _verdicts(sample: Sample, judge: Mapping[str, Any], claims: Mapping[Side, Se
     for name, answers in (judge.get("verdicts") or {}).items():
         claim_list, _, premise = name.partition("@")
         side = _CLAIM_SIDES[claim_list]
-        if side is not Side.KEY_POINT:
+        is_point = side is Side.KEY_POINT
+        if not is_point and not any(isinstance(answer, str) for answer in answers):
             support(side, premise, [_truth(answer) for answer in answers])
             continue
         for kind, supporting in _LEVELS.items():
             levels = [None if answer is None else float(answer in supporting) for answer in answers]
-            _give(found, kind, claims[side], premise, levels)
+            of_claims = VerdictKind.FULL_SUPPORT if kind is VerdictKind.SUPPORT else kind
+            _give(found, kind if is_point else of_claims, claims[side], premise, levels)
     if "recall_attributed" in judge:
         for side in (Side.REFERENCE, Side.REFERENCE_SENTENCE):
             support(side, ALL_CONTEXTS, [_truth(answer) for answer in judge["recall_attributed"]])

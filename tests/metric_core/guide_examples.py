@@ -138,7 +138,8 @@ def _evidence(request: MetricRequest, sample: Sample, lines: Iterable[str]) -> E
             raise ValueError(f"the line is not understood: {line!r}")
     if questions:
         more |= {"questions": tuple(questions), "question_similarities": tuple(questions.values())}
-    return Evidence(sample, claims, verdicts, places=places, **more)
+    given = {f"{Side.KEY_POINT}:{i}": point.importance for i, point in enumerate(sample.key_points or ())}
+    return Evidence(sample, claims, verdicts, places=places, importances=given, **more)
 
 
 def _facts(text: str, key_points: str) -> tuple[tuple[str, ...] | None, dict[tuple[VerdictKind, str], float]]:

@@ -35,8 +35,10 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "average_precision": [{}, {"k": 3}, {"judgments": "both", "min_grade": 2}],
     "hit_rate": [{"k": 1}, {"k": 1, "judgments": "judge"}],
     "judged_passages": [{}, {"k": 2}],
-    **{name: [{"unit": "claim"}, {"unit": "sentence"}] for name in ("citation_precision", "citation_recall")},
-    **{name: [{"unit": "claim"}, {"unit": "sentence"}] for name in ("citation_f1", "misattributed_claims")},
+    **{
+        name: [{"unit": "claim"}, {"unit": "sentence"}, {"unit": "claim", "partial": True}]
+        for name in ("citation_precision", "citation_recall", "citation_f1", "misattributed_claims")
+    },
     "uncited_claims": [{}, {"count": "supported"}, {"count": "unsupported", "unit": "sentence"}],
     "noise_sensitivity": [{"mode": "relevant"}, {"mode": "irrelevant"}],
     "aspect_critic": [{"definition": "Is it rude?"}, {"definition": "Is it rude?", "strictness": 4}],
@@ -87,7 +89,7 @@ VERDICTS = SHARES | {"context_precision", "context_utilization", "noise_sensitiv
 
 RATINGS = {
     "nv_accuracy", "nv_context_relevance", "nv_response_groundedness", "aspect_critic", "discrete_criteria",
-    "numeric_criteria", "rubrics", "instance_rubrics",
+    "numeric_criteria", "rubrics", "instance_rubrics", "context_sufficiency",
 }  # fmt: skip
 """Made of the judge's ratings: no usable rating, no score."""
 
@@ -106,6 +108,7 @@ CITING = {
 EMPTY_SCORES = {
     "context_relevancy": 0.0,
     "nv_context_relevance": 0.0,
+    "context_sufficiency": 0.0,
     "nv_response_groundedness": 0.0,
     "string_similarity": 1.0,
 }

@@ -7,6 +7,7 @@ its facts in one of them or in all together.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,23 +43,29 @@ class Answer:
         sides = {side: {f"{side}:{i}": "" for i in range(len(self.claims))} for side in _SIDES}
         return Evidence(Sample("row", response="It.", retrieved_contexts=texts), claims=sides, places=places)
 
-    def supports(self, claim: str, premise: str) -> float:
-        """Return whether the passages of a premise have the facts of a claim."""
+    def supports(self, claim: str, premise: str, *, in_part: bool = False) -> float:
+        """Return whether the passages of a premise have the facts of a claim, or one of them."""
         facts, _ = self.claims[int(claim.partition(":")[2])]
         chosen = range(len(self.passages)) if premise == ALL_CONTEXTS else contexts_of(premise)
-        return float(facts <= frozenset().union(*(self.passages[index] for index in chosen)))
+        held = facts & frozenset().union(*(self.passages[index] for index in chosen))
+        return float(bool(held) if in_part else held == facts)
 
     def ask_and_score(self, request: MetricRequest) -> tuple[Score, int]:
         """Return the score, and how many verdicts the metric needed."""
         evidence = self.evidence()
         while True:
             wanted = request.verdict_requests(evidence)
-            verdicts = {(VerdictKind.SUPPORT, *each.key): self.supports(*each.key) for each in wanted}
+            verdicts = {(each.kind, *each.key): self.supports(*each.key) for each in wanted}
             if verdicts.keys() <= evidence.verdicts.keys():
                 return request.score(evidence), len(verdicts)
+            verdicts |= {
+                (VerdictKind.PARTIAL_SUPPORT, *each.key): self.supports(*each.key, in_part=True)
+                for each in wanted
+                if each.has_levels
+            }
             evidence = replace(evidence, verdicts=verdicts)
 
-    def value(self, name: str, **parameters: str) -> float:
+    def value(self, name: str, **parameters: str | bool) -> float:
         """Return the value of a metric, 0 where it is undefined."""
         (request,) = [one for one in REQUESTS[name] if parameters.items() <= dict(one.parameters).items()][:1]
         return self.ask_and_score(request)[0].value or 0.0
@@ -134,7 +141,7 @@ def test_scores_are_shares_and_ask_no_more_than_they_read(answer: Answer) -> Non
         assert asked <= most
     alone = sum(len({number for number in cited if number <= len(answer.passages)}) for _, cited in answer.claims)
     together = sum(len(cited) > 1 for _, cited in answer.claims)
-    (recall,) = [request for request in REQUESTS["citation_recall"] if request.parameters["unit"] == "claim"]
+    recall = REQUESTS["citation_recall"][0]
     assert alone <= answer.ask_and_score(recall)[1] <= alone + together
 
 
@@ -150,10 +157,24 @@ def test_shares_of_claims_add_up(answer: Answer) -> None:
 
 
 @given(answers())
+def test_partial_support_by_the_cited_passages_counts_one_half(answer: Answer) -> None:
+    """With levels, recall is the weighted recall of TREC's support evaluation, over all cited passages together."""
+    credit = 0.0
+    for number, (_, cited) in enumerate(answer.claims):
+        claim, known = f"response:{number}", [index - 1 for index in cited if index <= len(answer.passages)]
+        premise = f"contexts:{','.join(map(str, known))}"
+        levels = [answer.supports(claim, premise, in_part=in_part) for in_part in (False, True)] if known else [0.0]
+        credit += sum(levels) / len(levels)
+    found = answer.value("citation_recall", partial=True)
+    assert found == pytest.approx(credit / len(answer.claims), abs=1e-9)
+    assert found >= answer.value("citation_recall")
+
+
+@given(answers())
 def test_a_failed_verdict_is_no_verdict_against_the_claim(answer: Answer) -> None:
     for request in requests_of(CITING):
         evidence = answer.evidence()
         wanted = request.verdict_requests(evidence)
-        failed = {(VerdictKind.SUPPORT, *each.key): None for each in wanted}
+        failed = {(each.kind, *each.key): None for each in wanted}
         score = request.score(replace(evidence, verdicts=failed))
         assert score.status is (Status.FAILED if wanted else answer.ask_and_score(request)[0].status)

@@ -45,6 +45,7 @@ GENERATE_KINDS = frozenset(
         QuestionKind.INSTANCE_RUBRIC,
         QuestionKind.EXPLANATION,
         QuestionKind.RATING_EXPLANATION,
+        QuestionKind.KEY_POINT_WRITING,
     }
 )
 """The kinds that are always generate questions; only the lead determines their answers."""

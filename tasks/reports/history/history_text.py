@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from metric_core.diagnosis.classes import SystemPart
 from tasks.history import recorded_run as keys
 from tasks.history.availability import Availability
 from tasks.history.incident import Incident
@@ -14,6 +15,7 @@ from tasks.history.recorded_run import RecordedMetric, RecordedRun, VersionChang
 from tasks.reports.documents.blocks import Table, make_table
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.judge_roles import name_questions
+from tasks.runs.run_diagnosis import KEY_POINTS
 
 VERSION_WORDS: Mapping[str, str] = {
     keys.SYSTEM: "system",
@@ -118,9 +120,41 @@ def table_of_metrics(runs: Sequence[RecordedRun], metrics: Sequence[str]) -> Tab
     means = [{metric.metric: metric for metric in run.metrics if not metric.slice_column} for run in runs]
     directions = {metric.metric: metric.direction for run in runs for metric in run.metrics}
     marks = {key: f" {LOWER_IS_BETTER}" if directions.get(key) == "lower" else "" for key in metrics}
-    headings = ["mean of", *(f"{run.created:%m-%d %H:%M}" for run in runs)]
+    headings = ["mean of", *_start_times(runs)]
     rows = [[f"{key}{marks[key]}", *(_mean(found.get(key)) for found in means)] for key in metrics]
     return make_table(headings, rows)
+
+
+def key_point_counts(runs: Sequence[RecordedRun]) -> dict[str, list[int | None]]:
+    """Return the key points of each run, and those that each part of the system lost; lists of zeros are left out.
+
+    Args:
+        runs: Runs, oldest first; one that judged no key points has None.
+    """
+    names = {
+        "points": "key points",
+        **{str(part): f"lost by the {part}" for part in SystemPart},
+        "unknown": "lost by an unknown part",
+    }
+    found = [(run.details.get("diagnosis") or {}).get(KEY_POINTS) or {} for run in runs]
+    counts = {words: [each.get(name) for each in found] for name, words in names.items()}
+    return {words: of_runs for words, of_runs in counts.items() if any(of_runs)}
+
+
+def table_of_key_points(runs: Sequence[RecordedRun]) -> Table | None:
+    """Return a table of key points, a column per run; None if no run judged any.
+
+    Args:
+        runs: Runs, oldest first.
+    """
+    counts = key_point_counts(runs)
+    headings = ["", *_start_times(runs)]
+    rows = [[words, *("-" if count is None else f"{count:,}" for count in found)] for words, found in counts.items()]
+    return make_table(headings, rows) if rows else None
+
+
+def _start_times(runs: Sequence[RecordedRun]) -> list[str]:
+    return [f"{run.created:%m-%d %H:%M}" for run in runs]
 
 
 def _row(run: RecordedRun) -> list[str]:

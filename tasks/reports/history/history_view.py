@@ -14,7 +14,12 @@ from metric_core.parsing.regular_files import regular
 from tasks.history import recorded_run as keys
 from tasks.history.incident import Incident
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, find_version_changes
-from tasks.reports.history.history_text import VERSION_WORDS, describe_outcome, describe_version_change
+from tasks.reports.history.history_text import (
+    VERSION_WORDS,
+    describe_outcome,
+    describe_version_change,
+    key_point_counts,
+)
 from tasks.runs.run_folder import COMPARISON, MANIFEST, REPORT
 
 SCALE = 10_000
@@ -112,6 +117,7 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         "metrics": _metric_columns(runs),
         "anchor": _anchor_columns(runs),
         "diagnosis": _diagnosis_columns(runs),
+        "key_points": key_point_counts(runs),
         "slices": _slices(runs),
         "incidents": [_incident(incident, places, times) for incident in incidents],
     }

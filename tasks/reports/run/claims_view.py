@@ -1,6 +1,6 @@
 """Describe the claims of a row for a page: each with its verdicts and the closest sentence in the passages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from metric_core.evidence import ALL_CONTEXTS, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE, SOURCES
@@ -33,12 +33,12 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
     """Return the claims of each side that has claims, or a reason for having none."""
     explanations = explanations_by_verdict(tables.rows(Stage.EXPLANATIONS))
     verdicts: dict[str, list[Row]] = {}
-    partly: set[str] = set()
+    partly: set[tuple[str, str]] = set()
     for row in tables.rows(Stage.VERDICTS):
-        if row["kind"] == VerdictKind.SUPPORT:
+        if row["kind"] in (VerdictKind.SUPPORT, VerdictKind.FULL_SUPPORT):
             verdicts.setdefault(row["claim_id"], []).append(row)
         elif row["kind"] == VerdictKind.PARTIAL_SUPPORT and row["verdict"]:
-            partly.add(row["claim_id"])
+            partly.add((row["claim_id"], row["premise"]))
     by_side: dict[str, list[Row]] = {
         side: [row for row in tables.rows(Stage.CLAIMS) if row["side"] == side] for side in _SIDES
     }
@@ -55,10 +55,10 @@ def claims_view(tables: RowTables, passages: Sequence[Segments]) -> list[dict[st
             "gap": gap_view(rows),
             "reply": truncate_reply(rows),
             "claims": [
-                _claim(row, verdicts.get(row["claim_id"], ()), index, explanations)
+                _claim(row, verdicts.get(row["claim_id"], ()), index, explanations, partly)
                 | _source(row, verdicts.get(row["claim_id"], ()), elsewhere, [name for name, _ in sources])
                 | _cited(row, cited)
-                | _key_point(row, verdicts.get(row["claim_id"], ()), tables.sample, is_partly=row["claim_id"] in partly)
+                | _key_point(row, verdicts.get(row["claim_id"], ()), tables.sample, partly)
                 for row in rows
                 if row["claim_id"] is not None
             ],
@@ -84,13 +84,20 @@ def find_passage(address: str) -> int:
     return int(address.split(":")[1])
 
 
-def _claim(row: Row, verdicts: Sequence[Row], index: SentenceIndex, explanations: Explanations) -> dict[str, Any]:
+def _claim(
+    row: Row,
+    verdicts: Sequence[Row],
+    index: SentenceIndex,
+    explanations: Explanations,
+    partly: Collection[tuple[str, str]],
+) -> dict[str, Any]:
     closest = index.closest_of_each(row["text"])
     by_premise = {
         verdict["premise"]: {
             "premise": verdict["premise"],
             **({"premise_text": truncate_text(verdict["premise_text"])} if verdict.get("premise_text") else {}),
             **verdict_view(verdict, explanations),
+            **({"partly": True} if (row["claim_id"], verdict["premise"]) in partly else {}),
         }
         for verdict in verdicts
     }
@@ -120,17 +127,17 @@ def _cited(row: Row, cited: Mapping[str, Any]) -> dict[str, Any]:
     return {"citations": cited[row["claim_id"]]} if row["claim_id"] in cited else {}
 
 
-def _key_point(row: Row, verdicts: Sequence[Row], sample: Row, *, is_partly: bool) -> dict[str, str]:
+def _key_point(row: Row, verdicts: Sequence[Row], sample: Row, partly: Collection[tuple[str, str]]) -> dict[str, str]:
     """Return the importance of a key point that is not vital, and where the point was lost if the response lacks it."""
     if row.get("side") != Side.KEY_POINT:
         return {}
     view: dict[str, str] = {}
-    given = sample.get("key_points")
-    if given and (importance := given[find_passage(row["claim_id"])]["importance"]) != Importance.VITAL:
+    if (importance := row.get("importance")) not in (None, Importance.VITAL):
         view["importance"] = importance
     found = {verdict["premise"]: verdict["verdict"] for verdict in verdicts}
     if found.get(BY_RESPONSE) == 0:
         in_contexts = 0 if sample["retrieved_contexts"] == [] else found.get(ALL_CONTEXTS)
+        is_partly = (row["claim_id"], BY_RESPONSE) in partly
         view["lost"] = f"{'stated only in part' if is_partly else 'missing'}: {_LOST[in_contexts]}"
     return view
 

@@ -77,7 +77,7 @@ function cellText(cell) {
 /* A verdict as its kind, sign and words. */
 function readVerdict(verdict, yes, no) {
   if (verdict.verdict === 1) return ["yes", "✓", yes];
-  if (verdict.verdict === 0) return ["no", "✗", no];
+  if (verdict.verdict === 0) return verdict.partly ? ["open", "½", `in part ${yes}`] : ["no", "✗", no];
   return ["open", "?", `no verdict: ${verdict.reason || "no reason given"}`];
 }
 

@@ -356,6 +356,12 @@ function diagnosisSeries() {
   return Object.entries(DATA.diagnosis).map(([name, counts]) => ({ key: name, unit: "rows", values: counts, about: (p) => (counts[p] !== null && DATA.rows[p] ? percent(counts[p] / DATA.rows[p]) : "") }));
 }
 
+/* Facts that good answers state: all of the run, and those that its answers lack, by the part that lost them. */
+function keyPointSeries() {
+  const all = DATA.key_points["key points"];
+  return Object.entries(DATA.key_points).map(([key, counts]) => ({ key, unit: "", values: counts, about: (p) => (counts !== all && all[p] ? percent(counts[p] / all[p]) : "") }));
+}
+
 /* Means of the anchor rows, drawn on the scale of their own changes. */
 function anchorSeries() {
   return Object.entries(DATA.anchor).map(([key, means]) => ({ key, unit: "", isMean: true, values: means.map((mean) => (mean === null ? null : mean / DATA.scale)) }));
@@ -411,6 +417,7 @@ function draw() {
     { rows: DATA.metrics.map(metricRow) },
     { head: heading("Anchor", "Means of fixed rows that are judged again with every run: they move only if the judge does."), rows: anchorSeries().map(costRow) },
     { head: heading("Diagnosis", "Rows of each class: what went wrong, and where."), rows: diagnosisSeries().map(costRow) },
+    { head: heading("Key points", "Facts that good answers state, and those that the answers lack: the index did not find them, or the generator left them out."), rows: keyPointSeries().map(costRow) },
     { head: heading("Cost", "Time, questions and tokens of each run."), rows: costSeries().map(costRow) },
   ].filter((part) => part.rows.length);
   const rows = parts.flatMap((part) => part.rows);

@@ -10,6 +10,7 @@ from metric_core import reasons
 from metric_core.diagnosis.classes import BY_NAME, CLASSES, SystemPart, diagnose
 from metric_core.diagnosis.lost_points import find_lost_points
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, Evidence, context_premise
+from metric_core.metrics.context_sufficiency import OF_CONTEXTS
 from metric_core.metrics.refusals import OF_REFERENCE, OF_RESPONSE
 from metric_core.records import Importance, KeyPoint, Question, Rating, Sample, Score, Side, Support, VerdictKind
 from metric_core.refusals.refusal_kinds import RefusalKind
@@ -75,6 +76,10 @@ def declining(reference: str = ROW.reference or "", text: str = "I could not fin
     return replace(ROW, response=text, reference=reference)
 
 
+def rating_of(sufficient: str | None, *, unable: bool = False) -> dict[str, list[Rating]]:
+    return {"context_sufficiency": [Rating(OF_CONTEXTS, sufficient, unable=unable)]}
+
+
 AT_ELEVEN = "The shop opens at eleven."
 LOST: Supports = {ALL_CONTEXTS: 1.0, BY_RESPONSE: 0.0}
 NOT_THERE: Supports = {ALL_CONTEXTS: 0.0, BY_RESPONSE: 0.0}
@@ -95,6 +100,7 @@ EXAMPLES: dict[str, Evidence] = {
     "contradicted": evidence_of(response={"The shop opens at ten.": NOWHERE}, reference={POINT: LOST}),
     "unsupported": evidence_of(response={"Dogs must wear a muzzle indoors.": NOWHERE, POINT: RIGHT}),
     "passage ignored": evidence_of(response={"Delft has canals.": ASIDE}, reference={POINT: LOST}),
+    "should have refused": evidence_of(replace(ROW, reference=None), ratings=rating_of("no")),
 }
 
 
@@ -250,7 +256,9 @@ def with_points(points: dict[str, Supports], okay: tuple[str, ...] = (), **colum
     """A row without a reference whose key points have these verdicts, and whose only claim has support."""
     given = tuple(KeyPoint(text, Importance.OKAY if text in okay else Importance.VITAL) for text in points)
     sample = replace(ROW, reference=None, key_points=given, **columns)
-    return judge(sample, {Side.RESPONSE: {"It opens at nine.": RIGHT}, Side.KEY_POINT: points})
+    importances = {f"{Side.KEY_POINT}:{i}": point.importance for i, point in enumerate(given)}
+    claims = {Side.RESPONSE: {"It opens at nine.": RIGHT}, Side.KEY_POINT: points}
+    return judge(sample, claims, importances=importances)
 
 
 @pytest.mark.parametrize(
@@ -270,6 +278,44 @@ def with_points(points: dict[str, Supports], okay: tuple[str, ...] = (), **colum
 )
 def test_vital_key_points_take_the_place_of_a_reference(evidence: Evidence, expected: str | None) -> None:
     assert diagnose(evidence, POINTED).name == expected
+
+
+ALONE = replace(ROW, reference=None)
+REFUSING = replace(ALONE, response="I could not find that.")
+CLAIMED = closure([Product.RESPONSE_CLAIMS_BY_CONTEXTS])
+BY_REFERENCES = closure([Product.REFERENCE_CLAIMS_BY_RESPONSE])
+
+
+@pytest.mark.parametrize(
+    ("evidence", "products", "sufficient", "expected"),
+    [
+        (evidence_of(ALONE, {AT_ELEVEN: NOWHERE}), CLAIMED, "no", "passage missing"),
+        (evidence_of(ALONE, {AT_ELEVEN: NOWHERE}), CLAIMED, "yes", "contradicted"),
+        (evidence_of(ALONE), CLAIMED, "no", "should have refused"),
+        (evidence_of(ALONE), CLAIMED, "yes", "answered"),
+        (evidence_of(ALONE), CLAIMED, None, None),
+        (evidence_of(REFUSING, {}), CLAIMED, "no", "rightly refused"),
+        (evidence_of(REFUSING, {}), CLAIMED, "yes", "over-refused"),
+        (evidence_of(reference={POINT: NOT_THERE}), BY_REFERENCES, "no", "passage missing"),
+        (evidence_of(reference={POINT: LOST}), BY_REFERENCES, "yes", "passage ignored"),
+        (evidence_of(), BY_REFERENCES, "no", "answered"),
+        (evidence_of(declining(), {}), BY_REFERENCES, "no", "passage missing"),
+        (evidence_of(declining(), {}), BY_REFERENCES, "yes", "over-refused"),
+        (evidence_of(replace(ROW, reference="The handbook does not say.")), CLAIMED, "no", "should have refused"),
+        (evidence_of(reference={POINT: LOST}), EVERYTHING, "no", "passage ignored"),
+    ],
+)
+def test_a_wrong_answer_from_sufficient_passages_is_due_to_the_generator(
+    evidence: Evidence, products: frozenset[Product], sufficient: str | None, expected: str | None
+) -> None:
+    assert diagnose(replace(evidence, ratings=rating_of(sufficient)), products).name == expected
+
+
+def test_a_judge_that_cannot_rate_leaves_the_diagnosis_as_it_is() -> None:
+    assert diagnose(replace(EXAMPLES["answered"], ratings=rating_of(None, unable=True)), EVERYTHING).name == "answered"
+    assert (
+        diagnose(replace(EXAMPLES["answered"], ratings=rating_of(None)), EVERYTHING).reason == reasons.NO_USABLE_VERDICT
+    )
 
 
 def test_lost_points_are_due_to_the_index_or_the_generator() -> None:

@@ -61,8 +61,10 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         GenerateQuestion(Kind.INSTANCE_RUBRIC, {**SAMPLE, "rubric": _RUBRIC}, _SCORE),
         q.ask_refusal(USER_INPUT, RESPONSE),
         ask_passage_relevance(USER_INPUT, CONTEXT),
+        ChoiceQuestion(Kind.SUFFICIENCY, {"contexts": CONTEXT, "user_input": USER_INPUT}, q.YES_NO),
         q.ask_explanation("It takes 40 minutes.", CONTEXT, "yes"),
         ask_rating_explanation(_ASPECT, "0"),
+        q.ask_key_points(USER_INPUT, [CONTEXT]),
     )
 }
 

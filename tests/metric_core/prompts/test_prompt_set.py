@@ -32,7 +32,9 @@ LABELS = {
     QuestionKind.GROUNDEDNESS_2: ["text", "response"],
     QuestionKind.REFUSAL: ["text", "question"],
     QuestionKind.PASSAGE_RELEVANCE: ["text", "question"],
+    QuestionKind.SUFFICIENCY: ["text", "question"],
     QuestionKind.EXPLANATION: ["text", "claim"],
+    QuestionKind.KEY_POINT_WRITING: ["text", "question"],
     QuestionKind.INSTANCE_RUBRIC: ["context", "reference_contexts", "question", "response", "reference", "rubric"],
 }
 WHOLE_SAMPLE = ["context", "reference_contexts", "question", "response", "reference"]

@@ -51,21 +51,32 @@ def points_of(**parts: str | None) -> list[dict[str, str | None]]:
 
 
 def test_key_points_are_lost_by_the_index_the_generator_the_judge_or_the_test(tmp_path: Path) -> None:
-    changed: list[dict[str, Any]] = [OTHER_PASSAGE | OTHER_ANSWER, OTHER_ANSWER, {}, OTHER_TEST, OTHER_ANSWER]
-    before = [points_of(a="index"), points_of(b="generator"), points_of(), points_of(), None]
+    changed: list[dict[str, Any]] = [
+        OTHER_PASSAGE | OTHER_ANSWER,
+        OTHER_ANSWER,
+        {},
+        OTHER_TEST,
+        OTHER_ANSWER,
+        OTHER_ANSWER,
+    ]
+    before = [points_of(a="index"), points_of(b="generator"), points_of(), points_of(), None, points_of()]
     after = [
         points_of(a="index", b="index", c="generator"),
         points_of(a=None),
         points_of(a="index"),
         points_of(a="index"),
         points_of(a="index"),
+        points_of(a="index"),
     ]
-    for name, changes, points in (("a", [dict[str, Any]()] * 5, before), ("b", changed, after)):
-        run = write_run(tmp_path / name, ["answered"] * 5, changes)
+    for name, changes, points in (("a", [dict[str, Any]()] * 6, before), ("b", changed, after)):
+        run = write_run(tmp_path / name, ["answered"] * 6, changes)
         table = pq.read_table(run / DIAGNOSIS)
         point = pa.struct([("claim_id", pa.string()), ("part", pa.string())])
-        pq.write_table(table.append_column("lost_points", pa.array(points, pa.list_(point))), run / DIAGNOSIS)
-    found = compare_runs(tmp_path / "a", tmp_path / "b", CompareOptions()).diagnosis
+        table = table.append_column("lost_points", pa.array(points, pa.list_(point)))
+        asked = ["same"] * 6 if name == "a" else [*["same"] * 5, "other"]  # the last row has points of another text
+        pq.write_table(table.append_column("points_digest", pa.array(asked)), run / DIAGNOSIS)
+    comparison = compare_runs(tmp_path / "a", tmp_path / "b", CompareOptions())
+    found = comparison.diagnosis
     assert found is not None
     assert found.lost_points == {
         DiagnosisCause.INDEX: 1,
@@ -77,6 +88,7 @@ def test_key_points_are_lost_by_the_index_the_generator_the_judge_or_the_test(tm
         "No answer was lost or regained. The index lost 1 key point, the generator 2, the judge no longer accepts 1; "
         "the generator regained 1."
     )
+    assert GatedRun(comparison=comparison).diagnosis == describe_changes(found)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,9 @@ def _night(night: int, metrics: tuple[str, ...], text: str, slices: int) -> Reco
 
 def _details(night: int) -> dict[str, Any]:
     classes = [{"name": "answered", "count": 400 - night % 9}, {"name": "passage missing", "count": night % 9}]
-    return {"anchor": {"metrics": {"faithfulness": {"mean": 0.71}}}, "diagnosis": {"classes": classes}}
+    points = {"points": 900, "index": night % 9, "generator": 3, "unknown": 0}
+    diagnosis = {"classes": classes, "key_points": points}
+    return {"anchor": {"metrics": {"faithfulness": {"mean": 0.71}}}, "diagnosis": diagnosis}
 
 
 def _metric(key: str, night: int, place: int, slice_value: str = "") -> RecordedMetric:

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from metric_core.prompts.judge_questions import ChoiceQuestion, ask_verdict
+from metric_core.errors import AssayError
+from metric_core.metrics.graded_rankings import ask_passage_relevance
+from metric_core.prompts.judge_questions import ChoiceQuestion, ask_key_points, ask_verdict
+from metric_core.prompts.reply_schemas import MOST_KEY_POINTS
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
@@ -63,6 +66,19 @@ def test_tokens_that_prompts_share_are_cached_tokens(tmp_path: Path) -> None:
     assert cached[0] == 0
     assert cached[1] > 0.9
     assert 0 <= cached[2] < 0.7
+
+
+def test_key_points_that_would_be_written_are_stood_in_for_by_sentences_of_relevant_passages() -> None:
+    def unreachable() -> CachedJudge:
+        raise AssayError("no server")
+
+    counting = CountingJudge(Ledger(), JudgeSettings(), unreachable)
+    (grade,) = counting.choose([ask_passage_relevance("When does it open?", "At nine.")])
+    (written,) = counting.generate([ask_key_points("When does it open?", ["At nine.", "Tea is sold. " * 2])])
+    assert grade.label == "3"
+    assert [point["text"] for point in written.value["key_points"]] == ["At nine.", "Tea is sold."]
+    (many,) = counting.generate([ask_key_points("Which?", [f"Hall {number} is open." for number in range(40)])])
+    assert len(many.value["key_points"]) == MOST_KEY_POINTS
 
 
 LONG = " ".join(f"Hall {number} opens at nine, and its canteen at noon." for number in range(100))

@@ -270,8 +270,8 @@ def test_a_turn_shows_what_it_takes_from_its_conversation() -> None:
 
 def test_key_points_say_where_they_were_lost() -> None:
     claims = [
-        {"side": "key_point", "claim_id": f"key_point:{i}", "text": str(i), "reason": None, "reply": None}
-        for i in range(4)
+        {"side": "key_point", "claim_id": f"key_point:{i}", "text": str(i), "importance": each}
+        for i, each in enumerate(["vital", "okay", None, "vital"])
     ]
     verdicts = [
         {"kind": "support", "claim_id": f"key_point:{i}", "premise": premise, "verdict": verdict}
@@ -281,14 +281,12 @@ def test_key_points_say_where_they_were_lost() -> None:
         )
     ]
     verdicts += [{"kind": "partial_support", "claim_id": "key_point:1", "premise": "response", "verdict": 1}]
-    importances = ["vital", "okay", "vital", "vital"]
     sample = dict.fromkeys(COLUMNS) | {
         "row_id": "row-1",
         "retrieved_contexts": ["A passage."],
-        "key_points": [{"text": str(i), "importance": each} for i, each in enumerate(importances)],
     }
     stages = {
-        Stage.CLAIMS: full(claims, "status"),
+        Stage.CLAIMS: full(claims, "status", "reason", "reply"),
         Stage.VERDICTS: full(verdicts, "probability", "reason", "panel", "reply", "status"),
     }
     (shown,) = claims_view(RowTables(sample, [], stages), [segment("A passage.")])

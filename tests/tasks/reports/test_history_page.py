@@ -12,7 +12,7 @@ from metric_core.errors import ConfigError
 from tasks.history.availability import measure_availability
 from tasks.history.recorded_run import UNDELIVERED, RecordedRun
 from tasks.reports.history.history_page import history_page
-from tasks.reports.history.history_text import change_lines
+from tasks.reports.history.history_text import change_lines, table_of_key_points
 from tasks.reports.history.history_view import MOST_SLICE_VALUES, link_pages
 from tests.tasks.history.recorded import METRICS, month, nights, open_incident
 from tests.tasks.reports.folders import ATTACK
@@ -45,7 +45,21 @@ def test_the_script_gets_a_list_per_figure() -> None:
     assert (data["incidents"][0]["opened"], data["incidents"][0]["closed"]) == (1, None)
     assert len(data["metrics"]) == len(METRICS)
     assert data["anchor"] == {"faithfulness": [7100] * 12}
-    assert data["diagnosis"]["passage missing"] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2]
+    lost = [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2]
+    assert data["diagnosis"]["passage missing"] == lost
+    expected = {"key points": [900] * 12, "lost by the index": lost, "lost by the generator": [3] * 12}
+    assert data["key_points"] == expected
+
+
+def test_key_points_have_a_table_with_a_column_per_run() -> None:
+    before, after = nights(2)
+    after.details["diagnosis"]["key_points"]["index"] = 1200
+    table = table_of_key_points([before, replace(after, details={}), after])
+    assert table is not None
+    cells = [[str(cell) for cell in row] for row in table.rows]
+    assert [row[0] for row in cells] == ["key points", "lost by the index", "lost by the generator"]
+    assert cells[1][1:] == ["0", "-", "1,200"]
+    assert table_of_key_points([replace(after, details={})]) is None
 
 
 def test_runs_without_results_are_gaps_with_their_reasons() -> None:

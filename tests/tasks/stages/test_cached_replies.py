@@ -144,7 +144,7 @@ def test_tables_with_replies_have_a_version_of_their_own() -> None:
     versions = {stage: schema.version for stage, schema in SCHEMAS.items() if "reply" in schema.arrow.names}
     assert versions == {
         Stage.FOLLOW_UPS: 1,
-        Stage.CLAIMS: 3,
+        Stage.CLAIMS: 4,
         Stage.QUESTIONS: 2,
         Stage.VERDICTS: 4,
         Stage.EXPLANATIONS: 3,

@@ -1,11 +1,13 @@
 """The stage `claims`: every text decomposed once, and every text without claims accounted for."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metric_core import reasons
 from metric_core.stages import Product, Stage
+from tasks.options.judge_options import JudgeSettings
 from tasks.stages.claims import ClaimsSettings, claims
 from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
 
@@ -149,5 +151,78 @@ def test_key_points_are_given_or_else_the_claims_of_the_reference(tmp_path: Path
         ("row-1", "key_point:1", "It sells tea.", None),
         ("row-2", "key_point:0", "The shop opens at nine.", None),
         ("row-3", None, None, reasons.NO_KEY_POINTS),
-        ("row-4", None, None, reasons.NO_KEY_POINTS),
+        ("row-4", None, None, reasons.empty_column("user_input")),
     ]
+
+
+WRITTEN = {"key_points": [{"text": "At nine.", "importance": "vital"}, {"text": "It has tea.", "importance": "okay"}]}
+SHOP = {"user_input": "When?", "response": "At nine."}
+
+
+def points_of(judge: Any, *rows: dict[str, Any], **options: Any) -> list[tuple[Any, ...]]:
+    settings = ClaimsSettings(products=(Product.KEY_POINTS,), judge=judge, **options)
+    output = run_stage(claims, {Stage.SAMPLES: samples_table(*rows)}, settings)
+    return sorted(cells(output.table, "row_id", "text", "importance", "status", "reason"), key=str)
+
+
+def test_key_points_are_written_from_the_relevant_passages_where_nothing_else_is_given(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("passage_relevance", "The shop opens at nine.", answer="2"),
+        says("passage_relevance", "The shop has tea.", answer="3"),
+        says("passage_relevance", "Delft has canals.", answer="1"),
+        says("key_point_writing", "The shop has tea.\nThe shop opens at nine.", answer=WRITTEN),
+        says("key_point_writing", "Delft has canals.", answer={"key_points": []}),
+    )
+    passages = ["The shop opens at nine.", "Delft has canals.", "The shop has tea.", " ", "The shop has tea."]
+    binary = {"retrieved_context_ids": ["b", "b"], "relevance_judgments": [{"id": "b", "grade": 1.0}]}
+    written = [("At nine.", "vital", "answered", None), ("It has tea.", "okay", "answered", None)]
+    nothing = (None, None, "undefined", reasons.NO_RELEVANT_PASSAGE)
+    assert points_of(
+        judge,
+        {**SHOP, "retrieved_contexts": passages},
+        {**SHOP, "retrieved_contexts": passages[::-1], "reference": " "},
+        {**SHOP, "retrieved_contexts": ["Delft has canals."]},
+        {**SHOP, "retrieved_contexts": ["Delft has canals."], "reference_contexts": [passages[2], passages[0]]},
+        {**SHOP, "retrieved_contexts": ["Delft has canals."] * 2, **binary},
+        SHOP,
+    ) == [
+        *(("row-1", *row) for row in written),
+        *(("row-2", *row) for row in written),
+        ("row-3", *nothing),
+        *(("row-4", *row) for row in written),
+        ("row-5", None, None, "undefined", reasons.NO_KEY_POINTS),
+        ("row-6", *nothing),
+    ]
+
+
+def test_key_points_are_written_beside_a_reference_if_an_option_says_so(tmp_path: Path) -> None:
+    judge = script(
+        tmp_path,
+        says("claims", "At ten.", answer={"claims": ["It opens at ten."]}),
+        says("passage_relevance", "The shop opens at nine.", answer="3"),
+        says("key_point_writing", "User: Hi!\nUser: When?", answer=WRITTEN),
+    )
+    row = {
+        **SHOP,
+        "reference": "At ten.",
+        "retrieved_contexts": ["The shop opens at nine."],
+        "earlier_turns": "User: Hi!",
+    }
+    given = {**row, "key_points": [{"text": "At eight.", "importance": "okay"}]}
+    assert points_of(judge, row) == [("row-1", "It opens at ten.", None, "answered", None)]
+    found = points_of(judge, row, given, write_key_points=True)
+    assert [each[:3] for each in found] == [
+        ("row-1", "At nine.", "vital"),
+        ("row-1", "It has tea.", "okay"),
+        ("row-2", "At eight.", "okay"),
+    ]
+
+
+@pytest.mark.models
+def test_key_points_are_not_written_without_usable_grades(tmp_path: Path) -> None:
+    row = {**SHOP, "retrieved_contexts": ["The shop opens at nine."]}
+    failed = points_of(script(tmp_path, fails("passage_relevance")), row)
+    assert [each[3:] for each in failed] == [("failed", "the reply was cut off")]
+    packaged = points_of(JudgeSettings(), row)
+    assert [each[3:] for each in packaged] == [("undefined", reasons.NEEDS_LANGUAGE_MODEL)]

@@ -31,6 +31,7 @@ GENERATED: dict[str, Any] = {
     QuestionKind.RELEVANT_SENTENCES: {"relevant": [1]},
     QuestionKind.EXPLANATION: {"explanation": "It says so."},
     QuestionKind.RATING_EXPLANATION: {"explanation": "It says so."},
+    QuestionKind.KEY_POINT_WRITING: {"key_points": [{"text": "It rains.", "importance": "okay"}]},
 }
 SAMPLE = {"user_input": "Rain?", "response": "It rains.", "reference": "Rain.", "retrieved_contexts": ["It pours."]}
 SAMPLE |= {"earlier_turns": "User: Delft?"}

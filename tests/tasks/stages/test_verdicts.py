@@ -1,19 +1,14 @@
 """The stage `verdicts`: one verdict per claim and premise, and only verdicts that a score depends on."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from metric_core.declarations.metric import MetricRequest, Parameters, constant
-from metric_core.evidence import Evidence
-from metric_core.metrics.faithfulness import FAITHFULNESS
-from metric_core.records import Side, VerdictRequest
+from metric_core.records import Side
 from metric_core.stages import Product, Stage
 from tasks.options.judge_options import JudgeSettings
-from tasks.options.metric_settings import MetricSettings
 from tasks.stages.verdicts import VerdictsSettings, verdicts
 from tasks.tables.records import build_table
 from tests.tasks.builders import cells, fails, run_stage, samples_table, says, script
@@ -251,91 +246,6 @@ def test_a_side_that_is_read_whole_leaves_the_other_as_sparing_as_before(tmp_pat
         ("support", "response:0", "context:0"),
         ("support", "response:0", "context:1"),
     }
-
-
-def requesting(*requests: VerdictRequest) -> MetricSettings:
-    """Return a metric that requests these verdicts."""
-    metric = replace(
-        FAITHFULNESS,
-        products=constant(Product.RESPONSE_CLAIMS, Product.REQUESTED_VERDICTS),
-        verdicts=lambda _evidence, _parameters: requests,
-    )
-
-    class Given(MetricSettings):
-        def request(self) -> MetricRequest:
-            return metric.request()
-
-    return Given(name="faithfulness", key="faithfulness")
-
-
-def test_requested_verdicts_are_judged_once(tmp_path: Path) -> None:
-    judge = script(
-        tmp_path,
-        says("verdict", "right", "truth", answer="yes"),
-        says("verdict", "right", "second", answer="yes"),
-        says("verdict", "A house is named.", "my answer", answer="no"),
-        says("verdict", "right", "the law", answer="yes"),
-    )
-    wanted = requesting(
-        VerdictRequest(claim="response:0", premise="reference"),
-        VerdictRequest(claim="response:0", premise="context:1"),
-        VerdictRequest(statement="A house is named.", premise="response"),
-        VerdictRequest(claim="response:0", premise_text="the law"),
-        VerdictRequest(claim="response:0", premise_text=" "),
-    )
-    tables = {
-        Stage.SAMPLES: samples_table({**NOISY, "response": "my answer"}),
-        Stage.CLAIMS: claims_table(response_0="right"),
-    }
-    settings = VerdictsSettings(
-        products=(Product.RESPONSE_CLAIMS_BY_REFERENCE, Product.REQUESTED_VERDICTS),
-        judge=judge,
-        metrics=(wanted, wanted),
-    )
-    output = run_stage(verdicts, tables, settings)
-    assert cells(output.table, "claim_id", "premise", "verdict", "statement", "premise_text") == [
-        ("response:0", "reference", 1, None, None),
-        ("response:0", "context:1", 1, None, None),
-        (
-            VerdictRequest(statement="A house is named.", premise="response").key[0],
-            "response",
-            0,
-            "A house is named.",
-            None,
-        ),
-        ("response:0", VerdictRequest(claim="", premise_text="the law").key[1], 1, None, "the law"),
-        ("response:0", VerdictRequest(claim="", premise_text=" ").key[1], 0, None, " "),
-    ]
-    assert output.usage.questions == 4
-
-
-def test_requests_that_depend_on_verdicts_are_judged_in_rounds(tmp_path: Path) -> None:
-    alone = [VerdictRequest(claim="response:0", premise=f"context:{i}") for i in range(2)]
-    together = VerdictRequest(claim="response:0", premise="contexts:0,1")
-
-    def follow(evidence: Evidence, _: Parameters) -> list[VerdictRequest]:
-        is_settled = any(r not in evidence.requested or evidence.decision(r) == 1 for r in alone)
-        return alone if is_settled else [*alone, together]
-
-    wanted = requesting()
-    metric = replace(wanted.request().metric, verdicts=follow, follows_up=True)
-
-    class Following(MetricSettings):
-        def request(self) -> MetricRequest:
-            return metric.request()
-
-    judge = script(
-        tmp_path, says("verdict", "right", "first\nsecond", answer="yes"), says("verdict", "right", answer="no")
-    )
-    sample = {**NOISY, "response": "right"}
-    tables = {Stage.SAMPLES: samples_table(sample), Stage.CLAIMS: claims_table(response_0="right")}
-    settings = VerdictsSettings(
-        products=(Product.REQUESTED_VERDICTS,),
-        judge=judge,
-        metrics=(Following(name="faithfulness", key="faithfulness"),),
-    )
-    output = run_stage(verdicts, tables, settings)
-    assert cells(output.table, "premise", "verdict") == [("context:0", 0), ("context:1", 0), ("contexts:0,1", 1)]
 
 
 POINTS = claims_table(key_point_0="whole", key_point_1="half", key_point_2="lost", key_point_3="unknown")

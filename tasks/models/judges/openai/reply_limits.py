@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from metric_core.prompts.judge_questions import LISTS, RESPONSE, TEXT, GenerateQuestion
+from metric_core.prompts.reply_schemas import MOST_KEY_POINTS
 from metric_core.question_kinds import QuestionKind
 from tasks.models.judges.openai.server_features import ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
@@ -24,6 +25,7 @@ FRAME_TOKENS = 128
 """Tokens for the JSON around short texts, with line breaks and indentation."""
 
 _TOKENS_PER_NUMBER = 6
+_TOKENS_PER_KEY_POINT = 64
 _SHORT_TOKENS = 512
 _SHORT = (QuestionKind.FOLLOW_UP, QuestionKind.EXPLANATION, QuestionKind.RATING_EXPLANATION)
 _FEEDBACK_TOKENS = 1024
@@ -50,6 +52,8 @@ def max_reply_tokens(question: GenerateQuestion, features: ServerFeatures, optio
         )
         count = _list_limit(question.schema, "questions")
         return most if count is None else min(most, FRAME_TOKENS + each * count)
+    if question.kind is QuestionKind.KEY_POINT_WRITING:
+        return min(most, FRAME_TOKENS + _TOKENS_PER_KEY_POINT * MOST_KEY_POINTS)
     if question.kind is QuestionKind.RELEVANT_SENTENCES:
         count = _list_limit(question.schema, "relevant")
         return most if count is None else min(most, FRAME_TOKENS + _TOKENS_PER_NUMBER * count)
