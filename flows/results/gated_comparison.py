@@ -22,6 +22,7 @@ from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
+from tasks.history.earlier_changes import add_earlier_changes
 from tasks.runs.finished_run import FinishedRun
 
 _NO_BASELINE = "There is no baseline: the rules that compare with one are left out."
@@ -65,7 +66,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    columns = pair.columns()
+    columns = add_earlier_changes(pair.columns(), pair, options.matching.match)
     shared = [column for column in columns if column.a and column.b]
     metrics = tuple(compare_metrics(shared, options.seed, options.top))
     return RunComparison(

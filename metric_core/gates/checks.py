@@ -213,7 +213,7 @@ def _draft_pairs(rule: RegressionRule, column: ScoreColumns, testing: Testing) -
             pairs.worsening(column.direction),
             pairs.groups,
             threshold,
-            pairs.difference_bounds,
+            pairs.worsening_bounds,
             judge=testing.judge_variances.get(column.metric),
             is_serial=is_serial(pairs.in_order(column.b, pairs.differences)),
         )

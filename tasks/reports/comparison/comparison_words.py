@@ -189,8 +189,15 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
         yield f"smallest true differences that 80 of 100 such comparisons would show: {', '.join(seen)}"
 
 
-def serial_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield a sentence on the metrics whose rows change in serial order."""
+def interval_sentences(comparison: RunComparison) -> Iterator[str]:
+    """Yield a sentence on metrics whose intervals rest on earlier runs, and on those whose rows are in serial order."""
+    changes = [(title(each), each.difference.earlier) for each in comparison.metrics if each.difference]
+    earlier = [f"{name} {found.largest:.2g} ({found.runs} runs)" for name, found in changes if found is not None]
+    if earlier:
+        yield (
+            f"greatest change of a row in earlier runs, which the intervals take for about the greatest possible one: "
+            f"{', '.join(earlier)}"
+        )
     found = [title(metric) for metric in comparison.metrics if metric.difference and metric.difference.is_serial]
     if found:
         yield (
