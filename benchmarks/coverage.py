@@ -251,13 +251,16 @@ def judge_tables(runs: int) -> Iterator[str]:
             cells = [judge_share(claims, unsure, again, true, runs) for again in (20, 50, 100)]
             name = "0/1" if claims == 1 else f"share of {claims} claims"
             yield f"| {name} | {unsure:.0%} | {true:.3f} | {' | '.join(cells)} |\n".replace("%", " %", 1)
-    yield "\n### A gate with its limit at the bar, the same 200 answers judged twice: one passes and one fails\n\n"
-    yield "| rows the judge is unsure of | rows again | noise unknown | **noise known** | undecided then |\n"
-    yield f"|{'---|' * 5}\n"
+    yield "\n### A gate near its bar, the same 200 answers judged twice: one passes and one fails (at most 0.5 %)\n\n"
+    yield "Distance of the limit from the bar, in standard deviations of the judge's noise. Undecided before and after "
+    yield "the rows were asked again.\n\n"
+    yield "| rows the judge is unsure of | rows again | distance | noise unknown | noise known "
+    yield f"| **rows asked again** | undecided before | **after** |\n|{'---|' * 8}\n"
     for unsure in UNSURE:
         for again in (20, 50, 100):
-            shares = gate_flips(unsure, again, runs)
-            yield f"| {unsure:.0%} | {again} | {' | '.join(map(str, shares))} |\n".replace("%", " %", 1)
+            for distance in (0, 1, 2, 3):
+                shares = " | ".join(map(str, gate_flips(unsure, again, distance, runs)))
+                yield f"| {unsure:.0%} | {again} | {distance} | {shares} |\n".replace("%", " %", 1)
 
 
 def unsure_rows(generator: np.random.Generator, rows: int, unsure: float) -> Floats:
@@ -282,24 +285,39 @@ def judge_share(claims: int, unsure: float, again: int, true: float, runs: int) 
     return f"{total / runs:.3f}, {share}"
 
 
-def gate_flips(unsure: float, again: int, runs: int) -> list[Share]:
-    """Return how often one of two judgments passes and the other fails: without noise, with it; and the undecided."""
-    shares, rows = [Share(), Share(), Share()], 200
+def gate_flips(unsure: float, again: int, distance: float, runs: int) -> list[Share]:
+    """Return how often one of two judgments passes and the other fails: noise unknown, known, and rows asked again.
+
+    Then the share of undecided gates before and after rows were asked again.
+    """
+    shares, rows = [Share() for _ in range(5)], 200
     for seed in range(runs):
         generator = np.random.default_rng([47, seed])
         good = unsure_rows(generator, rows, unsure)
-        bar = float(betaincinv(good.sum(), rows - good.sum() + 1, 0.05))
-        plain, careful = [], []
+        count = good.sum() + distance * np.sqrt((good * (1 - good)).sum())
+        bar = Threshold(float(betaincinv(good.sum(), rows - good.sum() + 1, 0.05)) - (count - good.sum()) / rows)
+        found = []
         for _ in range(2):
             scores, new = (generator.binomial(1, good) * 1.0 for _ in range(2))
-            span, count = _judged_again(scores, new, again).span(rows), scores.sum()
-            passes = [bool(betainc(count, rows - count + 1, bar + shift) <= 0.05) for shift in (-span, 0.0, span)]
-            plain.append(passes[1])
-            careful.append(passes[1] if len(set(passes)) == 1 else None)
-        shares[0].add(plain[0] is not plain[1])
-        shares[1].add(set(careful) == {True, False})
-        shares[2].add(careful[0] is None)
+            variance = _judged_again(scores, new, again)
+            sampled = np.where(np.arange(rows) < again, (scores + new) / 2, scores)
+            first = _passes(sampled, bar, variance.span(rows, again))
+            asked = first
+            if first is None:
+                asked = _passes((scores + new) / 2, bar, _judged_again(scores, new, rows).span(rows, rows))
+            found.append((_passes(scores, bar, 0.0), first, asked))
+        for share, (one, other) in zip(shares, zip(*found, strict=True), strict=False):
+            share.add({one, other} == {True, False})
+        shares[3].add(found[0][1] is None)
+        shares[4].add(found[0][2] is None)
     return shares
+
+
+def _passes(scores: Floats, bar: Threshold, noise: float) -> bool | None:
+    """Return whether a gate passes; None if the noise of the judge decides it."""
+    finding = check_mean(Units.from_values(scores), bar, Confidence(0.95, noise=noise), SCORE)
+    outcomes = {each.p_violated <= 0.05 for each in (finding, *finding.judged_again)}
+    return None if len(outcomes) > 1 else outcomes.pop()
 
 
 def _judged_again(scores: Floats, new: Floats, again: int) -> JudgeVariance:

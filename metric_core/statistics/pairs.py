@@ -39,6 +39,7 @@ class ScoreColumns:
         groups: Row -> name of its group; rows without a name are independent.
         bounds: Least and greatest value; None if the metric has none, or if each scale has its own.
         earlier: Changes between earlier runs; None if they are not known.
+        repeated: Rows of the second run whose value is the mean of two judgments.
     """
 
     metric: str
@@ -48,12 +49,32 @@ class ScoreColumns:
     groups: Mapping[str, str] | None = None
     bounds: tuple[float, float] | None = None
     earlier: EarlierChanges | None = None
+    repeated: frozenset[str] = frozenset()
 
     def groups_of(self, rows: Sequence[str]) -> list[str] | None:
         """Return the name of the group of each row; None if rows are not grouped."""
         if self.groups is None:
             return None
         return [name_group(row, self.groups.get(row)) for row in rows]
+
+    def average(self, judged: Mapping[str, tuple[float, float]]) -> "ScoreColumns":
+        """Return the columns with the mean of two judgments of rows of the second run.
+
+        Args:
+            judged: Row -> its score, and the one when it was judged again.
+
+        >>> cells = {"x": Score.scored(1.0), "y": Score.scored(0.5)}
+        >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)
+        >>> found = columns.average({"x": (1.0, 0.0)})
+        >>> found.b["x"].value, found.b["y"].value, found.repeated
+        (0.5, 0.5, frozenset({'x'}))
+        """
+        means = {
+            row: replace(cell, value=cell.value + (judged[row][1] - judged[row][0]) / 2)
+            for row, cell in self.b.items()
+            if row in judged and cell.value is not None
+        }
+        return replace(self, b={**self.b, **means}, repeated=frozenset(means))
 
     def split(self, sliced: RowSlices) -> dict[str, "ScoreColumns"]:
         """Return the cells of each slice, by value of the column, in the order of the slices.
