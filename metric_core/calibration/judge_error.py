@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.estimates import DIFFERENCE, SHARE, DrawnEstimate, Estimate
+from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units, effective_number
 
 _OUTSIDE_ERRORS = 3.0
 """Standard errors beyond the scores of labelled rows from which a mean score contradicts them."""
-LEAST_UNITS = 4
-"""Minimum number of rows, or effective number of groups of rows, for an estimate."""
 
 DRAWS = 4096
 _MOST_UNDETERMINED = 0.025
@@ -135,7 +134,7 @@ def lack_of_fit(
     True
     """
     units = _Units.from_groups(len(labels), groups, weights)
-    if units.effective <= LEAST_UNITS or len(np.unique(labels)) < 3:
+    if units.effective < LEAST_UNITS or len(np.unique(labels)) < 3:
         return None
     fit = _fit_polynomial(labels - labels.mean(), scores, units, 2)
     if fit is None or fit[1][2, 2] <= 1e-24:

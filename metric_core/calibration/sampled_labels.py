@@ -32,15 +32,13 @@ from metric_core.calibration.estimates import (
     NormalEstimate,
     RectifiedEstimate,
 )
-from metric_core.statistics.bounded_means import BoundedMean, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Units, effective_number
 
 LEAST_LABELS = 50
 """Number of labelled rows, or effective number of groups, below which labels are used alone."""
 LEAST_EFFECTIVE = 10
 """Number of rows on which judge and people differ, or of labels of the rarer kind, below which it is so, too."""
-LEAST_UNITS = 5
-"""Number of labelled rows, or effective number of groups, below which there is no interval."""
 _ROUNDING = 1e-12
 """Largest deviation that counts as a rounding error."""
 FOLDS = 5
