@@ -234,7 +234,7 @@ def _classes_error(
         means.append(part.mean)
         beliefs.append(BetaMean.from_units(part, ends))
         influences.append(units.sums(rows * (scores - part.mean)) / float(counts.sum()))
-    variances = [_variance(belief) for belief in beliefs]
+    variances = [belief.variance for belief in beliefs]
     shared = float(influences[0] @ influences[1])
     scale = float(np.sqrt(variances[0] * variances[1]))
     correlation = float(np.clip(shared / scale, -0.99, 0.99)) if scale > 0 else 0.0
@@ -247,11 +247,6 @@ def _classes_error(
         units=int(units.effective),
         classes=LabelClasses(beliefs[0], beliefs[1], round(correlation, 9)),
     )
-
-
-def _variance(belief: BetaMean) -> float:
-    total = belief.above + belief.below
-    return (belief.high - belief.low) ** 2 * belief.above * belief.below / (total**2 * (total + 1))
 
 
 def _drawn(classes: LabelClasses, mean: BetaMean, rise: float, gain: float, within: Interval) -> Estimate:
