@@ -377,10 +377,8 @@ def _folds(labels: Floats, units: Rows, seed: int) -> list[Rows]:
 def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats, seed: int) -> dict[str, Figure]:
     known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
     groups = Units(sizes := np.bincount(units).astype(np.float64), sizes)
-    if groups.effective < LEAST_UNITS:
-        return {name: Figure(measure.value, None) for name, measure in known.items()}
     values: dict[str, list[Floats]] = {name: [] for name in known}
-    for resamples in _resamples(units, row_weights, seed):
+    for resamples in _resamples(units, row_weights, seed) if groups.effective >= LEAST_UNITS else ():
         for name, measure in known.items():
             values[name].append(measure.resampled(resamples))
     return {name: Figure(measure.value, measure.interval(values[name], groups)) for name, measure in known.items()}

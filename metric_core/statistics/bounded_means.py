@@ -62,7 +62,7 @@ class Bounds:
 
     Args:
         high: Greatest value, above `low`.
-        seen: How far earlier values went; None if it is not known.
+        seen: Least and greatest earlier values; None if it is not known.
     """
 
     low: float
