@@ -9,16 +9,16 @@ means that the project uses. `--write` also puts them into `docs/statistics-runs
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-from benchmarks.coverage_pairs import DRAWS, SCORE, Share, detectable_table, pair_tables, serial_table
+from benchmarks.coverage_pairs import DRAWS, SCORE, Share, detectable_table, earlier_table, pair_tables, serial_table
 from benchmarks.docs_tables import publish
 from metric_core.gates.rules import Threshold
-from metric_core.gates.thresholds import Confidence, RandomStream, check_mean
+from metric_core.gates.thresholds import Confidence, check_mean
 from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
 from metric_core.statistics.judge_variance import JudgeVariance, estimate_judge_variance, split_variance
 from metric_core.statistics.resampling import Floats, Units, bootstrap_mean
@@ -66,16 +66,17 @@ def tables(runs: int) -> Iterator[str]:
         "rows",
         (*SCORES, *DIFFERENCES),
         (30, 100, 300),
-        partial(errors, True, runs),
+        lambda world, size: errors(world, size, runs)[0],
     )
     yield from table(
         "Gates: failures although the mean is just at the threshold (at most 5 %)",
         "rows",
         (*SCORES, *DIFFERENCES),
         (30, 100, 300),
-        partial(errors, False, runs),
+        lambda world, size: errors(world, size, runs)[1],
     )
     yield from pair_tables(runs)
+    yield from earlier_table(runs)
     yield from detectable_table(runs)
     yield from serial_table(runs)
     yield from uneven_table(runs)
@@ -118,26 +119,29 @@ def coverage(bounds: Bounds, runs: int, world: World, size: int) -> list[Share]:
     return shares
 
 
-def errors(is_pass: bool, runs: int, world: World, size: int) -> list[Share]:
-    """Return how often a gate passes, or fails, a mean that is just at its threshold: bootstrap, bounded."""
+@cache
+def errors(world: World, size: int, runs: int) -> tuple[list[Share], list[Share]]:
+    """Return how often a gate passes, and fails, a mean that is just at its threshold: each bootstrap, bounded."""
     generator = np.random.default_rng([11, size])
-    shares = [Share(), Share()]
+    passes, failures = [Share(), Share()], [Share(), Share()]
     bounds = SCORE if world in SCORES else SCORE.of_differences
     for seed in range(runs):
         units = Units.from_values(world.draw(generator, size))
-        for share, known in zip(shares, (None, bounds), strict=True):
-            finding = check_mean(units, Threshold(world.mean), Confidence(0.95), known, RandomStream(seed))
-            is_certain = known is None and not units.influence.any()
-            p = finding.p_violated if is_pass else finding.p_met
-            # An earlier rule without bounds took rows that are all alike as proof.
-            alike = (units.mean >= world.mean) is is_pass
-            share.add(alike if is_certain else p <= 0.05)
-    return shares
+        drawn = bootstrap_mean(units, seed, resamples=DRAWS)
+        # An earlier rule without bounds took rows that are all alike as proof.
+        below = drawn.confidence_below(world.mean) if len(drawn.resampled) else float(units.mean < world.mean)
+        bounded = BoundedMean(units, bounds, seed, draws=DRAWS)
+        for share, p in zip(passes, (below, bounded.p_at_most(world.mean)), strict=True):
+            share.add(p <= 0.05)
+        for share, p in zip(failures, (1 - below, bounded.p_at_least(world.mean)), strict=True):
+            share.add(p <= 0.05)
+    return passes, failures
 
 
 def uneven_table(runs: int) -> Iterator[str]:
     """Yield a table of groups of different sizes: by the number of groups, and by their effective number."""
     yield "\n### Groups of different sizes: intervals of the mean (95 %), gates that pass at the threshold (5 %)\n\n"
+    yield "†: more than 5 %.\n\n"
     yield "| groups | effective | mean | correlation "
     yield "| interval by groups | **effective** | gate by groups | **effective** |\n"
     yield f"|{'---|' * 8}\n"
@@ -147,6 +151,7 @@ def uneven_table(runs: int) -> Iterator[str]:
         for mean, correlation in ((0.8, 0.5), (0.8, 0.2), (0.8, 0.02), (0.5, 0.5), (0.95, 0.5)):
             cells = uneven(counts, mean, correlation, runs)
             known = [str(cell) if effective >= LEAST_UNITS or i % 2 == 0 else "none" for i, cell in enumerate(cells)]
+            known[3] += " †" * (known[3] != "none" and cells[3].hits > 0.05 * runs)
             yield f"| {name} | {effective:.1f} | {mean:g} | {correlation:g} | {' | '.join(known)} |\n"
 
 
@@ -250,13 +255,16 @@ def judge_tables(runs: int) -> Iterator[str]:
             cells = [judge_share(claims, unsure, again, true, runs) for again in (20, 50, 100)]
             name = "0/1" if claims == 1 else f"share of {claims} claims"
             yield f"| {name} | {unsure:.0%} | {true:.3f} | {' | '.join(cells)} |\n".replace("%", " %", 1)
-    yield "\n### A gate with its limit at the bar, the same 200 answers judged twice: one passes and one fails\n\n"
-    yield "| rows the judge is unsure of | rows again | noise unknown | **noise known** | undecided then |\n"
-    yield f"|{'---|' * 5}\n"
+    yield "\n### A gate near its bar, the same 200 answers judged twice: one passes and one fails (at most 0.5 %)\n\n"
+    yield "Distance of the limit from the bar, in standard deviations of the judge's noise. Undecided before and after "
+    yield "the rows were asked again.\n\n"
+    yield "| rows the judge is unsure of | rows again | distance | noise unknown | noise known "
+    yield f"| **rows asked again** | undecided before | **after** |\n|{'---|' * 8}\n"
     for unsure in UNSURE:
         for again in (20, 50, 100):
-            shares = gate_flips(unsure, again, runs)
-            yield f"| {unsure:.0%} | {again} | {' | '.join(map(str, shares))} |\n".replace("%", " %", 1)
+            for distance in (0, 1, 2, 3):
+                shares = " | ".join(map(str, gate_flips(unsure, again, distance, runs)))
+                yield f"| {unsure:.0%} | {again} | {distance} | {shares} |\n".replace("%", " %", 1)
 
 
 def unsure_rows(generator: np.random.Generator, rows: int, unsure: float) -> Floats:
@@ -281,24 +289,39 @@ def judge_share(claims: int, unsure: float, again: int, true: float, runs: int) 
     return f"{total / runs:.3f}, {share}"
 
 
-def gate_flips(unsure: float, again: int, runs: int) -> list[Share]:
-    """Return how often one of two judgments passes and the other fails: without noise, with it; and the undecided."""
-    shares, rows = [Share(), Share(), Share()], 200
+def gate_flips(unsure: float, again: int, distance: float, runs: int) -> list[Share]:
+    """Return how often one of two judgments passes and the other fails: noise unknown, known, and rows asked again.
+
+    Then the share of undecided gates before and after rows were asked again.
+    """
+    shares, rows = [Share() for _ in range(5)], 200
     for seed in range(runs):
         generator = np.random.default_rng([47, seed])
         good = unsure_rows(generator, rows, unsure)
-        bar = float(betaincinv(good.sum(), rows - good.sum() + 1, 0.05))
-        plain, careful = [], []
+        count = good.sum() + distance * np.sqrt((good * (1 - good)).sum())
+        bar = Threshold(float(betaincinv(good.sum(), rows - good.sum() + 1, 0.05)) - (count - good.sum()) / rows)
+        found = []
         for _ in range(2):
             scores, new = (generator.binomial(1, good) * 1.0 for _ in range(2))
-            span, count = _judged_again(scores, new, again).span(rows), scores.sum()
-            passes = [bool(betainc(count, rows - count + 1, bar + shift) <= 0.05) for shift in (-span, 0.0, span)]
-            plain.append(passes[1])
-            careful.append(passes[1] if len(set(passes)) == 1 else None)
-        shares[0].add(plain[0] is not plain[1])
-        shares[1].add(set(careful) == {True, False})
-        shares[2].add(careful[0] is None)
+            variance = _judged_again(scores, new, again)
+            sampled = np.where(np.arange(rows) < again, (scores + new) / 2, scores)
+            first = _passes(sampled, bar, variance.span(rows, again))
+            asked = first
+            if first is None:
+                asked = _passes((scores + new) / 2, bar, _judged_again(scores, new, rows).span(rows, rows))
+            found.append((_passes(scores, bar, 0.0), first, asked))
+        for share, (one, other) in zip(shares, zip(*found, strict=True), strict=False):
+            share.add({one, other} == {True, False})
+        shares[3].add(found[0][1] is None)
+        shares[4].add(found[0][2] is None)
     return shares
+
+
+def _passes(scores: Floats, bar: Threshold, noise: float) -> bool | None:
+    """Return whether a gate passes; None if the noise of the judge decides it."""
+    finding = check_mean(Units.from_values(scores), bar, Confidence(0.95, noise=noise), SCORE)
+    outcomes = {each.p_violated <= 0.05 for each in (finding, *finding.judged_again)}
+    return None if len(outcomes) > 1 else outcomes.pop()
 
 
 def _judged_again(scores: Floats, new: Floats, again: int) -> JudgeVariance:

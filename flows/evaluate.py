@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.config.run_config import RunConfig
 from flows.execution.anchor_evaluation import anchor_warnings, evaluate_anchor, missing_scores
-from flows.execution.anchor_repeats import ask_rows_again
+from flows.execution.anchor_repeats import ask_rows_again, ask_unsettled_rows
 from flows.execution.deployed_parameters import as_deployed
 from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source, retrieval_settings
@@ -153,6 +153,10 @@ def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[s
             read = replace(read, warnings=(*read.warnings, unasked))
     findings = {**findings, "judge_variance": find_judge_variance(findings, tables), "cost": cost_so_far()}
     write_run_folder(run, read, tables, findings)
+    if (again := ask_unsettled_rows(run, tables, findings)) is not None:
+        findings = {**findings, ASKED_AGAIN: again}
+        findings = {**findings, "judge_variance": find_judge_variance(findings, tables), "cost": cost_so_far()}
+        write_run_folder(run, read, tables, findings)
     unpublished = publish(run.folder, run.subject, run.plan.monitoring.deploy.alerts)
     evaluation = Evaluation.from_folder(run.folder.path)
     unsent = (*_send_scores(run), *write_metrics_file(run.plan.outputs, run.manifest["name"], run.subject, run.folder))

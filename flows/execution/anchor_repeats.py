@@ -5,6 +5,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from flows.config.run_rate import runs_per_year
@@ -25,8 +26,10 @@ from tasks.history.catalogue import Catalogue
 from tasks.models.judges.protocol import IN_PROCESS
 from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.opening.run_models import RunModels
+from tasks.prefect_support.run_log import run_logger
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_drift import (
+    ASKED_AGAIN,
     RUNS_READ,
     JudgeDriftDetector,
     PastRepeat,
@@ -146,21 +149,73 @@ def ask_rows_again(run: Run, tables: RunTables) -> dict[str, Any] | None:
         return None
     ids = [row for shard in tables.shards(Stage.SAMPLES, ["row_id"]) for row in shard["row_id"].to_pylist()]
     chosen = sorted(ids, key=lambda row: hashlib.sha256(row.encode()).digest())[:count]
-    rows, questions = _Rows(run, tables, chosen), RepeatedQuestions(run.models)
     try:
-        rows.note(questions, chosen)
-        if not questions.judges:
-            return None
-        asked, usage = questions.ask()
-        scores = rows.scores(questions, chosen)
+        return _ask_rows(_Rows(run, tables, chosen), RepeatedQuestions(run.models))
     except AssayError as error:
         return {"reason": str(error)}
+
+
+def ask_unsettled_rows(run: Run, tables: RunTables, findings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Ask again about the rows on which the judge's noise may turn the gate, once the run folder is written.
+
+    The gate then takes the mean of both judgments, whose noise is smaller.
+
+    Args:
+        findings: Further content of run.json, with what was asked again so far.
+
+    Returns:
+        The entry `asked_again` of run.json with these rows; None if there are none, or the judge cannot be asked.
+    """
+    options, before = run.plan.monitoring.deploy, findings.get(ASKED_AGAIN) or {}
+    if options.gate is None or not findings["judge_variance"] or not can_ask_again(run.plan):
+        return None
+    from flows.results.gated_comparison import find_unsettled_rows  # noqa: PLC0415 few runs have a gate
+
+    known: Mapping[str, Mapping[str, Any]] = before.get("scores", {})
+    baseline = run.plan.outputs.baseline
+    try:
+        folder = None if baseline is None else Path(baseline)
+        unsettled = find_unsettled_rows(options.gate, run.folder.path, folder, options.match)
+        chosen = {row for metric, rows in unsettled.items() for row in rows - known.get(metric, {}).keys()}
+        kinds = {kind for each in run.plan.metrics.requests if each.key in unsettled for kind in scoring_kinds(each)}
+        found = _ask_rows(_Rows(run, tables, chosen), RepeatedQuestions(run.models, kinds)) if chosen else None
+    except AssayError as error:
+        run_logger().warning("rows that decide the gate could not be asked about again: %s", error)
+        return None
+    if found is None:
+        return None
+    scores = {metric: {**found["scores"].get(metric, {}), **known.get(metric, {})} for metric in unsettled}
+    bounds = {each.key: Bounds.of_metric(each.bounds) for each in run.plan.metrics.requests}
+    estimated = ((metric, estimate_judge_variance([scores[metric]], bounds[metric])) for metric in found["variance"])
+    variance = {metric: asdict(each) for metric, each in estimated if metric in unsettled and each is not None}
+    usage = before.get("usage", {})
+    return {
+        "rows": len(set().union(*({**known, **scores}.values()))),
+        "questions": before.get("questions", 0) + found["questions"],
+        "usage": {name: count + usage.get(name, 0) for name, count in found["usage"].items()},
+        "scores": {**known, **scores},
+        "variance": {**before.get("variance", {}), **variance},
+    }
+
+
+def _ask_rows(rows: "_Rows", questions: RepeatedQuestions) -> dict[str, Any] | None:
+    """Ask about rows again, and return the entry `asked_again`; None if their judges are not asked.
+
+    Raises:
+        AssayError: A judge cannot be asked.
+    """
+    chosen = rows.ids
+    rows.note(questions, chosen)
+    if not questions.judges:
+        return None
+    asked, usage = questions.ask()
+    scores = rows.scores(questions, chosen)
     return {
         "rows": len(chosen),
         "questions": asked,
         "usage": _spent(usage),
         "scores": scores,
-        "variance": _variance([scores], questions, run),
+        "variance": _variance([scores], questions, rows.run),
     }
 
 

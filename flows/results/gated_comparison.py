@@ -22,7 +22,9 @@ from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
+from tasks.history.earlier_changes import add_earlier_changes
 from tasks.runs.finished_run import FinishedRun
+from tasks.runs.mean_variance import read_second_judgments
 
 _NO_BASELINE = "There is no baseline: the rules that compare with one are left out."
 
@@ -65,7 +67,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     differences = find_differences(pair)
     if gate is not None and gate.regression and differences.serious and not options.allow_different:
         raise NotComparableError(str(a), str(b), differences.serious)
-    columns = pair.columns()
+    columns = add_earlier_changes(pair.columns(), pair, options.matching.match)
     shared = [column for column in columns if column.a and column.b]
     metrics = tuple(compare_metrics(shared, options.seed, options.top))
     return RunComparison(
@@ -166,7 +168,12 @@ def _apply_rules(
             metric: read_judge_variance(entry) for metric, entry in run.manifest.get("judge_variance", {}).items()
         },
     )
-    result = check_gate(gate, columns, options.seed, facts)
+    judged = read_second_judgments(run.manifest)
+    averaged = [
+        column.average({pair.b.keys[row]: scores for row, scores in judged.get(column.metric, {}).items()})
+        for column in columns
+    ]
+    result = check_gate(gate, averaged, options.seed, facts)
     if (
         result.outcome is not Outcome.INCONCLUSIVE
         or result.is_noise
@@ -174,6 +181,34 @@ def _apply_rules(
     ):
         return result
     return replace(result, outcome=Outcome(options.gate.inconclusive))
+
+
+def find_unsettled_rows(
+    gate: GateSettings, run: Path, baseline: Path | None, match: str | None = None
+) -> dict[str, frozenset[str]]:
+    """Return metric -> ids of the rows on whose scores the noise of the judge may turn a rule of a gate.
+
+    Args:
+        baseline: Run folder of the baseline; None leaves out the rules that need one.
+        match: Column by which rows are matched; None means their ids.
+
+    Raises:
+        RunFolderError: A folder does not hold a finished run.
+        ConfigError: Rows cannot be matched or grouped, or a rule of the gate does not fit the runs.
+    """
+    before, after = None if baseline is None else FinishedRun(baseline), FinishedRun(run)
+    options = _group_as_evaluated(CompareOptions(gate=gate, matching=Matching(match)), after)
+    rules = gate.gate() if before is not None else gate.gate().without_baseline()
+    pair = RunPair.from_runs(before, after, options.matching)
+    columns = {column.metric: column for column in pair.columns()}
+    result = _apply_rules(rules, pair, [*columns.values()], options)
+    values = {sliced.column: sliced.values for sliced in pair.slices}
+    ids, found = pair.b.row_ids, dict[str, set[str]]()
+    for metric, part in () if result is None else result.unsettled:
+        cells = columns[metric].b
+        rows = [row for row in cells if part is None or values[part.column][row] == part.value]
+        found.setdefault(metric, set()).update(ids[row] for row in rows if cells[row].value is not None)
+    return {metric: frozenset(rows) for metric, rows in found.items()}
 
 
 def _agreements(run: FinishedRun, baseline: FinishedRun | None) -> Agreements:

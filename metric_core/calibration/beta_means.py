@@ -71,6 +71,12 @@ class BetaMean:
         """Mean of the distribution."""
         return self.low + (self.high - self.low) * self.above / (self.above + self.below)
 
+    @property
+    def variance(self) -> float:
+        """Variance of the distribution."""
+        total = self.above + self.below
+        return (self.high - self.low) ** 2 * self.above * self.below / (total**2 * (total + 1))
+
     def shift(self, rows: float) -> "BetaMean":
         """Return the distribution with pseudo-rows moved from the lower to the upper bound, or back if negative.
 

@@ -21,6 +21,7 @@ from metric_core.calibration.figure_intervals import correlation_interval, error
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import Predict, ProbabilityMap, Rows, fit_map, predict_out_of_sample
 from metric_core.calibration.weighted_statistics import Booleans, Statistic
+from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 
 RESAMPLES = 1000
@@ -88,7 +89,8 @@ class LabelledScores:
 class Figure:
     """A figure with its 95 % bootstrap interval.
 
-    That of a calibration error goes from 0 to a limit. It is None if the figure is undefined for too many resamples.
+    That of a calibration error goes from 0 to a limit. It is None for fewer than five rows, or effective groups of
+    rows, and if the figure is undefined for too many resamples.
     """
 
     value: float
@@ -376,7 +378,7 @@ def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats,
     known = {name: measure for name, measure in measures.items() if np.isfinite(measure.value)}
     groups = Units(sizes := np.bincount(units).astype(np.float64), sizes)
     values: dict[str, list[Floats]] = {name: [] for name in known}
-    for resamples in _resamples(units, row_weights, seed):
+    for resamples in _resamples(units, row_weights, seed) if groups.effective >= LEAST_UNITS else ():
         for name, measure in known.items():
             values[name].append(measure.resampled(resamples))
     return {name: Figure(measure.value, measure.interval(values[name], groups)) for name, measure in known.items()}
@@ -385,8 +387,6 @@ def _figures(measures: Mapping[str, _Measure], units: Rows, row_weights: Floats,
 def _resamples(units: Rows, row_weights: Floats, seed: int) -> Iterator[_Resamples]:
     """Yield batches of resamples."""
     count = int(units.max()) + 1
-    if count < 2:
-        return
     generator = np.random.default_rng([seed, zlib.crc32(b"calibration")])
     size_of_unit = len(units) / count
     batch = max(1, _BATCH_CELLS // len(units))

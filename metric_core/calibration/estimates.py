@@ -149,7 +149,7 @@ class RectifiedEstimate(Estimate):
         scores: Its distribution, with half a pseudo-row at each bound.
         rectifier: Mean of label - score of the labelled rows.
         correlation: Correlation of the two means.
-        labels: Multiple of the present number of labels that the limits are for.
+        labels: Multiple of the present number of labels that the limits are for, or that strata are worth.
     """
 
     value: float

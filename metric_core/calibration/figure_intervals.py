@@ -6,6 +6,9 @@ import numpy as np
 
 from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units
 
+TOO_FEW = "too few rows or groups, or too similar ones"
+"""Words for a figure without an interval."""
+
 _MOST_CORRELATED = 0.999
 """Correlation that a greater one counts as on Fisher's scale, where 1 is infinite."""
 _CORRELATED = 2

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.estimates import DIFFERENCE, SHARE, DrawnEstimate, Estimate
+from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units, effective_number
 
 _OUTSIDE_ERRORS = 3.0
 """Standard errors beyond the scores of labelled rows from which a mean score contradicts them."""
-LEAST_UNITS = 4
-"""Minimum number of rows, or effective number of groups of rows, for an estimate."""
 
 DRAWS = 4096
 _MOST_UNDETERMINED = 0.025
@@ -135,7 +134,7 @@ def lack_of_fit(
     True
     """
     units = _Units.from_groups(len(labels), groups, weights)
-    if units.effective <= LEAST_UNITS or len(np.unique(labels)) < 3:
+    if units.effective < LEAST_UNITS or len(np.unique(labels)) < 3:
         return None
     fit = _fit_polynomial(labels - labels.mean(), scores, units, 2)
     if fit is None or fit[1][2, 2] <= 1e-24:
@@ -235,7 +234,7 @@ def _classes_error(
         means.append(part.mean)
         beliefs.append(BetaMean.from_units(part, ends))
         influences.append(units.sums(rows * (scores - part.mean)) / float(counts.sum()))
-    variances = [_variance(belief) for belief in beliefs]
+    variances = [belief.variance for belief in beliefs]
     shared = float(influences[0] @ influences[1])
     scale = float(np.sqrt(variances[0] * variances[1]))
     correlation = float(np.clip(shared / scale, -0.99, 0.99)) if scale > 0 else 0.0
@@ -248,11 +247,6 @@ def _classes_error(
         units=int(units.effective),
         classes=LabelClasses(beliefs[0], beliefs[1], round(correlation, 9)),
     )
-
-
-def _variance(belief: BetaMean) -> float:
-    total = belief.above + belief.below
-    return (belief.high - belief.low) ** 2 * belief.above * belief.below / (total**2 * (total + 1))
 
 
 def _drawn(classes: LabelClasses, mean: BetaMean, rise: float, gain: float, within: Interval) -> Estimate:

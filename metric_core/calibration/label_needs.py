@@ -157,7 +157,7 @@ def _more_own_labels(estimate: Estimate, times: float) -> Estimate:
     if isinstance(estimate, ExactEstimate) and estimate.belief is not None:
         return replace(estimate, belief=estimate.belief.strengthen(times))
     if isinstance(estimate, RectifiedEstimate):
-        return replace(estimate, labels=times)
+        return replace(estimate, labels=times * estimate.labels)
     return estimate
 
 

@@ -32,15 +32,13 @@ from metric_core.calibration.estimates import (
     NormalEstimate,
     RectifiedEstimate,
 )
-from metric_core.statistics.bounded_means import BoundedMean, Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Units, effective_number
 
 LEAST_LABELS = 50
 """Number of labelled rows, or effective number of groups, below which labels are used alone."""
 LEAST_EFFECTIVE = 10
 """Number of rows on which judge and people differ, or of labels of the rarer kind, below which it is so, too."""
-LEAST_UNITS = 5
-"""Number of labelled rows, or effective number of groups, below which there is no interval."""
 _ROUNDING = 1e-12
 """Largest deviation that counts as a rounding error."""
 FOLDS = 5
@@ -312,9 +310,43 @@ def _narrower(sample: SampledLabels, seed: int) -> ExactEstimate | RectifiedEsti
 
 
 def _labels_alone(sample: SampledLabels) -> ExactEstimate:
-    units = _labelled_units(sample, sample.labels[sample.labelled])
-    belief = BetaMean.from_units(units, (0.0, 1.0)) if units.effective >= LEAST_UNITS else None
-    return ExactEstimate(float(sample.shares @ sample.labels[sample.labelled]), belief)
+    labels = sample.labels[sample.labelled]
+    units = _labelled_units(sample, labels)
+    if units.effective < LEAST_UNITS:
+        return ExactEstimate(units.mean, None)
+    worth = _worth_of_strata(sample, labels, _SHARES)
+    return ExactEstimate(units.mean, BetaMean.from_units(units, (0.0, 1.0)).strengthen(worth))
+
+
+def _worth_of_strata(sample: SampledLabels, values: Floats, bounds: Bounds) -> float:
+    """Return the number of labels drawn from all rows at once that are worth as much as one drawn from strata.
+
+    The means of strata are certain but for their labels; how many rows of the run belong to each is as random as the
+    run's rows are. Each stratum has pseudo-rows at both bounds: labels that are all alike do not count as proof.
+
+    Args:
+        values: Value of each labelled row.
+
+    Returns:
+        The number, at least 1. It is 1 without strata, if one has fewer than `LEAST_UNITS` labels, and if several
+        labelled rows belong to one group.
+    """
+    units = _labelled_units(sample, values)
+    if sample.strata is None or len(units) < len(values):
+        return 1.0
+    ends, shares = (bounds.low, bounds.high), sample.shares
+    _, stratum, sizes = np.unique(
+        np.array([sample.strata[row] for row in sample.labelled], dtype=object).astype(str),
+        return_inverse=True,
+        return_counts=True,
+    )
+    if sizes.min() < LEAST_UNITS:
+        return 1.0
+    weights, sums = (np.bincount(stratum, weights=each) for each in (shares, shares * values))
+    beliefs = [BetaMean.from_units(Units.from_values(values[stratum == part]), ends) for part in range(len(sizes))]
+    within = weights**2 @ np.array([belief.variance for belief in beliefs])
+    between = weights @ (sums / weights - sums.sum()) ** 2
+    return max(1.0, BetaMean.from_units(units, ends).variance / float(within + between / len(sample.rows)))
 
 
 def _rectified(sample: SampledLabels, seed: int) -> RectifiedEstimate | None:
@@ -336,6 +368,7 @@ def _rectified(sample: SampledLabels, seed: int) -> RectifiedEstimate | None:
         scores=BetaMean.from_units(scores, (0.0, 1.0)),
         rectifier=BoundedMean(rectifier, bounds, seed, "rectifier"),
         correlation=max(0.0, float(first @ second) / scale) if scale > _ROUNDING else 0.0,
+        labels=_worth_of_strata(sample, errors, bounds),
     )
 
 

@@ -97,9 +97,12 @@ def check_gate(
     if gate.skips_small_slices:
         drafts, left_out = leave_out_small(drafts)
     checks = settle_all(drafts, gate)
+    unsettled = [
+        (draft.key or "", check.slice) for draft, check in zip(drafts, checks, strict=True) if check.is_unsettled
+    ]
     if gate.judge is not None:
         checks = _apply_judge_rules(gate.judge, drafts, checks, columns, facts.agreements)
-    return GateResult.from_checks(checks, gate, left_out)
+    return replace(GateResult.from_checks(checks, gate, left_out), unsettled=tuple(dict.fromkeys(unsettled)))
 
 
 def _apply_judge_rules(
@@ -175,6 +178,7 @@ def _draft_scales(rule: AbsoluteRule, column: ScoreColumns, testing: Testing) ->
                 rule.statistic,
                 variance,
                 is_serial(in_file),
+                len(column.repeated.intersection(rows)),
             )
             draft = draft_test(check, tested, testing)
         else:
@@ -213,9 +217,10 @@ def _draft_pairs(rule: RegressionRule, column: ScoreColumns, testing: Testing) -
             pairs.worsening(column.direction),
             pairs.groups,
             threshold,
-            pairs.difference_bounds,
+            pairs.worsening_bounds,
             judge=testing.judge_variances.get(column.metric),
             is_serial=is_serial(pairs.in_order(column.b, pairs.differences)),
+            repeated=len(column.repeated.intersection(pairs.rows)),
         )
         missing = find_missing_scores(column, pairs, paired.counts, testing.seed)
         drop = rule.max_drop if column.direction is Direction.LOWER else -rule.max_drop

@@ -88,9 +88,10 @@ def _allow_for_noise(check: Check, low: Check, high: Check, undecided: Outcome) 
         return check
     counted = {undecided if outcome is Outcome.INCONCLUSIVE else outcome for outcome in possible}
     if counted >= {Outcome.PASSED, Outcome.FAILED}:
-        return replace(check, outcome=Outcome.INCONCLUSIVE, reason=_NOISE, is_noise=True)
+        return replace(check, outcome=Outcome.INCONCLUSIVE, reason=_NOISE, is_noise=True, is_unsettled=True)
     others = " or ".join(outcome for outcome in Outcome if outcome in possible - {check.outcome})
-    return replace(check, reason=f"{check.reason}; within the judge's noise: judged again, it may be {others}")
+    reason = f"{check.reason}; within the judge's noise: judged again, it may be {others}"
+    return replace(check, reason=reason, is_unsettled=True)
 
 
 def _settle(draft: Draft, finding: Finding, p: float, gate: Gate) -> Check:
@@ -121,6 +122,7 @@ class Measured:
     Args:
         judge: Variance of the judge's scores; None if it is not known.
         is_serial: True if rows that follow each other in the file have similar values.
+        repeated: Number of values that are the mean of two judgments.
     """
 
     values: Floats
@@ -130,6 +132,7 @@ class Measured:
     statistic: Statistic = Statistic.MEAN
     judge: JudgeVariance | None = None
     is_serial: bool = False
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,7 @@ def draft_test(check: Check, measured: Measured, testing: Testing) -> Draft:
             got = f"{got} of {describe_groups(len(units), units.effective)}"
         return Draft(replace(check, observed=mean, reason=f"{got}, wanted {wanted}"), is_small=True)
     is_mean = measured.statistic is Statistic.MEAN
-    noise = measured.judge.span(len(values)) if measured.judge is not None and is_mean else 0.0
+    noise = measured.judge.span(len(values), measured.repeated) if measured.judge is not None and is_mean else 0.0
     confidence = Confidence(gate.level, gate.looks, noise)
     if measured.statistic is Statistic.MEDIAN:
         met = meets(values, threshold)

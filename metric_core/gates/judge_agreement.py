@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from metric_core.calibration.figure_intervals import TOO_FEW
 from metric_core.calibration.label_needs import rows_to_reach
 from metric_core.gates.rules import Check, JudgeAgreement, JudgeRule, Outcome, RuleKind
 
@@ -62,7 +63,7 @@ def _problem(rule: JudgeRule, agreement: JudgeAgreement | None) -> str | None:
         value = "" if agreement.value is None else f" ({agreement.measure} {_format_value(agreement)})"
         return f"was measured on {agreement.rows} labelled rows only{value}, wanted at least {rule.min_rows}"
     if agreement.interval is None:
-        return f"was measured on {agreement.rows} labelled rows, too similar for an interval, wanted {rule.threshold}"
+        return f"has no interval on {agreement.rows} labelled rows ({TOO_FEW}), wanted {rule.threshold}"
     if not rule.threshold.is_met_by(agreement.interval.low):
         return (
             f"is {agreement.measure} {_format_value(agreement)}, over {agreement.rows} labelled rows, "

@@ -267,6 +267,7 @@ class Check:
         effective_groups: Number of equal groups that would say as much, see `Units.effective`; None like `groups`.
         is_noise: True if the gate would pass or fail by the noise of the judge: it stays inconclusive, whatever
             inconclusive gates count as.
+        is_unsettled: True if the check may have another outcome once the judge judges the same answers again.
     """
 
     kind: RuleKind
@@ -282,6 +283,7 @@ class Check:
     groups: int | None = None
     effective_groups: float | None = None
     is_noise: bool = False
+    is_unsettled: bool = False
 
     @property
     def size(self) -> str:
@@ -310,6 +312,7 @@ class GateResult:
         level: Confidence level of each limit, and probability that the gate does not fail by chance.
         left_out: Sentences on slices that rules left out for too few rows.
         looks: Number of runs over which this probability holds.
+        unsettled: Metric and slice (None: all rows) of the checks that the noise of the judge may turn.
     """
 
     outcome: Outcome
@@ -317,6 +320,7 @@ class GateResult:
     level: float
     left_out: tuple[str, ...] = ()
     looks: int = 1
+    unsettled: tuple[tuple[str, Slice | None], ...] = ()
 
     @property
     def is_noise(self) -> bool:

@@ -9,6 +9,9 @@ values between the bounds are possible. Its weights have a Dirichlet distributio
   Interval for the Mean of a Bounded Random Variable", 2020). For values of 0 and 1 this is the limit of Clopper and
   Pearson (1934).
 
+If earlier rows show how far such values go (`Seen`), the pseudo-row is there instead, apart from a share that allows
+for a row beyond all of them.
+
 Groups of rows are drawn as a whole, and pseudo-rows are pseudo-groups of the root mean square size: a large group that
 was not seen could be at the bound as well as a small one. If groups have different sizes, their effective number
 (`Units.effective`) is lower than their number, and results are as much less certain as Student's distribution with as
@@ -17,7 +20,7 @@ many degrees of freedom is wider.
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,15 +43,31 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """The least and the greatest value that many earlier rows had.
+
+    Args:
+        rest: Share of a pseudo-row that stays at the bound, because a further row may lie beyond all earlier ones: the
+            share of the present rows among all.
+    """
+
+    low: float
+    high: float
+    rest: float
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """The least and the greatest value that a score, or a difference of scores, can have.
 
     Args:
         high: Greatest value, above `low`.
+        seen: Least and greatest earlier values; None if it is not known.
     """
 
     low: float
     high: float
+    seen: Seen | None = field(default=None, repr=False)
 
     @classmethod
     def of_metric(cls, bounds: Sequence[float] | None, scale: str | None = None) -> "Bounds | None":
@@ -77,7 +96,28 @@ class Bounds:
         >>> Bounds(0.0, 1.0).around(np.array([-0.25, 0.5]))
         Bounds(low=-0.25, high=1.0)
         """
-        return Bounds(min(self.low, float(values.min())), max(self.high, float(values.max())))
+        least, most, seen = float(values.min()), float(values.max()), self.seen
+        if seen is not None:
+            seen = replace(seen, low=min(seen.low, least), high=max(seen.high, most))
+        return Bounds(min(self.low, least), max(self.high, most), seen)
+
+    def pseudo_rows(self, number: float, *, at_low: bool) -> list[tuple[float, float]]:
+        """Return the values of pseudo-rows at a bound, with the number of each.
+
+        If earlier values are known, a part of them is at the most extreme one.
+
+        Args:
+            number: Number of pseudo-rows.
+            at_low: True for the lower bound, False for the upper one.
+
+        >>> Bounds(-1.0, 1.0, Seen(-0.4, 0.4, rest=0.25)).pseudo_rows(0.5, at_low=True)
+        [(-1.0, 0.125), (-0.4, 0.375)]
+        """
+        end = self.low if at_low else self.high
+        near = end if self.seen is None else self.seen.low if at_low else self.seen.high
+        if self.seen is None or near == end:
+            return [(end, number)]
+        return [(end, number * self.seen.rest), (near, number * (1 - self.seen.rest))]
 
     @property
     def of_differences(self) -> "Bounds":
@@ -164,7 +204,7 @@ class BoundedMean:
         at_most = int(np.searchsorted(self._with_low_end, threshold + _ROUNDING, side="right"))
         share = (at_most + 1) / (self.draws + 1)
         if at_most <= _FEW_DRAWS:
-            share = min(share, self._share_below(threshold, self.bounds.low))
+            share = min(share, self._share_below(threshold, at_low=True))
         return self.units.moderate_p(share)
 
     def p_at_least(self, threshold: float) -> float:
@@ -174,7 +214,7 @@ class BoundedMean:
         at_least = self.draws - int(np.searchsorted(self._with_high_end, threshold - _ROUNDING, side="left"))
         share = (at_least + 1) / (self.draws + 1)
         if at_least <= _FEW_DRAWS:
-            share = min(share, 1.0 - self._share_below(threshold, self.bounds.high))
+            share = min(share, 1.0 - self._share_below(threshold, at_low=False))
         return self.units.moderate_p(share)
 
     def _are_all_at(self, end: float) -> bool:
@@ -197,15 +237,15 @@ class BoundedMean:
 
     @cached_property
     def _with_both_ends(self) -> Floats:
-        return self._draw((self.bounds.low, 0.5), (self.bounds.high, 0.5))
+        return self._draw(*self.bounds.pseudo_rows(0.5, at_low=True), *self.bounds.pseudo_rows(0.5, at_low=False))
 
     @cached_property
     def _with_low_end(self) -> Floats:
-        return self._draw((self.bounds.low, 1.0))
+        return self._draw(*self.bounds.pseudo_rows(1.0, at_low=True))
 
     @cached_property
     def _with_high_end(self) -> Floats:
-        return self._draw((self.bounds.high, 1.0))
+        return self._draw(*self.bounds.pseudo_rows(1.0, at_low=False))
 
     def _exact_quantile(self, ends: tuple[int, int], low: float, high: float, share: float) -> float:
         """Return a quantile of the mean of rows at the bounds, with these numbers of pseudo-rows."""
@@ -226,12 +266,12 @@ class BoundedMean:
         share = (threshold - self.bounds.low) / (self.bounds.high - self.bounds.low)
         return float(betainc(at_high, at_low, min(max(share, 0.0), 1.0)))
 
-    def _share_below(self, threshold: float, end: float) -> float:
+    def _share_below(self, threshold: float, *, at_low: bool) -> float:
         """Return the probability that the mean, with one pseudo-row at a bound, is below a threshold."""
-        size = self._pseudo_size
+        values, numbers = np.array(self.bounds.pseudo_rows(1.0, at_low=at_low)).T
         sums, counts, shapes = _merge_equal(self.units)
-        coefficients = np.append(sums - threshold * counts, (end - threshold) * size)
-        return _negative_probability(coefficients, np.append(shapes, 1.0))
+        coefficients = np.append(sums - threshold * counts, (values - threshold) * self._pseudo_size)
+        return _negative_probability(coefficients, np.append(shapes, numbers))
 
     def _draw(self, *pseudo_rows: tuple[float, float]) -> Floats:
         """Return draws of the mean in ascending order.

@@ -19,7 +19,7 @@ from metric_core.records import Direction
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.missing_scores import MissingScores, find_missing_scores
 from metric_core.statistics.paired_tests import PairedTest, holm, paired_test
-from metric_core.statistics.pairs import Paired, Pairs, RowCounts, ScoreColumns, pair_scores
+from metric_core.statistics.pairs import EarlierChanges, Paired, Pairs, RowCounts, ScoreColumns, pair_scores
 from metric_core.statistics.resampling import LEVEL, SEED, Floats, Interval, Units
 from metric_core.statistics.sample_size import Moments, detectable_difference
 from metric_core.statistics.serial_order import is_serial
@@ -93,6 +93,7 @@ class Difference:
         bounds: Bounds of the differences; None if there are none.
         is_serial: True if rows that follow each other in the file change alike, so that the interval is too narrow;
             not known of groups.
+        earlier: Changes between earlier runs that the interval rests on; None if it rests on the bounds alone.
         missing: Rows that only one run has scored; None if there are none.
         most_changed: Rows that changed most, in descending order of change.
     """
@@ -113,6 +114,7 @@ class Difference:
     moments: Moments
     bounds: Bounds | None
     is_serial: bool = False
+    earlier: EarlierChanges | None = None
     missing: MissingScores | None = None
     most_changed: tuple[RowChange, ...] = ()
 
@@ -216,7 +218,8 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
     units = Units.from_values(differences, pairs.groups)
     worsening = pairs.worsening(columns.direction)
     label = columns.metric if pairs.scale is None else f"{columns.metric} {pairs.scale}"
-    interval = estimate_interval(units, pairs.difference_bounds, seed, label)
+    bounds = pairs.difference_bounds
+    interval = estimate_interval(units, bounds, seed, label)
     return Difference(
         mean_a=float(pairs.a.mean()),
         mean_b=float(pairs.b.mean()),
@@ -230,9 +233,10 @@ def _difference(columns: ScoreColumns, pairs: Pairs, seed: int, most_changed: in
         unchanged=int((worsening == 0).sum()),
         groups=None if pairs.groups is None else len(units),
         effective_groups=None if pairs.groups is None else units.effective,
-        moments=Moments.of_differences(units, differences, pairs.difference_bounds),
-        bounds=pairs.difference_bounds,
+        moments=Moments.of_differences(units, differences, bounds),
+        bounds=bounds,
         is_serial=pairs.groups is None and is_serial(pairs.in_order(columns.b, differences)),
+        earlier=None if interval is None or bounds is None or bounds.seen is None else pairs.earlier,
         most_changed=_largest_changes(pairs, most_changed),
     )
 

@@ -24,7 +24,7 @@ MODEST_SHARE = 0.2
 _VOTES = 3
 _LEAST_RUNS, _ERROR = 3, 0.01
 """Number of runs and error of the test that finds a shift."""
-_NOISE_SPAN = 2.2
+_NOISE_SPAN = 2.3
 """Standard deviations of the judge's noise by which it counts as moving a mean: two judgments of the same answers lie
 that far on both sides of a bar in less than one of 200 cases, also if the noise is estimated from twenty rows."""
 
@@ -47,9 +47,18 @@ class JudgeVariance:
     run: float
     noise: float
 
-    def span(self, rows: int) -> float:
-        """Return by how much the judge alone may have moved the mean of so many rows."""
-        return _NOISE_SPAN * float(np.sqrt(self.noise / rows + self.run))
+    def span(self, rows: int, repeated: int = 0) -> float:
+        """Return by how much the judge alone may have moved the mean of so many rows.
+
+        Args:
+            repeated: Number of these rows whose score is the mean of two judgments.
+
+        >>> variance = JudgeVariance(60, 0.02, None, 0.0, 0.02)
+        >>> round(variance.span(200), 3), round(variance.span(200, repeated=200), 3)
+        (0.023, 0.016)
+        """
+        single = 1 - repeated / (2 * rows)
+        return _NOISE_SPAN * float(np.sqrt(self.noise * single / rows + self.run))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metric_core.records import Direction, Score, Status
-from metric_core.statistics.bounded_means import Bounds
+from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds, Seen
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.slices import RowSlices
 
 _DECIMALS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierChanges:
+    """Changes of the scores of rows between earlier runs of an evaluation.
+
+    Args:
+        runs: Number of runs.
+        rows: Number of changes, without those that repeat one of the same row.
+        largest: Greatest absolute change.
+    """
+
+    runs: int
+    rows: int
+    largest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +38,8 @@ class ScoreColumns:
         b: Row -> cell of the second run.
         groups: Row -> name of its group; rows without a name are independent.
         bounds: Least and greatest value; None if the metric has none, or if each scale has its own.
+        earlier: Changes between earlier runs; None if they are not known.
+        repeated: Rows of the second run whose value is the mean of two judgments.
     """
 
     metric: str
@@ -31,12 +48,33 @@ class ScoreColumns:
     b: Mapping[str, Score]
     groups: Mapping[str, str] | None = None
     bounds: tuple[float, float] | None = None
+    earlier: EarlierChanges | None = None
+    repeated: frozenset[str] = frozenset()
 
     def groups_of(self, rows: Sequence[str]) -> list[str] | None:
         """Return the name of the group of each row; None if rows are not grouped."""
         if self.groups is None:
             return None
         return [name_group(row, self.groups.get(row)) for row in rows]
+
+    def average(self, judged: Mapping[str, tuple[float, float]]) -> "ScoreColumns":
+        """Return the columns with the mean of two judgments of rows of the second run.
+
+        Args:
+            judged: Row -> its score, and the one when it was judged again.
+
+        >>> cells = {"x": Score.scored(1.0), "y": Score.scored(0.5)}
+        >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)
+        >>> found = columns.average({"x": (1.0, 0.0)})
+        >>> found.b["x"].value, found.b["y"].value, found.repeated
+        (0.5, 0.5, frozenset({'x'}))
+        """
+        means = {
+            row: replace(cell, value=cell.value + (judged[row][1] - judged[row][0]) / 2)
+            for row, cell in self.b.items()
+            if row in judged and cell.value is not None
+        }
+        return replace(self, b={**self.b, **means}, repeated=frozenset(means))
 
     def split(self, sliced: RowSlices) -> dict[str, "ScoreColumns"]:
         """Return the cells of each slice, by value of the column, in the order of the slices.
@@ -96,6 +134,7 @@ class Pairs:
         b: Values in the second run.
         groups: Name of the group of each row; None if rows are not grouped.
         bounds: Bounds of the values; None if there are none.
+        earlier: Changes between earlier runs; None if they are not known.
     """
 
     scale: str | None
@@ -104,6 +143,7 @@ class Pairs:
     b: Floats
     groups: Sequence[str] | None
     bounds: Bounds | None = None
+    earlier: EarlierChanges | None = None
 
     @property
     def differences(self) -> Floats:
@@ -112,8 +152,27 @@ class Pairs:
 
     @property
     def difference_bounds(self) -> Bounds | None:
-        """Bounds of the differences; None if there are none."""
-        return None if self.bounds is None else self.bounds.of_differences
+        """Bounds of the differences, with how far earlier ones went; None if there are none.
+
+        Of a few rows that changed, it is not known whether they are like earlier ones.
+        """
+        if self.bounds is None:
+            return None
+        bounds, changes = self.bounds.of_differences, np.abs(self.differences)
+        changed = int(np.count_nonzero(changes))
+        if self.earlier is None or changed < LEAST_UNITS:
+            return bounds
+        largest = max(self.earlier.largest, float(changes.max()))
+        seen = Seen(-largest, largest, changed / (changed + self.earlier.rows))
+        return replace(bounds, seen=seen) if largest < bounds.high else bounds
+
+    @property
+    def worsening_bounds(self) -> Bounds | None:
+        """Bounds of a worsening for a gate: what earlier runs did not do can make it fail, never pass."""
+        bounds = self.difference_bounds
+        if bounds is None or bounds.seen is None:
+            return bounds
+        return replace(bounds, seen=replace(bounds.seen, high=bounds.high))
 
     @property
     def are_binary(self) -> bool:
@@ -196,5 +255,5 @@ def pair_scores(columns: ScoreColumns) -> Paired:
 
 def _build_pairs(columns: ScoreColumns, scale: str | None, rows: list[str]) -> Pairs:
     a, b = (np.array([cells[row].value for row in rows], dtype=np.float64) for cells in (columns.a, columns.b))
-    bounds = Bounds.of_metric(columns.bounds, scale)
-    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds)
+    bounds, earlier = Bounds.of_metric(columns.bounds, scale), columns.earlier if scale is None else None
+    return Pairs(scale, tuple(rows), a, b, columns.groups_of(rows), bounds, earlier)

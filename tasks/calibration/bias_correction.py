@@ -26,6 +26,7 @@ from metric_core.calibration.judge_error import (
 from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
 from metric_core.gates.corrected_means import CorrectedMean
+from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
 from tasks.calibration.calibration_files import Counts
@@ -37,7 +38,6 @@ BIAS_CORRECTED = "bias_corrected"
 """Name of the entry of summary.json with the bias-corrected means."""
 
 _FORMER_NAME = "people"
-_LEAST_ROWS = 2
 _ERROR: TypeAdapter[JudgeErrorFit] = TypeAdapter(JudgeErrorFit)
 
 
@@ -245,9 +245,10 @@ def _of_judge(folder: Path, key: str, facts: Mapping[str, Any], by: str | None) 
         return None
     values, groups = _values(folder, key), _groups(folder, key, by)
     units = Units.from_values(np.array(values), groups)
-    if len(units) < _LEAST_ROWS:
+    if not values:
         return None
     labelled = facts.get("compared")
+    explained = explained or _describe_few(units)
     if explained or facts.get("error") is None:
         return Correction(scale, Method.NONE, None, explained, labelled, len(values))
     error = _ERROR.validate_python(facts["error"])
@@ -256,6 +257,11 @@ def _of_judge(folder: Path, key: str, facts: Mapping[str, Any], by: str | None) 
     estimate = correct_mean(error, units)
     reason = describe_weakness(error) if estimate.value is None else ""
     return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values))
+
+
+def _describe_few(units: Units) -> str:
+    """Return that scored rows are too few for a mean of others like them; an empty text if they are not."""
+    return f"fewer than {LEAST_UNITS} scored rows, or effective groups" if units.effective < LEAST_UNITS else ""
 
 
 def _is_audited(facts: Mapping[str, Any]) -> bool:
@@ -297,14 +303,14 @@ def _judge_difference(column: ScoreColumns, first: Mapping[str, Any], second: Ma
     correction = None
     for pairs in pair_scores(column).pairs:
         units = Units.from_values(pairs.differences, pairs.groups)
-        if len(units) >= _LEAST_ROWS:
-            rows = len(pairs.differences)
-            sides = (Units.from_values(scores, pairs.groups) for scores in (pairs.a, pairs.b))
-            if outside := next(filter(None, (describe_outside(judge_error, scores) for scores in sides)), ""):
-                return Correction(scale, Method.NONE, None, outside, first.get("compared"), rows)
-            estimate = correct_difference(judge_error, units)
-            reason = describe_weakness(judge_error) if estimate.value is None else ""
-            correction = Correction(scale, Method.JUDGE, estimate, reason, first.get("compared"), rows)
+        rows = len(pairs.differences)
+        sides = (Units.from_values(scores, pairs.groups) for scores in (pairs.a, pairs.b))
+        outside = (describe_outside(judge_error, scores) for scores in sides)
+        if finding := _describe_few(units) or next(filter(None, outside), ""):
+            return Correction(scale, Method.NONE, None, finding, first.get("compared"), rows)
+        estimate = correct_difference(judge_error, units)
+        reason = describe_weakness(judge_error) if estimate.value is None else ""
+        correction = Correction(scale, Method.JUDGE, estimate, reason, first.get("compared"), rows)
     return correction
 
 

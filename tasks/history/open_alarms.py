@@ -78,8 +78,8 @@ def read_alarm_runs(
     if any(each.outcome is not None and each.outcome.alarms for each in first):
         first = []  # what these runs have lost is no baseline
     names = {each.run_id for each in recent}
-    earlier = _open_runs([each for each in first if each.run_id not in names], [])
-    runs = _open_runs(recent, left_out)
+    earlier = open_runs([each for each in first if each.run_id not in names], [])
+    runs = open_runs(recent, left_out)
     panel = read_monitored_runs(baseline, [*earlier, *runs, run], matching)
     if len(first) == FIRST_RUNS - 1:
         panel = panel.with_first_runs(first[-1].created)
@@ -173,8 +173,12 @@ def _has_baseline(run: RecordedRun, run_id: str) -> bool:
     return run.outcome is not None and run.outcome.baseline is not None and run.outcome.baseline.run_id == run_id
 
 
-def _open_runs(recorded: Sequence[RecordedRun], left_out: list[str]) -> list[FinishedRun]:
-    """Return the finished ones of recorded runs; a sentence is added for each that cannot be read."""
+def open_runs(recorded: Sequence[RecordedRun], left_out: list[str]) -> list[FinishedRun]:
+    """Return the finished ones of recorded runs.
+
+    Args:
+        left_out: List to which a sentence is added for each run that cannot be read.
+    """
     runs = []
     for each in recorded:
         if each.status != COMPLETED or not each.folder:
@@ -200,7 +204,7 @@ def _read_references(
     """Return the runs that raised alarms and those after them; None if they are all gone."""
     found: dict[str, FinishedRun] = {}
     for raised in sorted({alarm.raised for alarm in alarms}):
-        opened = (run for each in recorded if each.created >= raised for run in _open_runs([each], []))
+        opened = (run for each in recorded if each.created >= raised for run in open_runs([each], []))
         found |= {run.run_id: run for run in islice(opened, RUNS_COMPARED)}
     try:
         return read_monitored_runs(baseline, [*found.values()], Matching(matching.match)) if found else None

@@ -6,7 +6,7 @@ not asked for again: the verdicts on them would be about something else.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, question_digest
@@ -84,9 +84,15 @@ def measure_distance(kept: ChoiceAnswer, new: ChoiceAnswer) -> float:
 
 
 class RepeatedQuestions:
-    """The questions about some rows that are asked again."""
+    """The questions about some rows that are asked again.
 
-    def __init__(self, models: RunModels) -> None:
+    Args:
+        models: Models of the run.
+        kinds: Kinds of questions to ask; None for all.
+    """
+
+    def __init__(self, models: RunModels, kinds: Collection[Kind] | None = None) -> None:
+        self.kinds = kinds
         self.row = ""
         """The row whose questions are noted."""
         self._models = models
@@ -181,8 +187,11 @@ class _RepeatingJudge:
     ) -> list[ChoiceAnswer]:
         """Return kept answers, or new ones once the questions have been asked again."""
         known = self._asked.judge.cached_choices(questions)
+        kinds = self._questions.kinds
         if self._note and self.identity.backend not in IN_PROCESS:
             for question, answer in zip(questions, known, strict=True):
+                if kinds is not None and question.kind not in kinds:
+                    continue
                 if answer is not None and answer.status is AnswerStatus.ANSWERED:
                     digest = question_digest(question)
                     self._asked.questions[digest], self._asked.kept[digest] = question, answer

@@ -15,6 +15,23 @@ from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_drift import ASKED_AGAIN, read_findings
 
 
+def read_second_judgments(manifest: Mapping[str, Any]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return metric -> row id -> the score of a row of a run and the one when it was judged again.
+
+    Metrics are left out if parts of their scores are texts of the judge, which are not asked for again.
+
+    Args:
+        manifest: Content of run.json.
+    """
+    again = manifest.get(ASKED_AGAIN) or {}
+    scores = again.get("scores") or {}
+    return {
+        metric: {row: (first, second) for row, (first, second) in scores[metric].items()}
+        for metric in again.get("variance") or ()
+        if metric in scores
+    }
+
+
 def find_judge_variance(findings: Mapping[str, Any], tables: RunTables) -> dict[str, dict[str, Any]]:
     """Return metric -> entry of `judge_variance` in run.json: the judge's variance and its share in that of the mean.
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from flows.config.deploy_options import DeploySettings
+from flows.config.gate_file import GateSettings
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
 from flows.monitor import run_monitor
 from flows.planning.planner import draft_plan
+from flows.results.gated_comparison import CompareOptions, apply_gate
 from metric_core.errors import JudgeError
 from metric_core.statistics.asked_again import count_rows
 from tasks.history.catalogue import Catalogue
@@ -222,8 +225,8 @@ def test_a_dry_run_counts_the_questions_that_are_asked_again(evaluation: Evaluat
     assert preview() == (count_rows(0.1, len(ANCHOR_WORDS))[0],) * 2
 
 
-def test_rows_that_are_asked_again_show_how_much_the_judge_varies(evaluation: Evaluation) -> None:
-    """The first answers are the scores; of 32 rows asked again, those of a flipping judge differ."""
+def test_rows_that_are_asked_again_show_how_much_the_judge_varies_and_settle_a_gate(evaluation: Evaluation) -> None:
+    """The first answers are the scores. Of 8 rows asked again some differ; the gate is near, so all others are, too."""
     seen: set[str] = set()
 
     def flips(prompt: str) -> bool:
@@ -232,11 +235,12 @@ def test_rows_that_are_asked_again_show_how_much_the_judge_varies(evaluation: Ev
         return KNOWN(prompt) is not (is_again and "hard" in prompt)
 
     evaluation.verdict = flips
-    config = evaluation.configuration().model_copy(update={"anchor": None, "ask_again": 32})
+    gate = GateSettings.model_validate({"absolute": ["faithfulness >= 0.72"], "inconclusive": "failed"})
+    config = evaluation.configuration().model_copy(update={"anchor": None, "ask_again": 8})
     planned = make_dry_run(draft_plan(config))
     assert planned.again is not None
-    assert (planned.again.rows, planned.tally.asked) == (32, len(WORDS) + 32 + len(WORDS))  # claims, verdicts, again
-    folder = Path(run_evaluation(config).folder)
+    assert (planned.again.rows, planned.tally.asked) == (8, len(WORDS) + 8 + len(WORDS))  # claims, verdicts, again
+    folder = Path(run_evaluation(config.model_copy(update={"deploy": DeploySettings(gate=gate)})).folder)
 
     manifest = FinishedRun(folder).manifest
     assert (manifest["asked_again"]["rows"], manifest["asked_again"]["questions"]) == (32, 32)
@@ -248,3 +252,6 @@ def test_rows_that_are_asked_again_show_how_much_the_judge_varies(evaluation: Ev
     mean = json.loads((folder / "summary.json").read_text())["metrics"][0]["distribution"]["mean"]
     assert mean == pytest.approx(28 / 32)
     assert "100 % of the variance is the judge" in (folder / "report.html").read_text()
+    checked = apply_gate(folder, CompareOptions(gate=gate)).gate
+    assert checked is not None
+    assert checked.checks[0].observed == pytest.approx((28 + 28 - WORDS.count("hard")) / 2 / 32)

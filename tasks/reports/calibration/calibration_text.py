@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from metric_core.calibration.calibrate import FIGURES, Figure
+from metric_core.calibration.figure_intervals import TOO_FEW
 from metric_core.calibration.label_needs import LabelsNeeded, rows_to_reach
 from tasks.calibration.bias_correction import Method
 from tasks.calibration.calibration_files import Audit, Calibration, SavedCalibration, format_date, parse_figure
@@ -218,11 +219,10 @@ def calibration_markdown(calibration: Calibration) -> str:
 
 def _format_value(figure: Mapping[str, Any]) -> str:
     parsed = parse_figure(figure)
-    interval = _format_interval(parsed)
-    return f"{format_fixed(parsed.value)} ({interval})" if interval else format_fixed(parsed.value)
+    return f"{format_fixed(parsed.value)} ({_format_interval(parsed)})"
 
 
 def _format_interval(figure: Figure) -> str:
     if figure.interval is None:
-        return ""
+        return f"no interval: {TOO_FEW}"
     return f"{format_fixed(figure.interval.low)} to {format_fixed(figure.interval.high)}"

@@ -16,13 +16,13 @@ from tasks.reports.comparison.comparison_words import (
     correction_sentences,
     detectable_sentences,
     headline,
+    interval_sentences,
     is_worse,
     level_sentence,
     lost_sentences,
     numbers,
     row_sentences,
     rows_changed_most,
-    serial_sentences,
     title,
 )
 from tasks.reports.comparison.slices_words import choose_slices, headline_of_slices
@@ -200,7 +200,7 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
         *correction_sentences(comparison),
         *lost_sentences(comparison),
         *detectable_sentences(comparison),
-        *serial_sentences(comparison),
+        *interval_sentences(comparison),
         *category_sentences(comparison),
     )
     if sentences:

@@ -189,8 +189,15 @@ def detectable_sentences(comparison: RunComparison) -> Iterator[str]:
         yield f"smallest true differences that 80 of 100 such comparisons would show: {', '.join(seen)}"
 
 
-def serial_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield a sentence on the metrics whose rows change in serial order."""
+def interval_sentences(comparison: RunComparison) -> Iterator[str]:
+    """Yield a sentence on metrics whose intervals rest on earlier runs, and on those whose rows are in serial order."""
+    changes = [(title(each), each.difference.earlier) for each in comparison.metrics if each.difference]
+    earlier = [f"{name} {found.largest:.2g} ({found.runs} runs)" for name, found in changes if found is not None]
+    if earlier:
+        yield (
+            f"greatest change of a row in earlier runs, which the intervals take for about the greatest possible one: "
+            f"{', '.join(earlier)}"
+        )
     found = [title(metric) for metric in comparison.metrics if metric.difference and metric.difference.is_serial]
     if found:
         yield (
@@ -240,10 +247,11 @@ def level_sentence(gate: GateResult) -> str:
     fails = f"in at most {chance} of runs" if is_once else f"at any of {gate.looks:,} looks with a chance of {chance}"
     looks = " Both are about one look at one run." if is_once else ""
     return (
-        f"Each end of the interval of a mean holds at {gate.level:.0%} confidence{ends}. If every true mean and median "
-        f"meets its threshold, the gate fails {fails}; a rule whose true value misses its threshold passes in at most "
-        f"{chance} of runs.{looks} The interval of a regression rule is wider than that of the comparison, whose ends "
-        "hold at 95 % together: each end of a rule decides alone, and allows for a whole unseen row at the bound "
+        f"Each end of the interval of a mean holds at {gate.level:.0%} confidence{ends}, if rows (or the groups of "
+        "--by) do not move together. If every true mean and median meets its threshold, the gate fails "
+        f"{fails}; a rule whose true value misses its threshold passes in at most {chance} of runs.{looks} "
+        "The interval of a regression rule is wider than that of the comparison, whose ends hold at 95 % together: "
+        "each end of a rule decides alone, and allows for a whole unseen row at the bound "
         "instead of half a one. Rules about the least and greatest value and about coverage state what these rows are, "
         "without a test."
     )

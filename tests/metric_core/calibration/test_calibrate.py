@@ -323,3 +323,16 @@ def test_a_calibration_error_is_seldom_above_its_limit(kind: str, most: float) -
         limits.append(found.high)
     assert np.mean(np.array(limits) >= truth) >= 0.91
     assert np.mean(limits) < most + 0.05
+
+
+def test_few_effective_groups_have_no_intervals() -> None:
+    """60 rows of one author and 40 of as many others say as much as 1.7 groups."""
+    generator = np.random.default_rng(3)
+    labels = (generator.random(100) < 0.6).astype(float)
+    scores = np.clip(labels * 0.6 + generator.normal(0.2, 0.1, 100), 0, 1)
+    names = ["one"] * 60 + [f"author {number}" for number in range(40)]
+    for rows, groups in ((100, names), (4, list("abcd"))):
+        judged = LabelledScores(Scale.BINARY, labels[:rows], scores[:rows], (0.0, 1.0), scores[:rows], groups=groups)
+        figures = measure_human_agreement(judged).figures
+        assert {"auroc", "kappa_middle", "brier"} <= figures.keys()
+        assert {figure.interval for figure in figures.values()} == {None}

@@ -279,3 +279,29 @@ def test_nothing_is_said_of_weighted_few_and_grouped_rows() -> None:
     of_each = SampledLabels(sample.rows, np.arange(300.0), sample.labels, groups=[str(i // 30) for i in range(300)])
     of_each.labels[::30] = 1.0
     assert [p_random(each) for each in (weighted, few, whole, of_each)] == [None] * 4
+
+
+def test_few_labels_of_strata_are_worth_more_than_as_many_of_all_rows() -> None:
+    """40 of 400 rows are labelled, too few for the best weight; the strata part good rows from bad ones."""
+    rows = [f"row {number:03}" for number in range(400)]
+    truth = np.array([1.0] * 280 + [0.0] * 120)
+    truth[::40] = 1 - truth[::40]
+    labels = np.where(np.arange(400) % 10 == 0, truth, np.nan)
+    scores = np.where(np.arange(400) < 280, 0.9, 0.1)
+    strata = [None if np.isnan(label) else "A" if number < 280 else "B" for number, label in enumerate(labels)]
+    few = [None if np.isnan(label) else f"{number // 40}" for number, label in enumerate(labels)]
+    groups = [f"group {number // 20}" for number in range(400)]
+
+    def width(strata: list[str | None] | None, scores: Floats, groups: list[str] | None = None) -> float:
+        found = estimate_label_mean(SampledLabels(rows, scores, labels, None, groups, strata)).estimate
+        interval, limits = found.interval(), found.strict_limits(0.05)
+        assert found.value is not None
+        assert interval.low < found.value < interval.high
+        assert limits.low < found.value < limits.high
+        return interval.high - interval.low
+
+    alone = np.where(np.arange(400) // 10 % 2 == 0, 0.1, 0.9)  # a judge that knows nothing: labels are used alone
+    assert 0.6 < width(strata, alone) / width(None, alone) < 0.95
+    assert 0.6 < width(strata, scores) / width(None, scores) < 1
+    for given, of in ((few, None), (strata, groups)):
+        assert width(given, alone, of) == width(None, alone, of)

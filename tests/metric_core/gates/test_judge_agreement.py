@@ -72,7 +72,7 @@ def test_numbers_of_any_other_judge_tell_nothing() -> None:
         (LOW, "choose a judge that agrees better, measure it with"),
         (FEW, "was measured on 40 labelled rows only (Cohen's kappa 0.900, 95 % interval 0.800 to 1.000), wanted at"),
         (NO_FIGURE, "was measured on 40 labelled rows only, wanted at least 100; label rows"),
-        (NO_INTERVAL, "was measured on 200 labelled rows, too similar for an interval"),
+        (NO_INTERVAL, "has no interval on 200 labelled rows (too few rows or groups, or too similar ones)"),
     ]
     for known, told in cases:
         result = apply_gate(asking(), known)

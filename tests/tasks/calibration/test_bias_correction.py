@@ -23,7 +23,7 @@ def manifest(**facts: Any) -> dict[str, Any]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A run folder with the scores of two metrics."""
-    values = [*(("a", value) for value in (0.25, 0.75, 0.75, None)), *(("b", 0.1) for _ in range(4))]
+    values = [*(("a", value) for value in (0.25, 0.75, 0.75, 0.25, 0.75, 0.75, None)), *(("b", 0.1) for _ in range(4))]
     rows = [{"row_id": str(i), "metric": metric, "value": value} for i, (metric, value) in enumerate(values)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / SCORES)
     return tmp_path
@@ -33,7 +33,7 @@ def test_the_scored_rows_of_a_covered_metric_are_corrected(folder: Path) -> None
     found = correct_means(folder, manifest())
     assert list(found) == ["a"]
     assert found["a"]["value"] == pytest.approx(2 / 3)
-    assert found["a"]["low"] < 0.2
+    assert found["a"]["low"] < 0.3
     assert found["a"]["high"] == 1.0
     assert (found["a"]["label"], found["a"]["span"]) == ("good", None)
 
@@ -59,9 +59,17 @@ def test_no_correction_without_a_known_error(folder: Path, known: dict[str, Any]
     assert correct_means(folder, known) == {}
 
 
-def test_one_row_has_no_interval(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"metric": ["a"], "value": [0.5]}), tmp_path / SCORES)
-    assert correct_means(tmp_path, manifest()) == {}
+@pytest.mark.parametrize("rows", [1, 4])
+def test_few_rows_have_no_corrected_mean_or_difference(tmp_path: Path, rows: int) -> None:
+    pq.write_table(pa.table({"metric": ["a"] * rows, "value": [0.5] * rows}), tmp_path / SCORES)
+    cells = {str(row): Score.scored(0.5) for row in range(rows)}
+    column = ScoreColumns(metric="a", direction=Direction.HIGHER, a=cells, b=cells)
+    for found in (
+        correct_means(tmp_path, manifest()),
+        correct_differences(side(manifest()), side(manifest()), [column]),
+    ):
+        assert found["a"]["value"] is None
+        assert found["a"]["reason"] == "fewer than 5 scored rows, or effective groups"
 
 
 def side(content: dict[str, Any]) -> tuple[Path, dict[str, Any]]:

@@ -163,5 +163,5 @@ def test_a_calibration_as_markdown_has_its_counts_and_figures() -> None:
     )
     assert calibration_markdown(make_calibration()).splitlines()[-2:] == [
         "| Cohen's kappa at the best threshold | 0.500 | 0.250 to 0.750 |",
-        "| Brier score | 0.125 |  |",
+        "| Brier score | 0.125 | no interval: too few rows or groups, or too similar ones |",
     ]

@@ -16,6 +16,7 @@ from metric_core.gates.rules import Check, Gate, GateResult, Outcome, RuleKind
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_passages import passages_side_by_side
+from tasks.reports.comparison.comparison_words import level_sentence
 from tasks.reports.comparison.junit import gate_junit_xml
 from tasks.reports.comparison.word_diff import diff_words
 from tests.tasks import compared
@@ -146,3 +147,9 @@ def test_passages_stay_move_change_come_and_go() -> None:
         ("new", None, 5),
         ("gone", 4, None),
     ]
+
+
+def test_a_gate_promises_nothing_of_rows_that_move_together() -> None:
+    sentence = level_sentence(GateResult(Outcome.PASSED, (), 0.95))
+    assert "holds at 95% confidence, if rows (or the groups of --by) do not move together. If every true" in sentence
+    assert "fails in at most 5% of runs; a rule whose true value misses its threshold passes in at most 5%" in sentence
