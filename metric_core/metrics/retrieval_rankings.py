@@ -121,12 +121,15 @@ def average_precision(
     if not relevant:
         return Score.undefined(reasons.NO_RELEVANT_PASSAGE)
     top = ranked[:k] if sizes is None else ranked
-    total, found, rank = 0.0, 0.0, 0.0
+    total, found, rank, last = 0.0, 0.0, 0.0, 1.0
     for grade, size in zip(top, sizes or (1.0,) * len(top), strict=True):
-        rank += size
         if grade is not None and grade >= min_grade:
-            found += size
-            total += size * found / rank
+            whole = range(math.floor(found + _LEAST_STEP) + 1, math.floor(found + size + _LEAST_STEP) + 1)
+            total += sum(number / (rank + number - found) for number in whole)
+            found, last = found + size, rank + size
+        rank += size
+    part = found - math.floor(found + _LEAST_STEP)
+    total += part * found / last
     return Score.scored(min(total / relevant, 1.0))
 
 

@@ -11,6 +11,7 @@ from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanS
 from tasks.sources.anchoring.span_index import WORDS, SpanIndex
 from tasks.sources.anchoring.span_text import (
     Piece,
+    bound_text,
     changed_words,
     continues,
     find_pieces,
@@ -21,6 +22,8 @@ from tasks.sources.anchoring.span_text import (
 
 LEAST_NEAR = 0.6
 """Least share of a span's words that a chunk has in order if it holds a changed form of the span."""
+LEAST_RIVAL = 0.8
+"""Least such share of a place that may be that of the span, changed, although its words are at another place, too."""
 _BATCH = 1000
 _NEAR_KEPT = 3
 _ELSEWHERE_KEPT = 64
@@ -51,19 +54,31 @@ class _Found:
     share: float
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class _Near:
+    shared: float
+    text: str
+    chunk: Chunk = field(compare=False)
+    is_cut: bool = field(compare=False)
+    """True if the border of the chunk cuts the span."""
+
+
 @dataclass(slots=True)
 class _Finds:
     """Matches of one text in the chunks.
 
     Args:
+        text: Normal text.
+        bounded: Bounded text.
         documents: Documents of the spans with this text.
-        near: Best matches that are not exact, by document of `documents`, None for all others: share and normal text.
+        near: Best matches that are not exact, by document of `documents`, None for all others.
     """
 
     text: str
+    bounded: str
     documents: set[str | None] = field(default_factory=set)
     exact: dict[tuple[str, int], _Found] = field(default_factory=dict)
-    near: dict[str | None, list[tuple[float, str]]] = field(default_factory=dict)
+    near: dict[str | None, list[_Near]] = field(default_factory=dict)
 
     def add(self, chunk: Chunk, size: int, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
@@ -72,9 +87,10 @@ class _Finds:
                 share = min((piece.end - piece.start) / (size + 2), 1.0)
                 self.exact[chunk.id, piece.start] = _Found(piece, chunk, share)
 
-    def add_near(self, chunk: Chunk, text: str, shared: float) -> None:
-        best = self.near.setdefault(chunk.document if chunk.document in self.documents else None, [])
-        best.append((shared, text))
+    def add_near(self, near: _Near) -> None:
+        document = near.chunk.document
+        best = self.near.setdefault(document if document in self.documents else None, [])
+        best.append(near)
         best.sort(reverse=True)
         del best[_NEAR_KEPT:]
 
@@ -97,7 +113,7 @@ class SpanPlaces:
         self._finds: dict[str, _Finds] = {}
         for span in spans:
             text = normal_text(span.text)
-            self._finds.setdefault(text, _Finds(text)).documents.add(span.document)
+            self._finds.setdefault(text, _Finds(text, bound_text(text))).documents.add(span.document)
         self._numbered = tuple(self._finds.values())
         self._index = SpanIndex([finds.text for finds in self._numbered])
         self._wanted = {document for finds in self._numbered for document in finds.documents}
@@ -113,36 +129,34 @@ class SpanPlaces:
             self._documents |= documents & self._wanted
             for place, text in enumerate(texts):
                 if (finds := self._finds.get(text)) is not None and _is_short(text):
-                    finds.add(window[place], len(text), [Piece(0, len(text) + 2)])
+                    finds.add(window[place], len(text), [Piece(0, len(finds.bounded))])
             for candidate in self._index.find(texts):
                 self._compare(self._numbered[candidate.span], window, texts, candidate.chunk, candidate.shared)
 
     def place(self, span: EvidenceSpan) -> PlacedSpan:
         """Return a span with its place in the chunks that were read."""
         finds = self._finds[normal_text(span.text)]
-        length = len(finds.text) + 2
+        length = len(finds.bounded)
         found = list(finds.exact.values())
         is_known = span.document is not None and self._has_documents
         own = [each for each in found if each.chunk.document == span.document] if is_known else found
         if not _gaps(own, length):
             own = _at_offsets(own, span, length)
-            if (places := _count_places(own)) > 1:
-                return PlacedSpan(span, SpanState.UNCERTAIN, change=f"its words are in {places} places or more")
-            return PlacedSpan(span, SpanState.CARRIED, _parts(own, length))
+            doubt = _find_doubt(span, own, finds.near.get(span.document, ()) if is_known else (), finds.text)
+            return _carried(span, own, length) if doubt is None else PlacedSpan(span, SpanState.UNCERTAIN, change=doubt)
         if is_known and not _gaps(found, length):
             other = next(each.chunk.document for each in found if each not in own)
             return PlacedSpan(span, SpanState.UNCERTAIN, change=f"its words are in another document, {other!r}")
         if not self._is_complete and own:
-            return PlacedSpan(span, SpanState.CARRIED, _parts(own, length))
+            return _carried(span, own, length)
         if _is_short(finds.text) and self._is_complete:
             return PlacedSpan(span, SpanState.UNCERTAIN, change=f"fewer than {WORDS} words, which may be anywhere")
         return self._without_place(span, finds, is_known=is_known, has_part=bool(own))
 
     def _without_place(self, span: EvidenceSpan, finds: _Finds, *, is_known: bool, has_part: bool) -> PlacedSpan:
-        near = (
-            finds.near.get(span.document, []) if is_known else [each for best in finds.near.values() for each in best]
-        )
-        share, change = max((changed_words(finds.text, text) for _, text in near), default=(0.0, ""))
+        everywhere = [each for best in finds.near.values() for each in best]
+        near = finds.near.get(span.document, []) if is_known else everywhere
+        share, change = max((changed_words(finds.text, each.text) for each in near), default=(0.0, ""))
         if share >= LEAST_NEAR:
             return PlacedSpan(span, SpanState.EDITED, change=change)
         if not self._is_complete:
@@ -154,11 +168,11 @@ class SpanPlaces:
         return PlacedSpan(span, SpanState.LOST)
 
     def _compare(self, finds: _Finds, window: Sequence[Chunk], texts: Sequence[str], place: int, shared: float) -> None:
-        pieces = find_pieces(finds.text, texts[place])
+        pieces = find_pieces(finds.bounded, texts[place])
         finds.add(window[place], len(texts[place]), pieces)
-        length = len(finds.text) + 2
+        length = len(finds.bounded)
         if not any(piece.end - piece.start == length for piece in pieces):
-            finds.add_near(window[place], texts[place], shared)
+            finds.add_near(_Near(shared, texts[place], window[place], is_cut=bool(pieces)))
         for piece in pieces if self._is_complete else ():
             if piece.start == 0 and piece.end < length and place + 1 < len(window):
                 self._add_rest(finds, window[place + 1], texts[place + 1], piece.end, length)
@@ -167,8 +181,8 @@ class SpanPlaces:
 
     def _add_rest(self, finds: _Finds, chunk: Chunk, text: str, start: int, end: int) -> None:
         """Add the rest of a span that the border of a chunk cuts, if its neighbour holds it, however short it is."""
-        rest = f" {finds.text} "[start:end]
-        pieces = find_pieces(finds.text, text)
+        rest = finds.bounded[start:end]
+        pieces = find_pieces(finds.bounded, text)
         if not pieces and (precedes(rest, text) if start == 0 else continues(rest, text)):
             pieces = [Piece(start, end)]
         finds.add(chunk, len(text), pieces)
@@ -207,6 +221,31 @@ def _at_offsets(found: list[_Found], span: EvidenceSpan, length: int) -> list[_F
     return found if _gaps(there, length) else there
 
 
+def _find_doubt(span: EvidenceSpan, found: Sequence[_Found], near: Iterable[_Near], text: str) -> str | None:
+    """Return the reason why words may not be the span; None if they are at one place, and no other may be its own.
+
+    Args:
+        near: Changed forms of the span in its document.
+        text: Normal text of the span.
+    """
+    if (places := _count_places(found)) > 1:
+        return f"its words are in {places} places or more"
+    distance = min(_distance(each.chunk, span) for each in found)
+    for each in near:
+        if not each.is_cut and _distance(each.chunk, span) <= distance:
+            share, change = changed_words(text, each.text)
+            if share >= LEAST_RIVAL:
+                return f"perhaps edited, and repeated elsewhere: {change}"
+    return None
+
+
+def _distance(chunk: Chunk, span: EvidenceSpan) -> int:
+    """Return the number of characters between a chunk and the place where a span was; 0 if that is not known."""
+    if chunk.start is None or chunk.end is None or span.start is None or span.end is None:
+        return 0
+    return max(chunk.start - span.end, span.start - chunk.end, 0)
+
+
 def _count_places(found: Collection[_Found]) -> int:
     """Return the number of places that pieces are certainly at, at least one."""
     places: list[Piece] = []
@@ -216,7 +255,6 @@ def _count_places(found: Collection[_Found]) -> int:
     return max(len(places), 1)
 
 
-def _parts(found: Iterable[_Found], length: int) -> tuple[SpanPart, ...]:
-    return tuple(
-        SpanPart(each.chunk.id, each.piece.start / length, each.piece.end / length, each.share) for each in found
-    )
+def _carried(span: EvidenceSpan, found: Iterable[_Found], length: int) -> PlacedSpan:
+    parts = (SpanPart(each.chunk.id, each.piece.start / length, each.piece.end / length, each.share) for each in found)
+    return PlacedSpan(span, SpanState.CARRIED, tuple(parts))

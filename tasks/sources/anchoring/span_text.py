@@ -20,6 +20,8 @@ _APOSTROPHES = re.compile("['\u2019]")
 LEAST_PIECE = 16
 """Least number of characters of a piece of a span: fewer at the border of a chunk may be there by chance."""
 _SEED = 12
+_LONG = 30
+"""Words from which on a span is taken for a whole passage."""
 _SLIP = 1
 """Characters that pieces may leave out between them: the space at which chunks were cut."""
 _WORDS_SHOWN = 6
@@ -43,7 +45,7 @@ class Piece:
     """A part of a span that a chunk holds.
 
     Args:
-        start: Position of its first character in the normal text of the span, with a space before and after it.
+        start: Position of its first character in the bounded text of the span.
         end: Position after its last character.
         before: The chunk's text before the part; empty if its border cuts the span.
         after: The chunk's text after the part; empty if its border cuts the span.
@@ -65,21 +67,36 @@ class Piece:
         return all(one[:size] == another[:size] for (one, another), size in zip(ends, lengths, strict=True))
 
 
-def find_pieces(span: str, chunk: str) -> list[Piece]:
+def bound_text(span: str) -> str:
+    """Return the normal text of a span with a space at each end that a word must end at.
+
+    A long span is a whole passage, which may begin or end inside a word, but not inside a number.
+
+    >>> bound_text("the fee is 40"), len(bound_text("a " * 30 + "fee is 40")) - len("a " * 30 + "fee is 40")
+    (' the fee is 40 ', 1)
+    """
+    is_long = span.count(" ") + 1 >= _LONG
+    return (
+        f"{'' if is_long and not span[0].isdigit() else ' '}{span}{'' if is_long and not span[-1].isdigit() else ' '}"
+    )
+
+
+def find_pieces(padded: str, chunk: str) -> list[Piece]:
     """Return the parts of a span that a chunk holds, each cut off by nothing but the border of the chunk.
 
-    >>> find_pieces("the fee is 40 euros a year", "rules the fee is 40 euros a year in delft")
+    >>> fee = bound_text("the fee is 40 euros a year")
+    >>> find_pieces(fee, "rules the fee is 40 euros a year in delft")
     [Piece(start=0, end=28, before='rules', after='in delft')]
-    >>> find_pieces("the fee is 40 euros a year", "rules the fee is 40 euros")
+    >>> find_pieces(fee, "rules the fee is 40 euros")
     [Piece(start=0, end=20, before='rules', after='')]
-    >>> find_pieces("the fee is 40 euros a year", "the fee is 40 euros each year")
+    >>> find_pieces(fee, "the fee is 40 euros each year")
     []
 
     Args:
-        span: Normal text of the span.
+        padded: Bounded text of the span.
         chunk: Normal text of the chunk.
     """
-    padded, text = f" {span} ", f" {chunk} "
+    text = f" {chunk} "
     if (place := text.find(padded)) >= 0:
         return [Piece(0, len(padded), *_cut(text[:place], text[place + len(padded) :]))]
     if len(chunk) < LEAST_PIECE:
