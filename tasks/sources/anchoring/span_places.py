@@ -174,9 +174,9 @@ class SpanPlaces:
         if not any(piece.end - piece.start == length for piece in pieces):
             finds.add_near(_Near(shared, texts[place], window[place], is_cut=bool(pieces)))
         for piece in pieces if self._is_complete else ():
-            if piece.start == 0 and piece.end < length and place + 1 < len(window):
+            if piece.end < length and place + 1 < len(window):
                 self._add_rest(finds, window[place + 1], texts[place + 1], piece.end, length)
-            if piece.start > 0 and piece.end == length and place > 0:
+            if piece.start > 0 and place > 0:
                 self._add_rest(finds, window[place - 1], texts[place - 1], 0, piece.start)
 
     def _add_rest(self, finds: _Finds, chunk: Chunk, text: str, start: int, end: int) -> None:

@@ -156,8 +156,13 @@ def changed_words(span: str, chunk: str) -> tuple[float, str]:
 
 
 def _changes(before: Sequence[str], words: Sequence[str], blocks: Sequence[tuple[int, int, int]]) -> Iterator[str]:
-    for (a, b, size), (next_a, next_b, _) in pairwise(blocks):
-        old, new = " ".join(before[a + size : next_a][:_WORDS_SHOWN]), " ".join(words[b + size : next_b][:_WORDS_SHOWN])
+    if not blocks:
+        return
+    (first, at, _), (last, end, size) = blocks[0], blocks[-1]
+    whole = [(0, max(at - first, 0), 0), *blocks, (len(before), end + size + len(before) - last - size, 0)]
+    for (a, b, length), (next_a, next_b, _) in pairwise(whole):
+        old = " ".join(before[a + length : next_a][:_WORDS_SHOWN])
+        new = " ".join(words[b + length : next_b][:_WORDS_SHOWN])
         if old and new:
             yield f"{old!r} became {new!r}"
         elif old or new:
