@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metric_core.errors import ConfigError
+from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState
 from metric_core.records import Score
 from metric_core.stages import Stage
 from tasks.reports.exports.qrels_table import QRELS, read_qrels_of_run, write_qrels
 from tasks.reports.exports.score_tables import Format, write_export
 from tasks.sources.location import open_file
-from tasks.sources.qrels_file import read_qrels
+from tasks.sources.qrels_file import QueryJudgments, read_qrels
 from tests.tasks.reports import folders
 
 SAMPLES: list[dict[str, Any]] = [
@@ -138,3 +139,20 @@ def test_a_run_without_judgments_or_ids_says_so(tmp_path: Path) -> None:
     nameless = SAMPLES[1] | {"retrieved_context_ids": None}
     with pytest.raises(ConfigError, match="passages of the run have no ids"):
         read_qrels_of_run(write_run(tmp_path / "nameless", [nameless], {("q2", 0): "2"}))
+
+
+def test_judged_texts_are_exported_and_read_again(tmp_path: Path) -> None:
+    fee = EvidenceSpan("The fee is 40 euros.", "fees.md", 7, 27, 2.0)
+    spans = [
+        PlacedSpan(fee, SpanState.CARRIED, (SpanPart("a", 0.0, 0.4, 0.1), SpanPart("b", 0.4, 1.0, 0.1))),
+        PlacedSpan(EvidenceSpan("Dogs pay."), SpanState.EDITED, change="'dogs' became 'cats'"),
+    ]
+    grades = [{"id": "b", "grade": 2.0}, {"id": "c", "grade": 1.0}]
+    sample = SAMPLES[0] | {"relevance_judgments": grades, "evidence_spans": [span.to_json() for span in spans]}
+    run = write_run(tmp_path / "run", [sample], {})
+    path = tmp_path / "qrels.jsonl"
+    write_export(read_qrels_of_run(run), path, Format.JSONL)
+    three = EvidenceSpan("three", grade=1.0)
+    assert read_qrels(open_file(str(path))) == {"q1": QueryJudgments({}, [fee, three])}
+    by_id = read_qrels_of_run(run, with_texts=False).to_pylist()
+    assert [(row["passage_id"], row["grade"], row["text"]) for row in by_id] == [("b", 2.0, None), ("c", 1.0, None)]
