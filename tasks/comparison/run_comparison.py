@@ -43,8 +43,9 @@ class ComparedRun:
         judge = (run.manifest.get("judge") or {}).get("model") or ""
         rows, repetition = int(run.manifest.get("rows") or 0), run.manifest.get("repetition")
         judgments = describe_judgments(entry) if (entry := run.manifest.get(ENTRY)) else None
-        more = {"repetition": repetition, "judgments": judgments}
-        return cls(folder=str(run.folder), rows=rows, judge=str(judge), **more, **texts)
+        return cls(
+            folder=str(run.folder), rows=rows, judge=str(judge), repetition=repetition, judgments=judgments, **texts
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

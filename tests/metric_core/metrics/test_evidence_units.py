@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from metric_core.evidence import Evidence
 from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState, passage_grades
 from metric_core.metrics.registry import parse_request
-from metric_core.records import Rating, Sample
+from metric_core.records import Rating, Sample, Score
 
 METRICS = ("ndcg", "ndcg(gain=exponential)", "average_precision", "retrieval_recall", "retrieval_recall(min_grade=2)")
 a_property = settings(max_examples=100, deadline=None, derandomize=True)
@@ -108,6 +108,7 @@ def test_the_judge_is_asked_about_passages_whose_grade_does_not_follow() -> None
     row = replace(row_of(["b", "a", "x"], spans), retrieved_contexts=("B", "A", "X"), user_input="Why?")
     request = parse_request("retrieval_recall(judgments=both)")
     asked = request.rating_requests(row)
+    assert not isinstance(asked, Score)
     assert [each.template for each in asked] == ["passage:0", "passage:2"]
     ratings = {request.key: [Rating(each.template, "0") for each in asked]}
     assert request.score(Evidence(row, ratings=ratings)).value == pytest.approx(0.9)

@@ -9,19 +9,20 @@ from metric_core.errors import SourceError
 from metric_core.evidence_spans import SpanState
 from metric_core.records import Sample
 from tasks.runs.carried_evidence import describe_judgments, warn_about_judgments
-from tasks.sources.chunk_file import Chunk, read_chunks, text_id
+from tasks.sources.anchoring.span_places import Chunk
+from tasks.sources.chunk_file import read_chunks, text_id
 from tasks.sources.sample_reader import SampleReader
 from tasks.tables.records import read_samples_table
 from tests.tasks.sources.helpers import read, write_lines
 
 FEE, DOGS = "The fee is 40 euros a year.", "Dogs are not allowed on board the ferry."
 LUNCH = "Lunch is served at noon on working days."
-CHUNKS = [
+CHUNKS: list[dict[str, Any]] = [
     {"id": "n1", "text": f"Open from nine. {FEE}", "metadata": {"document_id": "gym"}},
     {"id": "n2", "text": DOGS.replace("not ", ""), "document": "ferry"},
     {"id": "n3", "text": f"Cats travel in a box. {LUNCH}", "document": "ferry"},
 ]
-ROW = {
+ROW: dict[str, Any] = {
     "id": "q1",
     "user_input": "What is the fee?",
     "retrieved_contexts": [CHUNKS[0]["text"], CHUNKS[2]["text"]],
