@@ -178,7 +178,7 @@ def edit(corpus: Corpus, share: float) -> tuple[dict[str, str], set[EvidenceSpan
 
 
 def measure_edits(corpus: Corpus) -> None:
-    """Print what becomes of the judgments of an index of which 5 % of the documents were edited, cut anew."""
+    """Print what becomes of the judgments of an index of which 5 % of the documents were edited and cut again."""
     documents, edited = edit(corpus, 0.05)
     print(f"\n5 % of {len(documents)} documents edited: {len(edited)} of {len(set(corpus.spans))} spans of evidence")
     print(

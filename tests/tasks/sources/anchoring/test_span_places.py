@@ -44,7 +44,7 @@ def nameless(span: EvidenceSpan) -> EvidenceSpan:
     return replace(span, document=None, start=None, end=None)
 
 
-def held(placed: PlacedSpan) -> float:
+def covered_share(placed: PlacedSpan) -> float:
     """Return the share of a span that the parts cover."""
     length, reached = 0.0, 0.0
     for part in sorted(placed.parts, key=lambda part: part.start):
@@ -62,7 +62,7 @@ def test_a_span_is_carried_over_any_cut(is_known: bool, size: int, overlap: int)
     # A number or a word that a border cuts may leave too little to be sure; never a wrong place.
     assert placed.state in {SpanState.CARRIED, SpanState.EDITED, SpanState.UNCERTAIN}
     if placed.state is SpanState.CARRIED:
-        assert held(placed) == pytest.approx(1, abs=0.05)
+        assert covered_share(placed) == pytest.approx(1, abs=0.05)
 
 
 @given(words=st.integers(6, 40))
@@ -72,7 +72,7 @@ def test_a_span_is_carried_if_chunks_are_cut_at_words(words: int) -> None:
     chunks = [Chunk(str(at), "".join(pieces[at : at + words]), "gym") for at in range(0, len(pieces), words)]
     placed = place(SPAN, chunks)
     assert placed.state is SpanState.CARRIED
-    assert held(placed) == pytest.approx(1, abs=0.05)
+    assert covered_share(placed) == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -131,7 +131,7 @@ def test_of_some_passages_it_is_not_known_what_the_others_hold() -> None:
     half = TEXT[: TEXT.index("a year")]
     placed = place(SPAN, [Chunk("a", half)], is_complete=False)
     assert placed.state is SpanState.CARRIED
-    assert 0.3 < held(placed) < 0.7
+    assert 0.3 < covered_share(placed) < 0.7
 
 
 def test_a_short_text_is_carried_as_a_whole_chunk_only() -> None:
