@@ -13,6 +13,7 @@ class ColumnType(StrEnum):
     NUMBERS = "list of numbers"
     JUDGMENTS = "mapping of passage id to grade"
     KEY_POINTS = "list of key points"
+    EVIDENCE_SPANS = "list of spans of evidence"
     NUMBER = "number"
     FLAG = "true or false"
     ANY = "any value"
@@ -38,6 +39,7 @@ TOOL_RESULTS = "tool_results"
 EARLIER_ANSWERS = "earlier_answers"
 RELEVANCE_JUDGMENTS = "relevance_judgments"
 KEY_POINTS = "key_points"
+EVIDENCE_SPANS = "evidence_spans"
 
 COLUMNS: dict[str, ColumnType] = {
     USER_INPUT: ColumnType.TEXT,
@@ -57,6 +59,7 @@ COLUMNS: dict[str, ColumnType] = {
     EARLIER_ANSWERS: ColumnType.TEXTS,
     RELEVANCE_JUDGMENTS: ColumnType.JUDGMENTS,
     KEY_POINTS: ColumnType.KEY_POINTS,
+    EVIDENCE_SPANS: ColumnType.EVIDENCE_SPANS,
 }
 """Every column that a metric can require, in display order."""
 

@@ -8,6 +8,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from metric_core.evidence_spans import PlacedSpan
+
 Support: TypeAlias = float | None
 """Support of a claim by a premise, in [0, 1]: 0 or 1 for binary verdicts, a probability otherwise.
 
@@ -180,6 +182,8 @@ class Sample:
     """Grades of passages for the user question, by the id of the passage; a passage without one is unjudged."""
     key_points: tuple[KeyPoint, ...] | None = None
     """Facts that a good answer states."""
+    evidence_spans: tuple[PlacedSpan, ...] | None = None
+    """Spans of source text that answer the user question, with their places in the retrieved passages."""
 
     @property
     def joined_contexts(self) -> str:

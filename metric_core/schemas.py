@@ -16,6 +16,24 @@ _JUDGMENT = pa.struct([pa.field("id", pa.string(), nullable=False), pa.field("gr
 _KEY_POINT = pa.struct(
     [pa.field("text", pa.string(), nullable=False), pa.field("importance", pa.string(), nullable=False)]
 )
+_PART = pa.struct(
+    [
+        pa.field("passage", pa.string(), nullable=False),
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("start", "end", "share")),
+    ]
+)
+_EVIDENCE_SPAN = pa.struct(
+    [
+        pa.field("document", pa.string()),
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("grade", pa.float64(), nullable=False),
+        pa.field("state", pa.string(), nullable=False),
+        pa.field("change", pa.string()),
+        pa.field("parts", pa.list_(_PART)),
+    ]
+)
 _PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
 _PANEL_VOTE = pa.struct(
     [
@@ -110,12 +128,13 @@ SAMPLES = TableSchema(
         pa.field("earlier_answers", pa.list_(pa.string())),
         pa.field("relevance_judgments", pa.list_(_JUDGMENT)),
         pa.field("key_points", pa.list_(_KEY_POINT)),
+        pa.field("evidence_spans", pa.list_(_EVIDENCE_SPAN)),
     ),
     also_reads=(1,),
     optional=(
         *("retrieved_context_scores", "session_id", "conversation"),
         *("earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),
-        *("relevance_judgments", "key_points"),
+        *("relevance_judgments", "key_points", "evidence_spans"),
     ),
 )
 """Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""

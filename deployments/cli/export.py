@@ -119,8 +119,8 @@ def _write_qrels(run: Path, out: str, file_format: str | None, shape: str) -> No
     if shape != _QRELS:
         raise ConfigError(f"the format {_TREC} holds relevance judgments; write --shape {_QRELS}, got {shape!r}")
     extension = Path(out).suffix.removeprefix(".").lower()
-    table = read_qrels_of_run(run)
     is_trec = file_format == _TREC or (file_format is None and extension not in set(Format))
+    table = read_qrels_of_run(run, with_texts=not is_trec)
     if out == _STDOUT and is_trec:
         _print(lambda file: write_qrels(table, file))
     elif out == _STDOUT:

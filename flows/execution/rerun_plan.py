@@ -23,6 +23,7 @@ from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.model_words import parse_judge
 from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
+from tasks.runs.carried_evidence import ENTRY
 from tasks.runs.finished_run import FinishedRun
 from tasks.stages.ratings import RatingsSettings
 from tasks.stages.samples import BadRowNote, SamplesResult
@@ -84,6 +85,7 @@ class Rerun:
             warnings=tuple(
                 note for note in manifest.get("warnings", ()) if note not in manifest.get("server_warnings", ())
             ),
+            judgments=manifest.get(ENTRY),
         )
 
     def rows(self, read: SamplesResult) -> "frozenset[str] | None":

@@ -18,6 +18,7 @@ from metric_core.stages import Stage
 from tasks.prefect_support.prefect_task import make_prefect_task, run_here
 from tasks.reports.run.write_run import ReportingSettings, write_run
 from tasks.rows.computed_tables import RunTables
+from tasks.runs.carried_evidence import ENTRY
 from tasks.runtime import progress
 from tasks.stages.samples import SamplesResult
 
@@ -48,6 +49,7 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
         "rows_read": read.rows_read,
         "bad_row_count": read.bad_row_count,
         "bad_rows": [asdict(bad_row) for bad_row in read.bad_rows],
+        **({} if read.judgments is None else {ENTRY: read.judgments}),
         "languages": count_languages(tables),
         "warnings": warnings,
     }

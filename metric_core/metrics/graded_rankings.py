@@ -1,12 +1,13 @@
 """The grades of ranked passages: given with the data, made by the judge, or both."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from metric_core import columns, reasons
 from metric_core.declarations.metric import MetricRequest, Parameter, Parameters, allow_none, require_positive_integer
 from metric_core.evidence import Evidence
+from metric_core.evidence_spans import PlacedSpan
 from metric_core.metrics._votes import exact_label
 from metric_core.prompts.judge_questions import CONTEXT, USER_INPUT, ChoiceQuestion, RatingRequest
 from metric_core.question_kinds import QuestionKind
@@ -38,11 +39,50 @@ class GradedRanking:
         ranked: Grade of each distinct passage at its first rank, best rank first; None if it is unjudged.
         judged: Grades of all judged passages, retrieved or not.
         by_judge: True if the judge was asked about every passage without a given grade.
+        passages: Ids of the passages of `ranked`, if spans of evidence are judged.
+        spans: The judged spans that count.
     """
 
     ranked: tuple[float | None, ...]
     judged: tuple[float, ...]
     by_judge: bool = False
+    passages: tuple[str, ...] = ()
+    spans: tuple[PlacedSpan, ...] = ()
+
+    def units(self, k: int | None) -> tuple[tuple[float | None, ...], tuple[float, ...] | None]:
+        """Return the grades in the order of the ranks, and how much of a rank each takes; None for whole ranks.
+
+        A passage that holds evidence takes as much of a rank as it holds of spans that no passage before it held, so a
+        span counts once, in however many passages its parts are. Any other passage takes one rank.
+
+        >>> from metric_core.evidence_spans import EvidenceSpan, SpanPart, SpanState
+        >>> halves = (SpanPart("a", 0.0, 0.5, 1.0), SpanPart("b", 0.5, 1.0, 1.0))
+        >>> span = PlacedSpan(EvidenceSpan("It rains.", grade=2.0), SpanState.CARRIED, halves)
+        >>> GradedRanking((2.0, None, 2.0), (2.0,), passages=("a", "x", "b"), spans=(span,)).units(None)
+        ((2.0, None, 2.0), (0.5, 1.0, 0.5))
+
+        Args:
+            k: Number of passages that count; None for all.
+        """
+        if not self.spans:
+            return self.ranked[:k], None
+        held: dict[str, list[tuple[int, float, float]]] = {}
+        for number, span in enumerate(self.spans):
+            for part in span.parts:
+                held.setdefault(part.passage, []).append((number, part.start, part.end))
+        seen: dict[int, list[tuple[float, float]]] = {}
+        units: list[tuple[float | None, float]] = []
+        for name, grade in zip(self.passages[:k], self.ranked, strict=False):
+            if name not in held:
+                units.append((grade, 1.0))
+                continue
+            new: list[tuple[float | None, float]] = []
+            for number, start, end in held[name]:
+                size = _new_length(start, end, seen.setdefault(number, []))
+                if size > 0 and self.spans[number].span.grade > 0:
+                    new.append((self.spans[number].span.grade, size))
+            units += sorted(new, reverse=True) or [(0.0, 1.0)]
+        return tuple(grade for grade, _ in units), tuple(size for _, size in units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +122,16 @@ def ask_passage_relevance(user_input: str, context: str) -> ChoiceQuestion:
     return ChoiceQuestion(QuestionKind.PASSAGE_RELEVANCE, texts, RELEVANCE_GRADES)
 
 
+def _new_length(start: float, end: float, seen: list[tuple[float, float]]) -> float:
+    """Return the length of an interval that is not in those seen before, and add it to them."""
+    length, reached = 0.0, start
+    for seen_start, seen_end in sorted(seen):
+        length += max(min(seen_start, end) - reached, 0.0)
+        reached = max(reached, min(seen_end, end))
+    seen.append((start, end))
+    return length + max(end - reached, 0.0)
+
+
 def is_passage_template(template: str) -> bool:
     """Return whether the name of a rating question is that of a question about one passage.
 
@@ -105,8 +155,12 @@ def ranking_columns(parameters: Parameters) -> tuple[str, ...]:
 
 def optional_ranking_columns(parameters: Parameters) -> tuple[str, ...]:
     """Return the columns that a metric over graded rankings uses if the data have them."""
-    optional = {JUDGE: (columns.RETRIEVED_CONTEXT_IDS,), BOTH: (columns.RELEVANCE_JUDGMENTS,)}
-    return optional.get(parameters["judgments"], ())
+    optional = {
+        GIVEN: (columns.EVIDENCE_SPANS,),
+        JUDGE: (columns.RETRIEVED_CONTEXT_IDS,),
+        BOTH: (columns.RELEVANCE_JUDGMENTS, columns.EVIDENCE_SPANS),
+    }
+    return optional[parameters["judgments"]]
 
 
 def ranking_products(parameters: Parameters) -> tuple[Product, ...]:
@@ -191,9 +245,12 @@ def graded_ranking(request: MetricRequest, evidence: Evidence, *, only_top: bool
     """
     parameters = request.parameters
     judgments, k = parameters["judgments"], parameters["k"]
-    if judgments == GIVEN:
-        return GradedRanking(given_grades(evidence), tuple(evidence.column(columns.RELEVANCE_JUDGMENTS).values()))
     sample = evidence.sample
+    spans = () if judgments == JUDGE else tuple(span for span in sample.evidence_spans or () if span.counts)
+    if judgments == GIVEN:
+        names = tuple(dict.fromkeys(evidence.column(columns.RETRIEVED_CONTEXT_IDS)))
+        judged = _judged_grades(evidence.column(columns.RELEVANCE_JUDGMENTS), spans)
+        return GradedRanking(given_grades(evidence), judged, passages=names, spans=spans)
     passages = ranked_passages(sample, judgments)
     if isinstance(passages, Score):
         return passages
@@ -211,7 +268,20 @@ def graded_ranking(request: MetricRequest, evidence: Evidence, *, only_top: bool
                 return Score.failed(reasons.NO_USABLE_RATING)
             made.append(grade)
         ranked.append(grade)
-    return GradedRanking(tuple(ranked), (*given.values(), *made), by_judge=True)
+    names = tuple(passage.key for passage in passages)
+    judged = (*_judged_grades(given, spans), *made)
+    return GradedRanking(tuple(ranked), judged, by_judge=True, passages=names, spans=_within(spans, given))
+
+
+def _within(spans: Sequence[PlacedSpan], graded: Collection[str]) -> tuple[PlacedSpan, ...]:
+    """Return spans with their parts in graded passages: the judge grades any other passage as a whole."""
+    return tuple(replace(span, parts=tuple(part for part in span.parts if part.passage in graded)) for span in spans)
+
+
+def _judged_grades(given: Mapping[str, float], spans: Sequence[PlacedSpan]) -> tuple[float, ...]:
+    """Return the grades of all that is judged: of spans, and of passages that hold no part of one."""
+    held = {part.passage for span in spans for part in span.parts}
+    return (*(span.span.grade for span in spans), *(grade for name, grade in given.items() if name not in held))
 
 
 def _made_grade(passage: RankedPassage, ratings: Mapping[str, Any]) -> float | None:

@@ -25,6 +25,8 @@ from metric_core.records import Score
 
 LINEAR, EXPONENTIAL = "linear", "exponential"
 _SOURCE = "trec_eval (NIST)"
+_LEAST_STEP = 1e-9
+"""Parts of a rank below this are rounding errors."""
 _EXACT_POWERS = 512
 """Grade up to which two to its power is computed as it is; beyond, gains are relative to the highest."""
 
@@ -57,7 +59,13 @@ def discount(rank: int) -> float:
     return 1.0 / math.log2(rank + 1)
 
 
-def ndcg(ranked: Sequence[float | None], judged: Sequence[float], k: int | None = None, gain: str = LINEAR) -> Score:
+def ndcg(
+    ranked: Sequence[float | None],
+    judged: Sequence[float],
+    k: int | None = None,
+    gain: str = LINEAR,
+    sizes: Sequence[float] | None = None,
+) -> Score:
     """Return the normalized discounted cumulative gain: the gain of the ranking over that of the best possible one.
 
     Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002), with the discount of
@@ -68,6 +76,7 @@ def ndcg(ranked: Sequence[float | None], judged: Sequence[float], k: int | None 
         judged: Grades of all judged passages, retrieved or not.
         k: Number of ranks that count; None for all.
         gain: `linear` or `exponential`, see `gains_of`.
+        sizes: Share of a rank that each grade takes, see `GradedRanking.units`; then `ranked` is up to the cut-off.
 
     Returns:
         A score in [0, 1]; undefined (no grade above 0).
@@ -79,12 +88,17 @@ def ndcg(ranked: Sequence[float | None], judged: Sequence[float], k: int | None 
     if highest <= 0:
         return Score.undefined(reasons.NO_RELEVANT_PASSAGE)
     best = sorted(gains_of(judged, highest, gain), reverse=True)
-    ideal, found = _discounted(best[:k]), _discounted(gains_of(ranked[:k], highest, gain))
+    gains = gains_of(ranked if sizes is not None else ranked[:k], highest, gain)
+    ideal, found = _discounted(best[:k]), _discounted(gains) if sizes is None else _spread(gains, sizes)
     return Score.scored(min(found / ideal, 1.0))
 
 
 def average_precision(
-    ranked: Sequence[float | None], judged: Sequence[float], k: int | None = None, min_grade: float = 1.0
+    ranked: Sequence[float | None],
+    judged: Sequence[float],
+    k: int | None = None,
+    min_grade: float = 1.0,
+    sizes: Sequence[float] | None = None,
 ) -> Score:
     """Return the mean over all relevant passages of the precision at their ranks; 0 for those not retrieved.
 
@@ -95,6 +109,7 @@ def average_precision(
         judged: Grades of all judged passages, retrieved or not.
         k: Number of ranks that count; None for all.
         min_grade: Least grade of a relevant passage.
+        sizes: Share of a rank that each grade takes, as for `ndcg`.
 
     Returns:
         A score in [0, 1]; undefined (no relevant passage).
@@ -105,16 +120,25 @@ def average_precision(
     relevant = _count(judged, min_grade)
     if not relevant:
         return Score.undefined(reasons.NO_RELEVANT_PASSAGE)
-    total, found = 0.0, 0
-    for rank, grade in enumerate(ranked[:k], start=1):
+    top = ranked[:k] if sizes is None else ranked
+    total, found, rank, last = 0.0, 0.0, 0.0, 1.0
+    for grade, size in zip(top, sizes or (1.0,) * len(top), strict=True):
         if grade is not None and grade >= min_grade:
-            found += 1
-            total += found / rank
+            whole = range(math.floor(found + _LEAST_STEP) + 1, math.floor(found + size + _LEAST_STEP) + 1)
+            total += sum(number / (rank + number - found) for number in whole)
+            found, last = found + size, rank + size
+        rank += size
+    part = found - math.floor(found + _LEAST_STEP)
+    total += part * found / last
     return Score.scored(min(total / relevant, 1.0))
 
 
 def retrieval_recall(
-    ranked: Sequence[float | None], judged: Sequence[float], k: int | None = None, min_grade: float = 1.0
+    ranked: Sequence[float | None],
+    judged: Sequence[float],
+    k: int | None = None,
+    min_grade: float = 1.0,
+    sizes: Sequence[float] | None = None,
 ) -> Score:
     """Return the share of the relevant passages that were retrieved. Source: trec_eval, recall.
 
@@ -126,7 +150,10 @@ def retrieval_recall(
     relevant = _count(judged, min_grade)
     if not relevant:
         return Score.undefined(reasons.NO_RELEVANT_PASSAGE)
-    return Score.scored(min(_count(ranked[:k], min_grade) / relevant, 1.0))
+    if sizes is None:
+        return Score.scored(min(_count(ranked[:k], min_grade) / relevant, 1.0))
+    found = math.fsum(size for grade, size in zip(ranked, sizes, strict=True) if _count([grade], min_grade))
+    return Score.scored(min(found / relevant, 1.0))
 
 
 def retrieval_precision(ranked: Sequence[float | None], k: int | None = None, min_grade: float = 1.0) -> Score:
@@ -194,6 +221,20 @@ def _discounted(gains: Sequence[float]) -> float:
     return math.fsum(gain * discount(rank) for rank, gain in enumerate(gains, start=1) if gain)
 
 
+def _spread(gains: Sequence[float], sizes: Sequence[float]) -> float:
+    """Return the discounted sum of gains that take parts of ranks, one after another."""
+    found, place = [], 0.0
+    for gain, size in zip(gains, sizes, strict=True):
+        end = place + size
+        while gain and end - place > _LEAST_STEP:
+            rank = math.floor(place + _LEAST_STEP) + 1
+            step = min(rank, end) - place
+            found.append(gain * step * discount(rank))
+            place += step
+        place = end
+    return math.fsum(found)
+
+
 def _count(grades: Sequence[float | None], min_grade: float) -> int:
     return sum(grade is not None and grade >= min_grade for grade in grades)
 
@@ -203,7 +244,8 @@ def _over_all(formula: Callable[..., Score], names: Sequence[str], request: Metr
     ranking = graded_ranking(request, evidence, only_top=False)
     if isinstance(ranking, Score):
         return ranking
-    return formula(ranking.ranked, ranking.judged, *[request.parameters[name] for name in names])
+    ranked, sizes = ranking.units(request.parameters["k"])
+    return formula(ranked, ranking.judged, *[request.parameters[name] for name in names], sizes=sizes)
 
 
 def _over_ranks(formula: Callable[..., Score], request: MetricRequest, evidence: Evidence) -> Score:

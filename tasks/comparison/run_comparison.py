@@ -11,6 +11,7 @@ from metric_core.statistics.resampling import LEVEL, SEED
 from metric_core.statistics.slice_comparison import SliceComparison
 from tasks.comparison.diagnosis_changes import DiagnosisChanges
 from tasks.comparison.run_differences import RunDifferences
+from tasks.runs.carried_evidence import ENTRY, describe_judgments
 from tasks.runs.finished_run import FinishedRun
 
 
@@ -23,6 +24,7 @@ class ComparedRun:
         source: Evaluated data.
         judge: Model of the judge.
         repetition: Sentence on rows that repeat a text, if that makes the intervals of the run too narrow.
+        judgments: Line on the judgments of texts: how many were carried to the chunks of the index; None without any.
     """
 
     folder: str
@@ -32,6 +34,7 @@ class ComparedRun:
     rows: int
     judge: str
     repetition: str | None = None
+    judgments: str | None = None
 
     @classmethod
     def from_run(cls, run: FinishedRun) -> "ComparedRun":
@@ -39,7 +42,10 @@ class ComparedRun:
         texts = {name: str(run.manifest.get(name) or "") for name in ("run_id", "created", "source")}
         judge = (run.manifest.get("judge") or {}).get("model") or ""
         rows, repetition = int(run.manifest.get("rows") or 0), run.manifest.get("repetition")
-        return cls(folder=str(run.folder), rows=rows, judge=str(judge), repetition=repetition, **texts)
+        judgments = describe_judgments(entry) if (entry := run.manifest.get(ENTRY)) else None
+        return cls(
+            folder=str(run.folder), rows=rows, judge=str(judge), repetition=repetition, judgments=judgments, **texts
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,20 @@ class JudgmentOptions(OptionGroup, affects_scores=True):
             examples=["topic"],
         ),
     ] = None
+    chunks: Annotated[
+        Annotated[str, AfterValidator(refuse_secrets)] | None,
+        Option(
+            "File or folder with all chunks of the index: id and text, and as far as known document, start and end. "
+            "Judgments of texts are carried to these chunks.",
+            holds="address",
+            cli=Flag(
+                long="--chunks",
+                metavar="PATH",
+                help="File with all chunks of the index, to which judgments of texts are carried.",
+            ),
+            examples=["index/chunks.parquet"],
+        ),
+    ] = None
 
 
 def split_kind(source: str) -> tuple[str, str]:

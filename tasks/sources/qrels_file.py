@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, TypeAlias
 
+from metric_core.columns import EVIDENCE_SPANS, RELEVANCE_JUDGMENTS
 from metric_core.errors import SourceError
+from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanState
 from tasks.runtime.wording import quote_names
+from tasks.sources.cells.evidence_values import read_span
 from tasks.sources.cells.ids import as_id
 from tasks.sources.cells.judgment_values import GRADE_KEYS, PASSAGE_KEYS, parse_grade, table_form
 from tasks.sources.location import open_file
@@ -27,8 +31,24 @@ _WANTED = (
 _NAMED = 3
 _ROWS_AT_ONCE = 1000
 
-_Judgment: TypeAlias = tuple[str, Any, Any, Any]
-"""The place of a judgment in the file, its query, passage and grade."""
+_TEXT = "text"
+"""Column of the judged text, which the judgment is about if it is known."""
+
+_Judgment: TypeAlias = tuple[str, Any, Any, Any, Mapping[str, Any]]
+"""The place of a judgment in the file, its query, passage and grade, and the row of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryJudgments:
+    """The judgments of a query.
+
+    Args:
+        grades: Grades by the id of the passage, of which the file has no text.
+        spans: Judged texts with their grades.
+    """
+
+    grades: dict[str, float] = field(default_factory=dict)
+    spans: list[EvidenceSpan] = field(default_factory=list)
 
 
 class QrelsFile:
@@ -38,9 +58,10 @@ class QrelsFile:
         address: Path or URL of a file: a table in any format of a source, with a column for each of query, passage
             and grade, as `assay export --shape qrels` writes it; a file with any other extension, whose lines are
             `QUERY 0 PASSAGE GRADE`, separated by white space (TREC); or either of both in a .tsv file, such as the
-            table of BEIR.
+            table of BEIR. In a table, the judged `text` may stand beside the id, with its `document`, `start` and
+            `end`: then the judgment is about the text.
         query_id_column: Column of the data with the id of the query; None for `query_id` or `qid`, else the row id.
-        redact: Function that redacts the ids, as those of the rows are.
+        redact: Function that redacts ids and texts, as those of the rows are.
 
     Raises:
         SourceError: The file does not exist, a line has another form, or a passage has two grades for a query.
@@ -60,7 +81,7 @@ class QrelsFile:
         self._queries_of_rows: dict[str, None] = {}
         self._queries = read_qrels(file)
         if redact is not None:
-            self._queries = _redact_ids(self._queries, redact, self.name)
+            self._queries = _redact_queries(self._queries, redact, self.name)
 
     def check_column(self, names: Iterable[str], source_name: str) -> None:
         """Find the column with the ids of the queries.
@@ -77,8 +98,13 @@ class QrelsFile:
         if self._column is None:
             self._column = next((name for name in QUERY_ID_COLUMNS if name in found), None)
 
-    def judgments(self, content: Mapping[str, Any], row_id: str) -> list[dict[str, Any]] | None:
-        """Return the judgments for a row, in the form of the samples table; None if the file has none.
+    @property
+    def has_texts(self) -> bool:
+        """True if the file has judgments of texts."""
+        return any(each.spans for each in self._queries.values())
+
+    def judgments(self, content: Mapping[str, Any], row_id: str) -> dict[str, list[dict[str, Any]] | None]:
+        """Return the grades and the judged texts of a row, in the form of the samples table; None if there are none.
 
         Raises:
             InvalidRowError: The id of the query is neither a text nor a whole number.
@@ -88,19 +114,22 @@ class QrelsFile:
             value = content.get(self._column)
             if value is None:
                 self._rows_without += 1
-                return None
+                return {RELEVANCE_JUDGMENTS: None}
             try:
                 query = as_id(value)
             except InvalidRowError as invalid:
                 raise InvalidRowError(invalid.problem, self._column) from None
-        grades = self._queries.get(query)
-        if grades is None:
+        found = self._queries.get(query)
+        if found is None:
             self._rows_without += 1
             if len(self._queries_of_rows) < _NAMED:
                 self._queries_of_rows[query] = None
-            return None
+            return {RELEVANCE_JUDGMENTS: None}
         self._met.add(query)
-        return table_form(grades)
+        grades = {RELEVANCE_JUDGMENTS: table_form(found.grades)}
+        if not found.spans:
+            return {**grades}
+        return {**grades, EVIDENCE_SPANS: [PlacedSpan(span, SpanState.UNSEEN).to_json() for span in found.spans]}
 
     def start(self) -> None:
         """Forget the rows of an earlier reading."""
@@ -131,8 +160,8 @@ class QrelsFile:
         return [f"{rows} no judgments in {self.name}"]
 
 
-def read_qrels(file: DataFile) -> dict[str, dict[str, float]]:
-    """Return the grades by query and passage.
+def read_qrels(file: DataFile) -> dict[str, QueryJudgments]:
+    """Return the judgments by query.
 
     Args:
         file: File in one of the forms that `QrelsFile` lists.
@@ -142,14 +171,18 @@ def read_qrels(file: DataFile) -> dict[str, dict[str, float]]:
     """
     is_table = file.extension in OPENERS and file.extension != ".tsv"
     rows = _table_rows(find_opener(file)(file)) if is_table else _text_rows(file)
-    queries: dict[str, dict[str, float]] = {}
-    for place, query_id, passage_id, given in rows:
+    queries: dict[str, QueryJudgments] = {}
+    for place, query_id, passage_id, given, row in rows:
         try:
             query, passage = as_id(query_id, "the id of the query is"), as_id(passage_id, "the id of the passage is")
             grade = parse_grade(given)
+            judgments = queries.setdefault(query, QueryJudgments())
+            if row.get(_TEXT):
+                judgments.spans.append(replace(read_span(row, "the judgment"), grade=grade))
+                continue
         except InvalidRowError as invalid:
             raise SourceError(f"{file.name}, {place}: {invalid.problem}") from None
-        if queries.setdefault(query, {}).setdefault(passage, grade) != grade:
+        if judgments.grades.setdefault(passage, grade) != grade:
             raise SourceError(f"{file.name}, {place}: a second grade of {passage!r} for the query {query!r}")
     if not queries:
         raise SourceError(f"{file.name} has no judgments, wanted {_WANTED}")
@@ -170,7 +203,7 @@ def _text_rows(file: DataFile) -> Iterator[_Judgment]:
             if fields and len(fields) != _TREC_FIELDS:
                 raise SourceError(f"{file.name}, line {number}: {len(fields)} fields, wanted {_WANTED}")
             if fields:
-                yield f"line {number}", fields[0], fields[2], fields[3]
+                yield f"line {number}", fields[0], fields[2], fields[3], {}
 
 
 def _table_rows(source: RowSource) -> Iterator[_Judgment]:
@@ -184,7 +217,7 @@ def _table_rows(source: RowSource) -> Iterator[_Judgment]:
             if columns is None:
                 raise SourceError(f"{source.name}, {place}: the columns {quote_names(row.content)}, wanted {_WANTED}")
             query, passage, grade = (row.content[name] for name in columns)
-            yield place, query, passage, grade
+            yield place, query, passage, grade, row.content
 
 
 def _find_columns(names: Iterable[str]) -> tuple[str, ...] | None:
@@ -199,13 +232,19 @@ def _find_columns(names: Iterable[str]) -> tuple[str, ...] | None:
     return columns if len(columns) == len(_COLUMNS) else None
 
 
-def _redact_ids(
-    queries: Mapping[str, Mapping[str, float]], redact: Callable[[str], str], name: str
-) -> dict[str, dict[str, float]]:
+def _redact_queries(
+    queries: Mapping[str, QueryJudgments], redact: Callable[[str], str], name: str
+) -> dict[str, QueryJudgments]:
+    def redact_span(span: EvidenceSpan) -> EvidenceSpan:
+        document = None if span.document is None else redact(span.document)
+        return replace(span, text=redact(span.text), document=document)
+
     try:
         return {
-            redact(query): {redact(passage): grade for passage, grade in grades.items()}
-            for query, grades in queries.items()
+            redact(query): QueryJudgments(
+                {redact(passage): grade for passage, grade in found.grades.items()}, list(map(redact_span, found.spans))
+            )
+            for query, found in queries.items()
         }
     except InvalidRowError as invalid:
         raise SourceError(f"{name}: {invalid.problem}") from None

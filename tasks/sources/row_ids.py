@@ -5,13 +5,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from metric_core.columns import KEY_POINTS, RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
+from metric_core.columns import EVIDENCE_SPANS, KEY_POINTS, RELEVANCE_JUDGMENTS, RUBRICS, SESSION_ID
 from tasks.sources.cells.ids import as_id
 from tasks.sources.readers.bad_rows import DUPLICATE_HINT, InvalidRowError
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _DIGITS = 16
-_NOT_CONTENT = (SESSION_ID, RELEVANCE_JUDGMENTS, KEY_POINTS)
+_NOT_CONTENT = (SESSION_ID, RELEVANCE_JUDGMENTS, KEY_POINTS, EVIDENCE_SPANS)
 
 
 class RowIds:

@@ -4,12 +4,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 
-from metric_core.columns import COLUMNS, ID_COLUMNS, RELEVANCE_JUDGMENTS
+from metric_core.columns import (
+    COLUMNS,
+    EVIDENCE_SPANS,
+    ID_COLUMNS,
+    RELEVANCE_JUDGMENTS,
+    RETRIEVED_CONTEXT_IDS,
+    RETRIEVED_CONTEXTS,
+)
 from metric_core.errors import BadRowsError, SourceError
 from tasks.options.source_options import SourceOptions
+from tasks.sources.carried_judgments import CarriedJudgments
 from tasks.sources.cells.missing_values import MissingValues
 from tasks.sources.cells.passage_objects import COMPANIONS, find_companions
 from tasks.sources.column_mapping import (
@@ -87,6 +96,7 @@ class SampleReader:
         self._qrels = None
         if options.qrels is not None:
             self._qrels = QrelsFile(options.qrels, options.query_id_column, redact)
+        self._carried = CarriedJudgments(options.chunks, redact)
         self._needed_by = required_by(required)
         self._first_names = self._first_columns()
         self._id_column: str | None = None
@@ -135,29 +145,55 @@ class SampleReader:
             BadRowsError: There are bad rows and they must not be skipped; raised at the end.
             SourceError: No row is valid (raised at the end), or the source cannot be read further (raised at once).
         """
+        if self._has_evidence(self._resolution.bindings) or self._options.chunks is not None:
+            self._carried.find(lambda: (row.values for _, _, row in self._samples()))
+        builder = BatchBuilder()
+        for raw, row_id, row in self._samples():
+            self._carried.fill(row.values, row_id)
+            builder.add(row_id, raw.number, row)
+            self._missing.add_row(row.values)
+            if len(builder) == self._options.batch_rows or builder.size >= BATCH_BYTES:
+                yield builder.take()
+        if len(builder):
+            yield builder.take()
+        self._raise_for_bad_rows()
+
+    @property
+    def judgments(self) -> dict[str, Any] | None:
+        """Counts of the judgments of texts by state, for run.json; None if there are none."""
+        return self._carried.entry
+
+    def _samples(self) -> Iterator[tuple[RawRow, str, SampleRow]]:
+        """Yield the rows that are valid samples with their ids, from the start."""
         self._start()
         ids = RowIds(self._id_column, self._source.where)
-        builder = BatchBuilder()
         converter = self._converter()
         with closing(self._source.rows(self._options.batch_rows)) as rows:
             for raw in islice(rows, self._options.limit):
                 self._rows_read += 1
                 if not isinstance(raw.content, Unreadable) and not raw.content.keys() <= self._seen.names.keys():
                     converter = self._bind_new_columns(raw.content, raw.number) or converter
-                self._add_row(raw, converter, ids, builder)
-                if len(builder) == self._options.batch_rows or builder.size >= BATCH_BYTES:
-                    yield builder.take()
-        if len(builder):
-            yield builder.take()
-        self._raise_for_bad_rows()
+                try:
+                    row_id, row = self._sample(raw, converter, ids)
+                except InvalidRowError as invalid:
+                    bad = BadRow(raw.number, invalid.column, invalid.problem, self._source.unit, raw.detail)
+                    self._log.add(bad, invalid.hint)
+                else:
+                    yield raw, row_id, row
+
+    def _has_evidence(self, bindings: Collection[str]) -> bool:
+        return EVIDENCE_SPANS in bindings or (self._qrels is not None and self._qrels.has_texts)
 
     @property
     def _brought(self) -> frozenset[str]:
         """The columns that rows have without a column of the source."""
-        return self._companions | self._from_file
+        return self._companions | self._judged(self._resolution.bindings)
 
-    @property
-    def _from_file(self) -> frozenset[str]:
+    def _judged(self, bindings: Collection[str]) -> frozenset[str]:
+        """Return the columns that judgments bring along; passages that are known by their texts have ids, too."""
+        if self._has_evidence(bindings):
+            named = {RETRIEVED_CONTEXT_IDS} if RETRIEVED_CONTEXTS in bindings else set()
+            return frozenset({RELEVANCE_JUDGMENTS, EVIDENCE_SPANS, *named})
         return frozenset() if self._qrels is None else frozenset({RELEVANCE_JUDGMENTS})
 
     def _check_qrels(self) -> None:
@@ -200,16 +236,6 @@ class SampleReader:
         self._resolution = resolve_columns(self._first_names, self._options.column_map)
         self._warnings = dict.fromkeys(self._resolution.warnings)
 
-    def _add_row(self, raw: RawRow, converter: RowConverter, ids: RowIds, builder: BatchBuilder) -> None:
-        try:
-            row_id, row = self._sample(raw, converter, ids)
-        except InvalidRowError as invalid:
-            bad = BadRow(raw.number, invalid.column, invalid.problem, self._source.unit, raw.detail)
-            self._log.add(bad, invalid.hint)
-        else:
-            builder.add(row_id, raw.number, row)
-            self._missing.add_row(row.values)
-
     def _sample(self, raw: RawRow, converter: RowConverter, ids: RowIds) -> tuple[str, SampleRow]:
         content = raw.content
         if isinstance(content, Unreadable):
@@ -223,7 +249,10 @@ class SampleReader:
         else:
             row_id = ids.from_value(content.get(ids.column), raw.number)
         if self._qrels is not None:
-            row.values[RELEVANCE_JUDGMENTS] = self._qrels.judgments(content, row_id)
+            spans = row.values.get(EVIDENCE_SPANS) or []
+            row.values.update(self._qrels.judgments(content, row_id))
+            if more := [span for span in row.values.get(EVIDENCE_SPANS) or () if span not in spans]:
+                row.values[EVIDENCE_SPANS] = [*spans, *more]
         return row_id, row
 
     def _raise_for_missing_columns(self) -> None:
@@ -259,8 +288,8 @@ class SampleReader:
 
     def _has_all(self, names: Collection[str]) -> bool:
         configured = {*self._options.column_map, self._options.id_column or None} - {None}
-        found = {*resolve_columns(names, self._options.column_map).bindings, *self._from_file}
-        return configured <= set(names) and set(self._needed_by) <= found
+        found = resolve_columns(names, self._options.column_map).bindings
+        return configured <= set(names) and set(self._needed_by) <= {*found, *self._judged(found)}
 
     def _bind_new_columns(self, raw: Mapping[str, object], number: int) -> RowConverter | None:
         """Return a converter that includes the new columns of a row; None if none of them is meaningful."""

@@ -1,6 +1,7 @@
 """Read the rows to evaluate, check them, and store them in shards: the stage `samples`."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import Field
 
@@ -11,6 +12,7 @@ from tasks.options.narrow import narrow
 from tasks.options.slicing_options import SlicingOptions
 from tasks.options.source_options import DataOptions
 from tasks.prefect_support.prefect_task import make_prefect_task
+from tasks.runs.carried_evidence import warn_about_judgments
 from tasks.runs.row_grouping import group_column
 from tasks.runs.row_slicing import SliceColumn
 from tasks.sources import BadRow, SourceOptions, read_samples
@@ -63,6 +65,7 @@ class SamplesResult:
         bad_rows: Rows that were left out; a long list is cut.
         bad_row_count: Total number of rows that were left out.
         warnings: Warnings about the data for the user.
+        judgments: Counts of the judgments of texts by state; None if there are none.
     """
 
     refs: tuple[StageRef, ...]
@@ -70,6 +73,7 @@ class SamplesResult:
     bad_rows: tuple[BadRowNote, ...]
     bad_row_count: int
     warnings: tuple[str, ...]
+    judgments: dict[str, Any] | None = None
 
 
 def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ignore_progress) -> SamplesResult:
@@ -102,7 +106,8 @@ def read_shards(settings: SamplesSettings, tables: str, progress: Progress = ign
         rows_read=reader.rows_read,
         bad_rows=tuple(map(BadRowNote.from_bad_row, reader.bad_rows)),
         bad_row_count=reader.bad_row_count,
-        warnings=(*reader.warnings, *limited),
+        warnings=(*reader.warnings, *limited, *warn_about_judgments(reader.judgments)),
+        judgments=reader.judgments,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from metric_core.evidence_spans import PlacedSpan
 from metric_core.records import Importance, KeyPoint, Sample
 from metric_core.schemas import SCHEMAS
 from metric_core.stages import Stage
@@ -76,8 +77,8 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:
-    rubrics, extras, judgments, points = (
-        row[name] for name in ("rubrics", "extras", "relevance_judgments", "key_points")
+    rubrics, extras, judgments, points, spans = (
+        row[name] for name in ("rubrics", "extras", "relevance_judgments", "key_points", "evidence_spans")
     )
     return Sample(
         row_id=row["row_id"],
@@ -101,6 +102,7 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         key_points=None
         if points is None
         else tuple(KeyPoint(each["text"], Importance(each["importance"])) for each in points),
+        evidence_spans=None if spans is None else tuple(map(PlacedSpan.from_json, spans)),
     )
 
 

@@ -123,6 +123,8 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
     """Yield sentences on versions, and on the differences, matching and grouping of the rows."""
     if comparison.by is None and comparison.b.repetition is not None:
         yield comparison.b.repetition
+    if comparison.b.judgments is not None:
+        yield f"judgments of {'B' if comparison.a else 'the run'}: {comparison.b.judgments}"
     if comparison.differences is None:
         return
     if (note := comparison.differences.version_note) is not None:

@@ -7,12 +7,14 @@ from typing import IO, Any
 import pyarrow as pa
 
 from metric_core.errors import ConfigError
+from metric_core.evidence_spans import PlacedSpan
 from metric_core.metrics.graded_rankings import GIVEN, JUDGE, is_passage_template, ranked_passages
 from metric_core.records import AnswerStatus, Sample, Score
 from metric_core.stages import Stage
 from tasks.runs.run_folder import STAGES, RunFolder
 from tasks.runs.run_tables import read_table
 from tasks.runtime.atomic_files import write_output
+from tasks.sources.chunk_file import text_id
 from tasks.tables.records import add_missing_columns
 
 QRELS = pa.schema(
@@ -21,15 +23,25 @@ QRELS = pa.schema(
         pa.field("passage_id", pa.string(), nullable=False),
         pa.field("grade", pa.float64(), nullable=False),
         pa.field("source", pa.string(), nullable=False),
+        pa.field("text", pa.string()),
+        pa.field("document", pa.string()),
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
     ]
 )
-"""Columns of exported qrels. `query_id` is the row id, `source` is `given` or `judge`."""
+"""Columns of exported qrels. `query_id` is the row id, `source` is `given` or `judge`.
 
-_SAMPLE_COLUMNS = ("row_id", "retrieved_contexts", "retrieved_context_ids", "relevance_judgments")
+`text` is the judged text, with its place in its document; null for a passage of which the run has no text."""
+
+_SAMPLE_COLUMNS = ("row_id", "retrieved_contexts", "retrieved_context_ids", "relevance_judgments", "evidence_spans")
 
 
-def read_qrels_of_run(folder: Path) -> pa.Table:
+def read_qrels_of_run(folder: Path, *, with_texts: bool = True) -> pa.Table:
     """Return the judgments of a run, one row per question and passage; a given grade goes before one of the judge.
+
+    Args:
+        with_texts: True for the judged texts: the spans of evidence instead of the passages that hold them. Those
+            whose evidence is edited, uncertain or lost are left out.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.
@@ -44,11 +56,17 @@ def read_qrels_of_run(folder: Path) -> pa.Table:
     for sample in samples.to_pylist():
         query = sample["row_id"]
         given = {each["id"]: each["grade"] for each in sample["relevance_judgments"] or ()}
-        rows += [_row(query, passage, grade, GIVEN) for passage, grade in given.items()]
+        texts = _texts(sample) if with_texts else {}
+        spans = [PlacedSpan.from_json(each) for each in sample["evidence_spans"] or ()] if with_texts else []
+        placed = {part.passage for span in spans for part in span.parts}
+        rows += [_span_row(query, span) for span in spans if span.counts]
+        rows += [_row(query, passage, grade, GIVEN, texts) for passage, grade in given.items() if passage not in placed]
         grades = made.get(query, {})
         has_nameless = has_nameless or bool(grades and sample["retrieved_context_ids"] is None)
         rows += [
-            _row(query, passage, grade, JUDGE) for passage, grade in _by_id(sample, grades) if passage not in given
+            _row(query, passage, grade, JUDGE, texts)
+            for passage, grade in _by_id(sample, grades)
+            if passage not in given
         ]
     if not rows and has_nameless:
         raise ConfigError("the passages of the run have no ids (retrieved_context_ids), which qrels are made of")
@@ -81,8 +99,21 @@ def write_qrels(table: pa.Table, target: Path | IO[bytes]) -> None:
     write_output(target, text, "the judgments")
 
 
-def _row(query: str, passage: str, grade: float, source: str) -> dict[str, Any]:
-    return {"query_id": query, "passage_id": passage, "grade": grade, "source": source}
+def _row(query: str, passage: str, grade: float, source: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    row = {"query_id": query, "passage_id": passage, "grade": grade, "source": source}
+    return {**row, "text": texts.get(passage) or None}
+
+
+def _span_row(query: str, placed: PlacedSpan) -> dict[str, Any]:
+    """Return the judgment of a span, with the passage that holds most of it."""
+    best = max(placed.parts, key=lambda part: part.end - part.start, default=None)
+    name = text_id(placed.span.text) if best is None else best.passage
+    return {"query_id": query, "passage_id": name, "source": GIVEN, **placed.span.to_json()}
+
+
+def _texts(sample: Mapping[str, Any]) -> dict[str, str]:
+    ids, texts = sample["retrieved_context_ids"] or (), sample["retrieved_contexts"] or ()
+    return dict(zip(reversed(ids), reversed(texts), strict=True)) if len(ids) == len(texts) else {}
 
 
 def _grades_of_judge(folder: Path) -> dict[str, dict[str, float]]:

@@ -88,7 +88,7 @@ def _ranking(sample: Sample, tables: RowTables, metric: RankingMetric) -> dict[s
     graded = [_graded(passage, made.get(passage.template), metric.judgments) for passage in passages]
     known = [entry["grade"] for entry in graded if entry["source"] == _BY_JUDGE and entry["grade"] is not None]
     highest = max([*(given or {}).values(), *known], default=0.0)
-    if metric.gain is not None and highest > 0:
+    if metric.gain is not None and highest > 0 and not tables.sample.get("evidence_spans"):
         gains = gains_of([entry["grade"] for entry in graded], highest, metric.gain)
         for rank, (entry, gain) in enumerate(zip(graded, gains, strict=True), start=1):
             if metric.k is None or rank <= metric.k:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from metric_core.columns import ColumnType
 from metric_core.records import finite_number
 from tasks.runtime.wording import describe_value
+from tasks.sources.cells.evidence_values import as_evidence_spans
 from tasks.sources.cells.ids import as_id, storable
 from tasks.sources.cells.judgment_values import as_judgments
 from tasks.sources.cells.key_point_values import as_key_points
@@ -143,6 +144,7 @@ CONVERTERS: dict[ColumnType, Converter] = {
     ColumnType.NUMBERS: as_numbers,
     ColumnType.JUDGMENTS: as_judgments,
     ColumnType.KEY_POINTS: as_key_points,
+    ColumnType.EVIDENCE_SPANS: as_evidence_spans,
 }
 
 

@@ -50,7 +50,7 @@ def test_what_cannot_be_exported_is_said(assay: Assay, run: str, arguments: tupl
     ("arguments", "beginning"),
     [
         (("--shape", "qrels"), "q1 0 b 1\n"),
-        (("--shape", "qrels", "--format", "csv"), '"query_id","passage_id","grade","source"\n"q1","b",1,"given"\n'),
+        (("--shape", "qrels", "--format", "csv"), '"query_id","passage_id","grade","source","text"'),
         (("--shape", "qrels", "--out", "qrels.txt"), "q1 0 b 1\n"),
         (("--shape", "qrels", "--out", "qrels.jsonl"), '{"query_id": "q1", "passage_id": "b", "grade": 1.0'),
     ],

@@ -49,6 +49,20 @@ def test_added_and_removed_rows_get_a_hint_to_match_by_a_column(tmp_path: Path) 
     assert "--match user_input" in text
 
 
+def test_the_judgments_of_the_run_are_described(tmp_path: Path) -> None:
+    a, b = (compared.write_run(tmp_path / name, 0.8) for name in "ab")
+    manifest = json.loads((b / "run.json").read_text())
+    change = {"row": "<q7>", "state": "edited", "text": "The fee is 40.", "change": "'40' became '45'"}
+    counts = {"carried": 96, "edited": 1, "uncertain": 2, "lost": 1, "unseen": 0, "passages": 200, "new": 6}
+    manifest["judgments"] = {**counts, "is_complete": True, "changes": [change]}
+    (b / "run.json").write_text(json.dumps(manifest))
+    text = comparison_markdown(compare_runs(a, b, CompareOptions()))
+    assert (
+        "`judgments of B: carried 96 %, new 3 % of the passages, lost 1 %, 2 uncertain, "
+        "1 whose evidence was edited: <q7> ('40' became '45')`"
+    ) in text
+
+
 def test_hostile_data_stays_in_code_spans(tmp_path: Path) -> None:
     a, b = compared.write_hostile_pair(tmp_path)
     text = comparison_markdown(compare_runs(a, b, CompareOptions()))

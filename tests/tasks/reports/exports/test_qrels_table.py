@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metric_core.errors import ConfigError
+from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState
 from metric_core.records import Score
 from metric_core.stages import Stage
 from tasks.reports.exports.qrels_table import QRELS, read_qrels_of_run, write_qrels
 from tasks.reports.exports.score_tables import Format, write_export
 from tasks.sources.location import open_file
-from tasks.sources.qrels_file import read_qrels
+from tasks.sources.qrels_file import QueryJudgments, read_qrels
 from tests.tasks.reports import folders
 
 SAMPLES: list[dict[str, Any]] = [
@@ -55,11 +56,11 @@ def write_run(folder: Path, samples: list[dict[str, Any]], grades: dict[tuple[st
 
 def test_given_grades_go_before_those_of_the_judge(tmp_path: Path) -> None:
     table = read_qrels_of_run(write_run(tmp_path / "run", SAMPLES, GRADES))
-    assert [tuple(row.values()) for row in table.to_pylist()] == [
-        ("q1", "b", 1.0, "given"),
-        ("q1", "z", 0.0, "given"),
-        ("q1", "a", 3.0, "judge"),
-        ("q2", "b", 2.0, "judge"),
+    assert [tuple(row.values())[:5] for row in table.to_pylist()] == [
+        ("q1", "b", 1.0, "given", "two"),
+        ("q1", "z", 0.0, "given", None),
+        ("q1", "a", 3.0, "judge", "one"),
+        ("q2", "b", 2.0, "judge", "two"),
     ]
 
 
@@ -82,6 +83,11 @@ def table_of(judgments: dict[str, dict[str, float]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=QRELS)
 
 
+def grades_in(path: Path) -> dict[str, dict[str, float]]:
+    """Return the grades in a file of qrels, by query and passage."""
+    return {query: found.grades for query, found in read_qrels(open_file(str(path))).items()}
+
+
 @pytest.mark.parametrize("file_format", list(Format))
 @a_property
 @given(judgments=JUDGMENTS.filter(bool))
@@ -89,7 +95,7 @@ def test_exported_judgments_are_read_again(file_format: Format, judgments: dict[
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"qrels.{file_format}"
         write_export(table_of(judgments), path, file_format)
-        assert read_qrels(open_file(str(path))) == judgments
+        assert grades_in(path) == judgments
 
 
 @a_property
@@ -98,7 +104,7 @@ def test_trec_qrels_are_read_again_here_and_elsewhere(judgments: dict[str, dict[
     with TemporaryDirectory() as folder:
         path = Path(folder) / "qrels.txt"
         write_qrels(table_of(judgments), path)
-        assert read_qrels(open_file(str(path))) == judgments
+        assert grades_in(path) == judgments
         with path.open(encoding="utf-8", newline="\n") as file:
             assert pytrec_eval.parse_qrel(file) == judgments
 
@@ -110,8 +116,8 @@ def test_the_table_of_beir_is_read(tmp_path: Path) -> None:
     rows = [{"query-id": "q1", "corpus-id": "a b", "score": 2}, {"query-id": "q1", "corpus-id": "c", "score": 0}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "test.parquet")
     for name in ("test.tsv", "test.parquet"):
-        assert read_qrels(open_file(str(tmp_path / name))) == wanted
-    assert read_qrels(open_file(str(tmp_path / "trec.tsv"))) == {"q1": {"ab": 2.0, "c": 0.0}}
+        assert grades_in(tmp_path / name) == wanted
+    assert grades_in(tmp_path / "trec.tsv") == {"q1": {"ab": 2.0, "c": 0.0}}
 
 
 @pytest.mark.parametrize(
@@ -133,3 +139,20 @@ def test_a_run_without_judgments_or_ids_says_so(tmp_path: Path) -> None:
     nameless = SAMPLES[1] | {"retrieved_context_ids": None}
     with pytest.raises(ConfigError, match="passages of the run have no ids"):
         read_qrels_of_run(write_run(tmp_path / "nameless", [nameless], {("q2", 0): "2"}))
+
+
+def test_judged_texts_are_exported_and_read_again(tmp_path: Path) -> None:
+    fee = EvidenceSpan("The fee is 40 euros.", "fees.md", 7, 27, 2.0)
+    spans = [
+        PlacedSpan(fee, SpanState.CARRIED, (SpanPart("a", 0.0, 0.4, 0.1), SpanPart("b", 0.4, 1.0, 0.1))),
+        PlacedSpan(EvidenceSpan("Dogs pay."), SpanState.EDITED, change="'dogs' became 'cats'"),
+    ]
+    grades = [{"id": "b", "grade": 2.0}, {"id": "c", "grade": 1.0}]
+    sample = SAMPLES[0] | {"relevance_judgments": grades, "evidence_spans": [span.to_json() for span in spans]}
+    run = write_run(tmp_path / "run", [sample], {})
+    path = tmp_path / "qrels.jsonl"
+    write_export(read_qrels_of_run(run), path, Format.JSONL)
+    three = EvidenceSpan("three", grade=1.0)
+    assert read_qrels(open_file(str(path))) == {"q1": QueryJudgments({}, [fee, three])}
+    by_id = read_qrels_of_run(run, with_texts=False).to_pylist()
+    assert [(row["passage_id"], row["grade"], row["text"]) for row in by_id] == [("b", 2.0, None), ("c", 1.0, None)]

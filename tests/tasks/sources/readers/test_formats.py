@@ -223,6 +223,7 @@ def test_csv_has_no_null(tmp_path: Path) -> None:
         "earlier_answers": None,
         "relevance_judgments": None,
         "key_points": None,
+        "evidence_spans": None,
     }
 
 

@@ -1,0 +1,51 @@
+"""Describe what became of the judgments of a run when its index was rebuilt, as run.json records it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from metric_core.evidence_spans import SpanState
+
+ENTRY = "judgments"
+"""Key of run.json."""
+_NAMED = 3
+
+
+def describe_judgments(entry: Mapping[str, Any]) -> str:
+    """Return one line on the judgments of texts: shares of those known, and what is uncertain or was edited.
+
+    >>> counts = {"carried": 96, "edited": 1, "uncertain": 2, "lost": 1, "unseen": 0, "passages": 200, "new": 6}
+    >>> change = {"row": "q7", "state": "edited", "text": "The fee is 40 euros.", "change": "'40' became '45'"}
+    >>> describe_judgments({**counts, "is_complete": True, "changes": [change]})
+    "carried 96 %, new 3 % of the passages, lost 1 %, 2 uncertain, 1 whose evidence was edited: q7 ('40' became '45')"
+    """
+    known = sum(entry[state] for state in SpanState if state is not SpanState.UNSEEN)
+    parts = [f"carried {_percent(entry[SpanState.CARRIED], known)}"]
+    parts.append(f"new {_percent(entry['new'], entry['passages'])} of the passages")
+    parts.append(f"lost {_percent(entry[SpanState.LOST], known)}")
+    if not entry["is_complete"]:
+        parts.append(f"{entry[SpanState.UNSEEN]:,} not among the retrieved passages")
+    parts.append(f"{entry[SpanState.UNCERTAIN]:,} uncertain")
+    edited = [each for each in entry["changes"] if each["state"] == SpanState.EDITED]
+    names = ", ".join(f"{each['row']} ({each['change']})" for each in edited[:_NAMED])
+    more = f" and {entry[SpanState.EDITED] - _NAMED:,} more" if entry[SpanState.EDITED] > _NAMED else ""
+    parts.append(f"{entry[SpanState.EDITED]:,} whose evidence was edited" + (f": {names}{more}" if names else ""))
+    return ", ".join(parts)
+
+
+def warn_about_judgments(entry: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield a sentence if judgments of texts were not carried, or passages are new, with what to do about them."""
+    open_ones = 0 if entry is None else entry[SpanState.UNCERTAIN] + entry[SpanState.EDITED]
+    if entry is None or not (open_ones or entry[SpanState.LOST] or entry["new"]):
+        return
+    advice = ". Those do not count; with judgments=both the judge grades what was retrieved" if open_ones else ""
+    yield f"judgments: {describe_judgments(entry)}{advice}"
+
+
+def _percent(count: int, of: int) -> str:
+    """Return a share in whole percent, which is 0 or 100 only if it is exactly that.
+
+    >>> _percent(999, 1000), _percent(1, 1000), _percent(0, 0)
+    ('99.9 %', '0.1 %', '0 %')
+    """
+    share = 100 * count / of if of else 0.0
+    return f"{share:.0f} %" if share in {0, 100} or 1 <= share <= 99 else f"{share:.1f} %"
