@@ -284,10 +284,11 @@ class DeclaredEvidence(Evidence):
         self._declared.require_product(product)
         return self._whole.supports(side, premise, product, kind)
 
-    def requested_supports(self) -> list[Support]:
+    def requested_supports(self, *, in_levels: bool = False) -> list[Support]:
         """Return the requested verdicts; see `Evidence.requested_supports`."""
-        self._declared.require_product(Product.REQUESTED_VERDICTS)
-        return self._whole.requested_supports()
+        for product in (Product.REQUESTED_VERDICTS, *((Product.REQUESTED_LEVELS,) if in_levels else ())):
+            self._declared.require_product(product)
+        return self._whole.requested_supports(in_levels=in_levels)
 
     @property
     def decisions(self) -> Mapping[tuple[VerdictKind, str, str], Support] | None:
