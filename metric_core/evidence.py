@@ -290,12 +290,17 @@ class Evidence:
         """Return the importance of a key point."""
         return self.importances.get(claim_id, Importance.VITAL)
 
-    def requested_supports(self) -> list[Support]:
+    def requested_supports(self, *, in_levels: bool = False) -> list[Support]:
         """Return the support of every verdict that the metric has requested, in the order of its requests.
 
         Source of the requests is the metric's function `verdicts`.
+
+        Args:
+            in_levels: True if the metric requests verdicts in three levels, too.
         """
         self._require(Product.REQUESTED_VERDICTS)
+        if in_levels:
+            self._require(Product.REQUESTED_LEVELS)
         return [request.support(self.verdicts) for request in self.requested]
 
     def decision(self, request: VerdictRequest) -> Support:

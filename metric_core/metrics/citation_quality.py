@@ -118,8 +118,9 @@ def _nothing(parameters: Parameters) -> Score:
     return _NO_CLAIMS if parameters["unit"] == CLAIM else Score.undefined(reasons.NO_RESPONSE_SENTENCES)
 
 
-def _supports(evidence: Evidence) -> dict[VerdictRequest, Support]:
-    return dict(zip(evidence.requested, evidence.requested_supports(), strict=True))
+def _supports(evidence: Evidence, parameters: Parameters) -> dict[VerdictRequest, Support]:
+    supports = evidence.requested_supports(in_levels=_has_levels(parameters))
+    return dict(zip(evidence.requested, supports, strict=True))
 
 
 def _recall_requests(evidence: Evidence, parameters: Parameters) -> list[VerdictRequest]:
@@ -154,14 +155,14 @@ def _by_everything(claim: CitedClaim, evidence: Evidence) -> VerdictRequest:
 
 
 def _recall(request: MetricRequest, evidence: Evidence) -> Score:
-    claims, supports = _claims(evidence, request.parameters), _supports(evidence)
+    claims, supports = _claims(evidence, request.parameters), _supports(evidence, request.parameters)
     return citation_recall(
         [support_of(attribute(claim, evidence), supports) for claim in claims], _nothing(request.parameters)
     )
 
 
 def _precision(request: MetricRequest, evidence: Evidence) -> Score:
-    claims, supports = _claims(evidence, request.parameters), _supports(evidence)
+    claims, supports = _claims(evidence, request.parameters), _supports(evidence, request.parameters)
     if not claims:
         return _nothing(request.parameters)
     needs: dict[tuple[int | None, str | tuple[int, ...]], list[Support]] = {}
@@ -178,7 +179,7 @@ def _f1(request: MetricRequest, evidence: Evidence) -> Score:
 
 
 def _misattributed(request: MetricRequest, evidence: Evidence) -> Score:
-    claims, supports = _claims(evidence, request.parameters), _supports(evidence)
+    claims, supports = _claims(evidence, request.parameters), _supports(evidence, request.parameters)
     shares: list[Support] = []
     for claim in claims:
         found = attribute(claim, evidence)
