@@ -5,17 +5,18 @@ from pathlib import Path
 
 from flows.execution.run import launched_judges
 from flows.execution.spending import meter_run
-from metric_core.errors import ConfigError
+from metric_core.errors import ConfigError, SourceError
+from metric_core.evidence_spans import digest_text
 from metric_core.index_questions.kinds import KINDS
-from metric_core.index_questions.written_question import digest_text
 from metric_core.parsing.suggestions import suggest_names
-from tasks.index_questions.chunks import read_chunks
 from tasks.index_questions.question_file import read_questions, write_questions
 from tasks.index_questions.update_questions import QuestionsOfIndex, update_questions
 from tasks.opening.run_models import RunModels
 from tasks.options.narrow import narrow
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import DataOptions, SourceOptions
+from tasks.sources.chunk_file import read_chunks
+from tasks.sources.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,11 @@ def write_questions_of_index(request: QuestionsRequest) -> QuestionsOfIndex:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ConfigError(f"no kind of question is called {name!r}; there are: {', '.join(KINDS)}.{hint}")
     earlier = read_questions(request.out)
-    chunks = read_chunks(request.data.source, narrow(request.data, SourceOptions))
+    redact = None if request.data.redact is None else Redaction(request.data.redact).text
+    found = read_chunks(request.data.source, redact, narrow(request.data, SourceOptions))
+    chunks = list({chunk.text: chunk for chunk in found if chunk.text.strip()}.values())
+    if not chunks:
+        raise SourceError(f"{request.data.source} has no chunks with a text")
     version = request.version or digest_text("\n".join(sorted(chunk.digest for chunk in chunks)))[:8]
     kinds = None if request.kinds is None else [KINDS[name] for name in request.kinds]
     with meter_run(request.models), launched_judges(request.models) as urls:

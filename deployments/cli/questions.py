@@ -102,7 +102,7 @@ def _lines(result: QuestionsOfIndex) -> Iterator[str]:
         )
     for (kind, reason), count in sorted(result.rejected.items()):
         yield f"rejected, {kind}: {reason} ({count:,})"
-    for reason, count in Counter(reason for _, reason in result.retired).items():
+    for reason, count in Counter(reason.partition(":")[0] for _, reason in result.retired).items():
         yield f"retired: {reason} ({count:,})"
     yield from failure_lines({"usage": {"failed": dict(result.failed)}})
     yield from (f"not checked, {what}" for what in result.unchecked)

@@ -110,7 +110,7 @@ COMPARISON = IndexQuestionKind(
     "Ask for a comparison of two things, of which one is in passage [1] and the other in passage [2], by something "
     "that both passages say. Without either passage it cannot be answered. If they have nothing in common that a user "
     f"would compare, question is empty. {_ANSWER}",
-    one_in=30,
+    one_in=50,
     partner=Partner.NEAREST_ELSEWHERE,
     checks=(*_OF_AN_ANSWER, NEEDS_ALL),
 )
@@ -120,7 +120,7 @@ SEVERAL_PASSAGES = IndexQuestionKind(
     "Ask for something that takes a fact of passage [1] and a fact of passage [2] together, such as a condition and "
     "what follows from it. Without either passage it cannot be answered. If there is no such thing, question is empty. "
     f"{_ANSWER}",
-    one_in=30,
+    one_in=50,
     partner=Partner.NEXT,
     checks=(*_OF_AN_ANSWER, NEEDS_ALL),
 )

@@ -1,29 +1,18 @@
 """A question that was written from chunks of an index, with its answer and the evidence for it."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from metric_core.evidence_spans import EvidenceSpan
+from metric_core.columns import EVIDENCE_SPANS
+from metric_core.evidence_spans import EvidenceSpan, digest_text
 
 NO_ANSWER = "The documents do not answer this question."
 """Reference of a question that the index does not answer."""
 
 KIND, SINCE, WRITTEN_FROM = "question_kind", "since", "written_from"
 """Columns of the rows of written questions that other rows do not have."""
-
-EVIDENCE_SPANS = "evidence_spans"
-
-
-def digest_text(text: str) -> str:
-    """Return the digest by which a chunk is known, whatever its id: equal texts have equal digests.
-
-    >>> digest_text("It rains.")
-    '6f58a7623963538d'
-    """
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,14 @@
 """Find evidence in chunks: the quotes of a reply, and the spans of questions that were written for an earlier index."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from metric_core.evidence_spans import EvidenceSpan
+from metric_core.evidence_spans import EvidenceSpan, SpanState
 from metric_core.index_questions.written_question import WrittenQuestion
-from tasks.index_questions.chunks import Chunk
+from tasks.sources.anchoring.span_places import Chunk, SpanPlaces
+
+GONE, EDITED = "its evidence is gone", "its evidence was edited"
 
 
 def locate_quote(quote: str, chunks: Iterable[Chunk]) -> tuple[Chunk, EvidenceSpan] | None:
@@ -13,7 +16,7 @@ def locate_quote(quote: str, chunks: Iterable[Chunk]) -> tuple[Chunk, EvidenceSp
 
     White space may differ.
 
-    >>> chunk = Chunk("Hours:\nIt opens\nat nine.", "d", "shop.md", start=100)
+    >>> chunk = Chunk("1", "Hours:\nIt opens\nat nine.", "shop.md", start=100)
     >>> locate_quote("It opens at nine.", [chunk])[1]
     EvidenceSpan(text='It opens\nat nine.', document='shop.md', start=107, end=124, grade=1.0)
     """
@@ -29,22 +32,43 @@ def locate_quote(quote: str, chunks: Iterable[Chunk]) -> tuple[Chunk, EvidenceSp
     return None
 
 
-class EvidenceFinder:
-    """Finds the spans of questions in the chunks of an index."""
+@dataclass(frozen=True, slots=True)
+class CarriedQuestions:
+    """Questions of an earlier index: those whose evidence its chunks still hold, and the others, each with the reason.
 
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._chunks = chunks
-        self._by_document: dict[str | None, list[Chunk]] = {}
-        for chunk in chunks:
-            self._by_document.setdefault(chunk.document, []).append(chunk)
+    A question that is kept has the places of its evidence in the new chunks, and counts as written from these.
+    """
 
-    def holders(self, question: WrittenQuestion) -> Mapping[EvidenceSpan, Chunk] | None:
-        """Return the chunk that holds each span of a question; None if a span is gone."""
-        found: dict[EvidenceSpan, Chunk] = {}
+    kept: list[WrittenQuestion]
+    retired: list[tuple[WrittenQuestion, str]]
+
+
+def carry_questions(questions: Sequence[WrittenQuestion], chunks: Sequence[Chunk]) -> CarriedQuestions:
+    """Return what becomes of questions when an index has other chunks."""
+    places = SpanPlaces(span for question in questions for span in question.spans)
+    places.read(chunks)
+    by_id = {chunk.id: chunk for chunk in chunks}
+    carried = CarriedQuestions([], [])
+    for question in questions:
+        spans: list[EvidenceSpan] = []
+        holders: dict[str, None] = {}
+        problem = None
         for span in question.spans:
-            near = self._by_document.get(span.document, ())
-            holder = next((chunk for part in (near, self._chunks) for chunk in part if span.text in chunk.text), None)
-            if holder is None:
-                return None
-            found[span] = holder
-        return found
+            placed = places.place(span)
+            held = [by_id[part.passage] for part in placed.parts]
+            if placed.state is SpanState.UNCERTAIN:  # in several places, or in another document: it stands there
+                found = locate_quote(span.text, chunks)
+                held = [] if found is None else [found[0]]
+            if not held:
+                problem = f"{EDITED}: {placed.change}" if placed.state is SpanState.EDITED else GONE
+                break
+            located = locate_quote(span.text, held)
+            spans.append(span if located is None else located[1])
+            holders.update(dict.fromkeys(chunk.digest for chunk in held))
+        if problem is not None:
+            carried.retired.append((question, problem))
+        elif spans:
+            carried.kept.append(replace(question, spans=tuple(spans), written_from=tuple(holders)))
+        else:
+            carried.kept.append(question)
+    return carried

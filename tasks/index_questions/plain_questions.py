@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 
 from metric_core.index_questions.kinds import CLOZE, TITLE, IndexQuestionKind
 from metric_core.index_questions.written_question import WrittenQuestion
-from tasks.index_questions.chunks import Chunk
 from tasks.index_questions.evidence import locate_quote
 from tasks.models.judges.builtin.question_writing import SUBJECTS, ask_whether
 from tasks.models.recognizers.spacy_pipeline import Parse, ParsedSpan, ParsedWord, SpacyPipeline
+from tasks.sources.anchoring.span_places import Chunk
 
 _WORDS = range(6, 36)
 """Number of words of a sentence that is asked about."""
 _SENTENCES_OF_TITLE = 3
+_STEM = 5
+"""Characters by which a word of a title is looked for."""
 _ALONE = frozenset({"you", "we", "everyone", "everybody", "anyone", "anybody", "whoever", "nobody", "all"})
 """Pronouns that need no sentence before them."""
 _LEANS = re.compile(
@@ -70,11 +72,17 @@ def _title_question(chunk: Chunk, sentences: Sequence[str]) -> WrittenQuestion |
     heading = _HEADING.match(chunk.text)
     title = chunk.title or (heading[1] if heading else None)
     said = [text for text in sentences if text.endswith(".")][:_SENTENCES_OF_TITLE]
-    if title is None or not said:
+    if title is None or not said or not _names(title, chunk.text):
         return None
     title = " ".join(title.split())
     topic = title if title[1:2].isupper() else title[:1].lower() + title[1:]
     return _written(TITLE, f"What is there to know about {topic}?", said, chunk)
+
+
+def _names(title: str, text: str) -> bool:
+    """Return whether a title names what its text is about: each long word of it, but for its ending, is in the text."""
+    stems = [word[:_STEM] for word in re.findall(r"\w+", title.casefold()) if len(word) >= _STEM]
+    return bool(stems) and all(stem in text.casefold() for stem in stems)
 
 
 def _written(kind: IndexQuestionKind, question: str, sentences: Sequence[str], chunk: Chunk) -> WrittenQuestion | None:

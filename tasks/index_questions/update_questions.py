@@ -12,30 +12,30 @@ from itertools import pairwise
 from typing import Any
 
 from metric_core.errors import ConfigError
-from metric_core.evidence_spans import EvidenceSpan
+from metric_core.evidence_spans import digest_text
 from metric_core.index_questions.kinds import KINDS, UNANSWERED, IndexQuestionKind, Partner
-from metric_core.index_questions.written_question import NO_ANSWER, WrittenQuestion, digest_text
+from metric_core.index_questions.written_question import NO_ANSWER, WrittenQuestion
 from metric_core.prompts.judge_questions import ask_index_question
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
-from tasks.index_questions.chunks import Chunk
-from tasks.index_questions.evidence import EvidenceFinder, locate_quote
+from tasks.index_questions.evidence import carry_questions, locate_quote
 from tasks.index_questions.neighbours import Neighbours, WordSearch, find_duplicates
 from tasks.index_questions.plain_questions import write_plainly
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import ChoiceAnswer
 from tasks.opening.protocol import Models
 from tasks.runtime.usage import StageUsage
+from tasks.sources.anchoring.span_places import Chunk
 
 _NEAREST = 5
 """Nearest passages, by meaning and by words each, that are asked whether they answer a question without an answer."""
 _LOOKED_AT = 50
 """Nearest passages among which one of another document is looked for."""
+_SHOWN = 40
 _NOTHING_TO_ASK = "nothing to ask about"
 _NOT_VERBATIM = "its evidence is not in the passages word for word"
 _NOT_OF_ALL = "its evidence is in one passage only"
 _REPEATED = "it repeats another question"
-_GONE = "its evidence is gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +197,12 @@ def update_questions(
             "or --judge-writing, or one of the kinds that need none"
         )
     writer = _Writer(chunks, models, JudgeBatcher(judge))
-    finder = EvidenceFinder(chunks)
-    holders = {question.id: finder.holders(question) for question in earlier}
-    kept = [question for question in earlier if holders[question.id] is not None]
-    retired = [(question, _GONE) for question in earlier if holders[question.id] is None]
-    _, answered = writer.check([question for question in kept if KINDS[question.kind].is_unanswerable])
+    carried = carry_questions(earlier, chunks)
+    _, answered = writer.check([question for question in carried.kept if KINDS[question.kind].is_unanswerable])
     writer.rejected.clear()
-    retired += [(question, UNANSWERED.rejected) for question in answered]
-    gone = {question.id for question, _ in retired}
-    kept = [_placed(question, holders[question.id] or {}) for question in kept if question.id not in gone]
-
+    retired = [*carried.retired, *((question, UNANSWERED.rejected) for question in answered)]
+    gone = {question.id for question in answered}
+    kept = [question for question in carried.kept if question.id not in gone]
     requests = list(_missing(chunks, kept, kinds, writer))
     candidates = writer.write(requests)
     passing, _ = writer.check(candidates)
@@ -217,8 +213,8 @@ def update_questions(
     again = Counter(q.kind for q in (*candidates, *repeated)) - Counter(q.kind for q in distinct)
     writer.rejected.update({(kind, _REPEATED): count for kind, count in again.items()})
     questions = (*kept, *new)
-    documents = dict.fromkeys((chunk.source for chunk in chunks), 0)
-    sources = {chunk.digest: chunk.source for chunk in chunks}
+    documents = dict.fromkeys((_source_of(chunk) for chunk in chunks), 0)
+    sources = {chunk.digest: _source_of(chunk) for chunk in chunks}
     for question in questions:
         for source in {sources[digest] for digest in question.written_from if question.spans}:
             documents[source] += 1
@@ -237,13 +233,14 @@ def update_questions(
     )
 
 
-def _placed(question: WrittenQuestion, holders: Mapping[EvidenceSpan, Chunk]) -> WrittenQuestion:
-    """Return a question whose evidence has its place in the new chunks, and which counts as written from them."""
-    if not holders:
-        return question
-    spans = [located[1] for span, chunk in holders.items() if (located := locate_quote(span.text, [chunk])) is not None]
-    written_from = dict.fromkeys(chunk.digest for chunk in holders.values())
-    return replace(question, spans=tuple(spans), written_from=tuple(written_from))
+def _source_of(chunk: Chunk) -> str:
+    """Return the document of a chunk, or the beginning of a chunk whose document is not known."""
+    return chunk.document if chunk.document is not None else f"{chunk.text[:_SHOWN].strip()}..."
+
+
+def _are_beside(chunk: Chunk, other: Chunk) -> bool:
+    """Return whether two chunks are known to be of the same document."""
+    return chunk.document is not None and chunk.document == other.document
 
 
 def _missing(
@@ -251,8 +248,8 @@ def _missing(
 ) -> Iterator[_Request]:
     """Yield a request for each chunk of which a kind wants a question and has none."""
     covered = {(question.kind, digest) for question in kept for digest in question.written_from}
-    after = {a.digest: b for a, b in pairwise(chunks) if a.is_beside(b)}
-    before = {b.digest: a for a, b in pairwise(chunks) if a.is_beside(b)}
+    after = {a.digest: b for a, b in pairwise(chunks) if _are_beside(a, b)}
+    before = {b.digest: a for a, b in pairwise(chunks) if _are_beside(a, b)}
     for kind in kinds:
         heads = [chunk for chunk in _heads(chunks, kind) if (kind.name, chunk.digest) not in covered]
         if kind.partner is None:
@@ -265,7 +262,7 @@ def _missing(
             near = writer.nearest([chunk.text for chunk in heads], _LOOKED_AT)
             for chunk, others in zip(heads, near, strict=True):
                 other = next(
-                    (each for each in others if not each.is_beside(chunk) and each.digest != chunk.digest), None
+                    (each for each in others if not _are_beside(each, chunk) and each.digest != chunk.digest), None
                 )
                 if other is not None:
                     yield _Request(kind, (chunk, other))

@@ -4,10 +4,10 @@ import pytest
 
 from metric_core.index_questions.kinds import CLOZE, SINGLE_FACT, TITLE
 from metric_core.index_questions.written_question import WrittenQuestion
-from tasks.index_questions.chunks import Chunk
 from tasks.index_questions.plain_questions import write_plainly
 from tasks.models.recognizers.spacy_pipeline import DEFAULT_MODEL, SpacyPipeline
 from tasks.opening.local_models import load_pipeline
+from tasks.sources.anchoring.span_places import Chunk
 
 pytestmark = pytest.mark.models
 
@@ -20,7 +20,7 @@ def pipeline() -> SpacyPipeline:
 
 def clozes(pipeline: SpacyPipeline, *texts: str) -> list[WrittenQuestion | None]:
     """The cloze of each text."""
-    return write_plainly(CLOZE, [Chunk(text, text[:8]) for text in texts], pipeline)
+    return write_plainly(CLOZE, [Chunk(text[:8], text) for text in texts], pipeline)
 
 
 def test_a_figure_or_a_name_is_asked_for(pipeline: SpacyPipeline) -> None:
@@ -62,9 +62,9 @@ def test_a_sentence_that_cannot_be_asked_about_is_left_alone(pipeline: SpacyPipe
 
 def test_a_title_asks_for_its_section(pipeline: SpacyPipeline) -> None:
     chunks = [
-        Chunk("## Hotels\n\nA room costs 90 euros. Breakfast\nis free.", "a"),
-        Chunk("A room costs 90 euros.", "b", title="IT hotels"),
-        Chunk("A room costs 90 euros.", "c"),
+        Chunk("a", "## Hotels\n\nA room costs 90 euros. Breakfast\nis free."),
+        Chunk("b", "A room costs 90 euros.", title="IT hotels"),
+        Chunk("c", "A room costs 90 euros."),
     ]
     with_heading, with_title, without = write_plainly(TITLE, chunks, pipeline)
     assert with_heading is not None

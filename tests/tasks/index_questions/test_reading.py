@@ -5,29 +5,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from metric_core.errors import SourceError
 from metric_core.evidence_spans import EvidenceSpan
 from metric_core.index_questions.written_question import WrittenQuestion
-from tasks.index_questions.chunks import Chunk, read_chunks
 from tasks.index_questions.question_file import read_questions, retired_file, write_questions
 from tasks.options.source_options import SourceOptions
+from tasks.sources.anchoring.span_places import Chunk
+from tasks.sources.chunk_file import read_chunks
 
 
 def read(path: Path, rows: list[Mapping[str, Any]], **options: Any) -> list[Chunk]:
     """The chunks of rows in a JSONL file."""
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return read_chunks(str(path), SourceOptions(**options))
+    return list(read_chunks(str(path), None, SourceOptions(**options)))
 
 
 @pytest.mark.parametrize(
     ("row", "options", "expected"),
     [
         ({"id": "a#1", "text": "Rain."}, {}, ("a", None, None)),
-        ({"id": "a", "content": "Rain.", "title": "Weather"}, {}, ("a", None, "Weather")),
+        ({"id": "a", "content": "Rain.", "title": "Weather"}, {}, (None, None, "Weather")),
         ({"page_content": "Rain.", "metadata": {"source": "a.md", "start_index": 7}}, {}, ("a.md", 7, None)),
         ({"id_": "n1", "text": "Rain.", "metadata": {"file_name": "a.md"}}, {}, ("a.md", None, None)),
         ({"text": "Rain."}, {}, (None, None, None)),
@@ -35,7 +34,7 @@ def read(path: Path, rows: list[Mapping[str, Any]], **options: Any) -> list[Chun
         ({"hit": {"body": "Rain."}}, {"column_map": {"hit.body": "retrieved_contexts"}}, (None, None, None)),
         ({"contexts": ["Rain."], "retrieved_context_ids": ["a#2"]}, {}, ("a", None, None)),
         (
-            {"user_input": "?", "retrieved_contexts": [{"id": "a", "text": "Rain.", "score": 1.0}]},
+            {"user_input": "?", "retrieved_contexts": [{"id": "a#1", "text": "Rain.", "score": 1.0}]},
             {},
             ("a", None, None),
         ),
@@ -48,19 +47,9 @@ def test_a_chunk_has_its_text_document_start_and_title(
     assert (chunk.text, chunk.document, chunk.start, chunk.title) == ("Rain.", *expected)
 
 
-def test_equal_texts_are_one_chunk_and_blank_ones_none(tmp_path: Path) -> None:
-    path = tmp_path / "chunks.parquet"
-    pq.write_table(pa.table({"id": [1, 2, 3], "text": ["Rain.", "Rain.", "  "]}), path)
-    assert [chunk.document for chunk in read_chunks(str(path), SourceOptions())] == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [([{"body": "Rain."}], "line 1: no text of a chunk.*'body'.*--column-map"), ([{"text": ""}], "no chunks")],
-)
-def test_rows_without_a_text_are_refused(tmp_path: Path, rows: list[Mapping[str, Any]], message: str) -> None:
-    with pytest.raises(SourceError, match=message):
-        read(tmp_path / "chunks.jsonl", rows)
+def test_a_row_without_a_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"line 1: no text of a chunk.*'body'.*--column-map"):
+        read(tmp_path / "chunks.jsonl", [{"body": "Rain."}])
 
 
 def question(text: str) -> WrittenQuestion:

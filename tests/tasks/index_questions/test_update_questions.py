@@ -10,18 +10,19 @@ import pytest
 
 from metric_core.errors import ConfigError
 from metric_core.index_questions.kinds import COMPARISON, FOLLOW_UP, KINDS, SEVERAL_PASSAGES, SINGLE_FACT, UNANSWERABLE
-from metric_core.index_questions.written_question import NO_ANSWER, WrittenQuestion, digest_text
+from metric_core.index_questions.written_question import NO_ANSWER, WrittenQuestion
 from metric_core.prompts.judge_questions import CONTEXTS, GenerateQuestion, question_digest
 from metric_core.question_kinds import QuestionKind
 from metric_core.refusals.refusal_forms import declines
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tasks.index_questions.chunks import Chunk
 from tasks.index_questions.neighbours import WordSearch
 from tasks.index_questions.update_questions import QuestionsOfIndex, update_questions
 from tasks.models.judges.protocol import GenerateAnswer, Judge, OnGenerateAnswer
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.runtime.database_address import engine_url
+from tasks.sources.anchoring.span_places import Chunk
+from tasks.sources.chunk_file import text_id
 from tests.tasks.builders import GivenModels
 from tests.tasks.index_questions.world import KnowingJudge, WordEmbedder, edit, make_chunks
 
@@ -173,7 +174,7 @@ def test_a_question_survives_an_edit_beside_its_evidence_and_other_chunks() -> N
     first = update([chunk])
     kept = [question for question in first.questions if question.kind == SINGLE_FACT.name]
     text = chunk.text.partition(". ")[2]
-    moved = Chunk(f"Something else. {text}", digest_text(f"Something else. {text}"), chunk.document, start=100)
+    moved = Chunk("moved", f"Something else. {text}", chunk.document, start=100)
     judge = KnowingJudge()
     after = update([moved], kept, judge, "2")
     (question,) = [question for question in after.questions if question.kind == SINGLE_FACT.name]
@@ -189,14 +190,14 @@ def test_a_question_without_an_answer_retires_when_the_index_answers_it() -> Non
     question = WrittenQuestion(UNANSWERABLE.name, "What is the colour of the bake?", NO_ANSWER, since="1")
     assert question.id in {each.id for each in update([chunk], [question], version="2").questions}
     answer = "The colour of the bake is green. The price of the zuzu is 7 euros."
-    after = update([chunk, Chunk(answer, digest_text(answer), "colours.md")], [question], version="2")
+    after = update([chunk, Chunk(text_id(answer), answer, "colours.md")], [question], version="2")
     assert [(gone.id, why) for gone, why in after.retired] == [(question.id, "a passage of the index answers it")]
 
 
 def test_a_question_that_repeats_another_is_rejected() -> None:
     (chunk,) = make_chunks(1)
     copy = f"{chunk.text} Again."
-    result = update([chunk, Chunk(copy, digest_text(copy), "copy.md")])
+    result = update([chunk, Chunk(text_id(copy), copy, "copy.md")])
     assert result.rejected[SINGLE_FACT.name, "it repeats another question"] == 1
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metric_core.index_questions.written_question import digest_text
+from metric_core.evidence_spans import digest_text
 from metric_core.prompts.judge_questions import CLAIM, CONTEXT, CONTEXTS, USER_INPUT, GenerateQuestion, JudgeQuestion
 from metric_core.question_kinds import QuestionKind
-from tasks.index_questions.chunks import Chunk
 from tasks.models.embedders.protocol import EmbedderIdentity
 from tasks.models.judges.scripted import ScriptedJudge
+from tasks.sources.anchoring.span_places import Chunk
+from tasks.sources.chunk_file import text_id
 
 DIMENSIONS = 64
 _PRICE = re.compile(r"The price of the (\w+) is (\d+) euros\.")
@@ -39,7 +40,7 @@ def make_chunks(count: int, per_document: int = 4, seed: int = 0, first: int = 0
         if number % 3 == 0:
             sentences.append(f"The colour of the {name(first + (number - first + 7) % count)} is green.")
         text = " ".join(sentences)
-        chunks.append(Chunk(text, digest_text(text), f"document-{number // per_document}.md"))
+        chunks.append(Chunk(text_id(text), text, f"document-{number // per_document}.md"))
     return chunks
 
 
@@ -51,7 +52,7 @@ def edit(chunks: Sequence[Chunk], share: float, seed: int = 1) -> list[Chunk]:
     edited = []
     for place, chunk in enumerate(chunks):
         text = next(new).text if place in changed else chunk.text
-        edited.append(Chunk(text, digest_text(text), chunk.document))
+        edited.append(Chunk(text_id(text), text, chunk.document))
     return edited
 
 
