@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,11 @@ import typer
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import TRACES_OF, Json, split_names, with_config_except
 from deployments.cli._support.print_document import print_table
+from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.run_lines import failure_lines
 from deployments.cli._support.verb import VerbGroup
 from flows.config.run_config import RunConfig
+from metric_core.stages import Stage
 from tasks.index_questions.question_file import retired_file
 from tasks.index_questions.update_questions import QuestionsOfIndex
 from tasks.reports.documents.blocks import Table, make_table
@@ -54,7 +57,12 @@ def questions(
     ],
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--kinds", metavar="KIND,...", help="Kinds of questions. Default: all.", show_default=False),
+        typer.Option(
+            "--kinds",
+            metavar="KIND,...",
+            help="Kinds of questions. Default: all that the judge can write. Can be repeated.",
+            show_default=False,
+        ),
     ] = None,
     version: Annotated[
         str | None,
@@ -62,11 +70,12 @@ def questions(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write questions from an index, and update them after a rebuild."""
+    """Write questions from an index, and keep them up to date."""
     from flows.write_questions import QuestionsRequest, write_questions_of_index
 
     request = QuestionsRequest(config, config, out, split_names(kinds) or None, version)
-    result = write_questions_of_index(request)
+    with nullcontext() if as_json else stage_progress([Stage.QUESTIONS]):
+        result = write_questions_of_index(request)
     if as_json:
         stdout.print_json(json.dumps(_content(result)))
         return

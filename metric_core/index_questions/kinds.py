@@ -110,7 +110,7 @@ COMPARISON = IndexQuestionKind(
     "Ask for a comparison of two things, of which one is in passage [1] and the other in passage [2], by something "
     "that both passages say. Without either passage it cannot be answered. If they have nothing in common that a user "
     f"would compare, question is empty. {_ANSWER}",
-    one_in=50,
+    one_in=100,
     partner=Partner.NEAREST_ELSEWHERE,
     checks=(*_OF_AN_ANSWER, NEEDS_ALL),
 )

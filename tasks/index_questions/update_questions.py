@@ -8,6 +8,7 @@ nothing twice, nor does one about an index that has not changed.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,12 +19,14 @@ from metric_core.index_questions.written_question import NO_ANSWER, WrittenQuest
 from metric_core.prompts.judge_questions import ask_index_question
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
+from metric_core.stages import Stage
 from tasks.index_questions.evidence import carry_questions, locate_quote
 from tasks.index_questions.neighbours import Neighbours, WordSearch, find_duplicates
 from tasks.index_questions.plain_questions import write_plainly
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import ChoiceAnswer
 from tasks.opening.protocol import Models
+from tasks.runtime.progress import advance
 from tasks.runtime.usage import StageUsage
 from tasks.sources.anchoring.span_places import Chunk
 
@@ -196,7 +199,7 @@ def update_questions(
             f"{judge.identity.model} cannot write questions of the kind {needy[0]}: name a language model with --judge "
             "or --judge-writing, or one of the kinds that need none"
         )
-    writer = _Writer(chunks, models, JudgeBatcher(judge))
+    writer = _Writer(chunks, models, JudgeBatcher(judge, partial(advance, Stage.QUESTIONS)))
     carried = carry_questions(earlier, chunks)
     _, answered = writer.check([question for question in carried.kept if KINDS[question.kind].is_unanswerable])
     writer.rejected.clear()
@@ -248,10 +251,13 @@ def _missing(
 ) -> Iterator[_Request]:
     """Yield a request for each chunk of which a kind wants a question and has none."""
     covered = {(question.kind, digest) for question in kept for digest in question.written_from}
+    known = {chunk.digest for chunk in chunks}
+    adrift = Counter(question.kind for question in kept if known.isdisjoint(question.written_from))
     after = {a.digest: b for a, b in pairwise(chunks) if _are_beside(a, b)}
     before = {b.digest: a for a, b in pairwise(chunks) if _are_beside(a, b)}
     for kind in kinds:
         heads = [chunk for chunk in _heads(chunks, kind) if (kind.name, chunk.digest) not in covered]
+        heads = heads[adrift[kind.name] :]  # a question without evidence outlives its chunk, and stands for another
         if kind.partner is None:
             yield from (_Request(kind, (chunk,)) for chunk in heads)
         elif kind.partner is Partner.NEXT:

@@ -21,7 +21,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "rerun": "Run a finished run again: failed, changed or all rows.",
         "compare": "Compare two runs row by row, or check a run against a gate.",
         "plan": "Show what a run would ask, or how many rows it needs.",
-        "questions": "Write questions from an index, and update them after a rebuild.",
+        "questions": "Write questions from an index, and keep them up to date.",
         "metrics": "List the metrics, or describe one.",
         "doctor": "Check what a run depends on, and say how to fix it.",
         "prompts": "Export the packaged prompts, or check your own.",

@@ -62,20 +62,21 @@ def test_a_sentence_that_cannot_be_asked_about_is_left_alone(pipeline: SpacyPipe
 
 def test_a_title_asks_for_its_section(pipeline: SpacyPipeline) -> None:
     chunks = [
-        Chunk("a", "## Hotels\n\nA room costs 90 euros. Breakfast\nis free."),
-        Chunk("b", "A room costs 90 euros.", title="IT hotels"),
-        Chunk("c", "A room costs 90 euros."),
+        Chunk("a", "## Hotels\n\nA hotel room costs 90 euros. Breakfast\nis free."),
+        Chunk("b", "A hotel room costs 90 euros.", title="IT hotels"),
+        Chunk("c", "The bar opens at nine.", title="Hotels"),
+        Chunk("d", "A hotel room costs 90 euros."),
     ]
-    with_heading, with_title, without = write_plainly(TITLE, chunks, pipeline)
+    with_heading, with_title, *without = write_plainly(TITLE, chunks, pipeline)
     assert with_heading is not None
     assert (with_heading.question, with_heading.reference) == (
         "What is there to know about hotels?",
-        "A room costs 90 euros. Breakfast is free.",
+        "A hotel room costs 90 euros. Breakfast is free.",
     )
-    assert [span.text for span in with_heading.spans] == ["A room costs 90 euros.", "Breakfast\nis free."]
+    assert [span.text for span in with_heading.spans] == ["A hotel room costs 90 euros.", "Breakfast\nis free."]
     assert with_title is not None
     assert with_title.question == "What is there to know about IT hotels?"
-    assert without is None
+    assert without == [None, None]
 
 
 def test_other_kinds_need_a_language_model(pipeline: SpacyPipeline) -> None:

@@ -194,6 +194,13 @@ def test_a_question_without_an_answer_retires_when_the_index_answers_it() -> Non
     assert [(gone.id, why) for gone, why in after.retired] == [(question.id, "a passage of the index answers it")]
 
 
+def test_a_question_without_an_answer_outlives_its_chunk_and_no_other_takes_its_place() -> None:
+    chunks = make_chunks(1, first=1)
+    question = WrittenQuestion(UNANSWERABLE.name, "What is the colour of the bake?", NO_ANSWER, written_from=("old",))
+    after = update(chunks, [question], version="2")
+    assert [each.id for each in after.questions if each.kind == UNANSWERABLE.name] == [question.id]
+
+
 def test_a_question_that_repeats_another_is_rejected() -> None:
     (chunk,) = make_chunks(1)
     copy = f"{chunk.text} Again."
