@@ -59,7 +59,7 @@ def question(text: str) -> WrittenQuestion:
     )
 
 
-def test_retired_questions_are_set_aside_and_come_back(tmp_path: Path) -> None:
+def test_retired_questions_are_set_aside_until_they_are_asked_again(tmp_path: Path) -> None:
     path, first, second = tmp_path / "out" / "questions.jsonl", question("What?"), question("Why?")
     write_questions(path, [first, second], [], "1")
     assert not retired_file(path).exists()
