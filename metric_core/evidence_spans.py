@@ -1,10 +1,21 @@
 """Evidence of an answer as spans of source text, which stay what they are when an index is cut into other chunks."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+
+def digest_text(text: str) -> str:
+    """Return the digest by which a text is known, whatever its id.
+
+    >>> digest_text("It rains.")
+    '6f58a7623963538d'
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
 
 _HALF = 0.5
 """Least share of a span that a passage holds, or of a passage that is in a span, if it has the span's grade."""

@@ -54,6 +54,7 @@ class QuestionKind(StrEnum):
     EXPLANATION = "explanation", KindGroup.WRITING
     RATING_EXPLANATION = "rating_explanation", KindGroup.WRITING
     KEY_POINT_WRITING = "key_point_writing", KindGroup.WRITING
+    INDEX_QUESTION = "index_question", KindGroup.WRITING
 
 
 ON_CLAIMS = (QuestionKind.VERDICT, QuestionKind.KEY_POINT)

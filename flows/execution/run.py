@@ -83,15 +83,26 @@ def start_run(
 
 @contextmanager
 def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[Mapping[KindGroup | None, str]]:
+    """Create the limits of judges on the Prefect server, and launch judges for the block; see `launched_judges`.
+
+    Args:
+        needed: False if no stage of the run asks a judge; none is launched then.
+    """
+    create_limits(models.judges, update=False)
+    with launched_judges(models, needed=needed) as urls:
+        yield urls
+
+
+@contextmanager
+def launched_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[Mapping[KindGroup | None, str]]:
     """Launch the judges that options say to launch for the block, and yield their URLs.
 
     Several are launched one after the other, because each measures the free memory of the GPU when it starts. Answers
     that could not be cached at once are cached at the end of the block if possible.
 
     Args:
-        needed: False if no stage of the run asks a judge; none is launched then.
+        needed: False to launch none.
     """
-    create_limits(models.judges, update=False)
     try:
         with ExitStack() as launched:
             urls: dict[KindGroup | None, str] = {}

@@ -28,6 +28,8 @@ from metric_core.question_kinds import KindGroup, QuestionKind
 from metric_core.records import Sample
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
+INDEX_QUESTION_LISTS = ("key_points", "evidence")
+_MOST_ITEMS = 16
 FOLLOW_UP_SCHEMA = object_schema({"question": {"type": "string"}})
 
 
@@ -306,6 +308,23 @@ def ask_follow_up(user_input: str, earlier_turns: str) -> GenerateQuestion:
     """
     texts = {EARLIER_TURNS: earlier_turns, USER_INPUT: user_input}
     return GenerateQuestion(QuestionKind.FOLLOW_UP, texts, FOLLOW_UP_SCHEMA)
+
+
+def ask_index_question(passages: Sequence[str], task: str, members: Sequence[str]) -> GenerateQuestion:
+    """Ask for a question that a user of an index could ask, written from passages of it.
+
+    Reply: a text for each of the members, or a list of texts for those in INDEX_QUESTION_LISTS.
+
+    Args:
+        passages: Passages to write from. Several are numbered.
+        task: Instruction on the kind of question.
+        members: Members of the reply.
+    """
+    numbered = passages if len(passages) == 1 else [f"[{i}] {text}" for i, text in enumerate(passages, start=1)]
+    texts = {CONTEXTS: "\n\n".join(numbered)}
+    listed = {"type": "array", "items": {"type": "string"}, "maxItems": _MOST_ITEMS}
+    schema = object_schema({name: listed if name in INDEX_QUESTION_LISTS else {"type": "string"} for name in members})
+    return GenerateQuestion(QuestionKind.INDEX_QUESTION, texts, schema, {"task": task})
 
 
 def ask_rating_explanation(question: JudgeQuestion, value: str) -> GenerateQuestion:

@@ -55,6 +55,7 @@ PLACES: dict[Kind, Places] = {
     Kind.EXPLANATION: Places((CONTEXT, CLAIM), (INSTRUCTIONS, ANSWER)),
     Kind.RATING_EXPLANATION: _BY_INSTRUCTIONS,
     Kind.KEY_POINT_WRITING: Places((CONTEXT, QUESTION), (ANSWER,)),
+    Kind.INDEX_QUESTION: Places((CONTEXT,), (INSTRUCTIONS, ANSWER)),
 }
 """Placeholders that the template of each kind must have. The rubric of a row is untrusted data, so it is fenced."""
 

@@ -4,20 +4,23 @@ Some differences change the measurement, not the system under test: another judg
 metric, another question or reference. Runs with such a difference are not like for like.
 """
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
+from metric_core.index_questions.written_question import KIND, SINCE, WRITTEN_FROM
 from metric_core.question_kinds import KindGroup
-from tasks.comparison.run_pair import RunPair
+from tasks.comparison.run_pair import RunPair, RunRows
 from tasks.models.judges.protocol import NO_JUDGE
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.option import scoring_options
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import IDENTITY, groups_of, judge_roles, judges_by_kind, name_questions
+from tasks.runs.row_grouping import ROW_ID
 
 TEST_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS, c.KEY_POINTS)
 """Columns that define the test, as opposed to what the system under test returned."""
@@ -60,6 +63,8 @@ class RowDifferences:
         changed: Number of common rows whose content differs.
         columns: Mapping from column to the number of common rows in which it differs.
         other_test: Number of common rows in which one of TEST_COLUMNS differs.
+        retired: Number of rows that only the first run has, and that are questions which were written from an index.
+        new: Number of rows that only the second run has, and that are such questions.
     """
 
     both: int
@@ -68,6 +73,8 @@ class RowDifferences:
     changed: int
     columns: Mapping[str, int]
     other_test: int
+    retired: int = 0
+    new: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,8 @@ def find_differences(pair: RunPair) -> RunDifferences:
         changed=len(changes.changed),
         columns=dict(columns.most_common()),
         other_test=sum(any(column in TEST_COLUMNS for column in row) for row in changes.changed.values()),
+        retired=0 if pair.a is None else _count_written(pair.a, changes.removed),
+        new=_count_written(pair.b, changes.added),
     )
     if pair.a is None:
         return RunDifferences((), rows)
@@ -147,6 +156,16 @@ def find_differences(pair: RunPair) -> RunDifferences:
     formulas = [each.run.manifest.get("formulas") for each in (pair.a, pair.b)]
     has_same_formulas = formulas[0] is not None and formulas[0] == formulas[1]
     return RunDifferences(tuple(settings), rows, has_same_formulas, tuple(_compare_servers(pair.a.run, pair.b.run)))
+
+
+def _count_written(rows: RunRows, names: Collection[str]) -> int:
+    """Return how many of some rows are questions that were written from an index."""
+    wanted = frozenset(names)
+    return sum(
+        name in wanted and {KIND, SINCE, WRITTEN_FROM} <= json.loads(extras or "{}").keys()
+        for shard in (rows.samples() if wanted else ())
+        for name, extras in zip(shard[ROW_ID].to_pylist(), shard["extras"].to_pylist(), strict=True)
+    )
 
 
 def _compare_servers(a: FinishedRun, b: FinishedRun) -> Iterator[str]:

@@ -1,45 +1,63 @@
 """Read the chunks of an index from a file or folder of any format of a source."""
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from typing import Any
 
+from metric_core.columns import RETRIEVED_CONTEXT_IDS, RETRIEVED_CONTEXTS
 from metric_core.errors import SourceError
+from metric_core.evidence_spans import digest_text
+from tasks.options.source_options import SourceOptions
+from tasks.runtime.wording import quote_names
 from tasks.sources.anchoring.span_places import Chunk
 from tasks.sources.cells.evidence_values import DOCUMENT_KEYS, as_position
 from tasks.sources.cells.ids import as_id
 from tasks.sources.cells.passage_objects import TEXT_KEYS, as_passage
+from tasks.sources.cells.text_cells import parse_cell
+from tasks.sources.column_mapping import check_mapped, resolve_columns
 from tasks.sources.location import open_source
+from tasks.sources.nested_columns import with_paths
 from tasks.sources.readers.bad_rows import BadRow, InvalidRowError
 from tasks.sources.readers.protocol import Unreadable
 
-_CHUNK_IDS = ("id", "chunk_id", "passage_id", "_id")
-_DOCUMENTS = (*DOCUMENT_KEYS, "doc_id", "source")
+_CHUNK_IDS = ("id", "chunk_id", "passage_id", "_id", "id_")
+_DOCUMENTS = (*DOCUMENT_KEYS, "doc_id", "source", "file_name", "path", "url")
+_STARTS, _ENDS = ("start", "start_index", "start_char_idx"), ("end", "end_index", "end_char_idx")
+_TITLES = ("title", "heading", "section")
 _METADATA = "metadata"
 _ROWS_AT_ONCE = 1000
+_OF_DOCUMENT = "#"
+"""Sign before which the id of a chunk names its document, as in `travel.md#hotels`."""
 
 
-def read_chunks(address: str, redact: Callable[[str], str] | None = None) -> Iterator[Chunk]:
+def read_chunks(
+    address: str, redact: Callable[[str], str] | None = None, options: SourceOptions | None = None
+) -> Iterator[Chunk]:
     """Yield the chunks of an index in the order of the file, in which neighbours follow one another.
 
     Args:
         address: Path or URL of a table or JSON Lines with a text in each row and, as far as they are known, the id of
-            the chunk, its document, and its place there (`start`, `end`), also below `metadata`.
+            the chunk, its document, its place there (`start`, `end`) and its title, also below `metadata`. A row with
+            retrieved contexts has a chunk in each of them, as texts or as objects.
         redact: Function that redacts texts and ids, as those of the rows are.
+        options: Names of columns (a column of texts may be mapped to `retrieved_contexts`), and the number of rows.
 
     Raises:
         SourceError: The file cannot be read, or a row has no text.
     """
-    source = open_source(address)
+    options = options or SourceOptions()
+    source = with_paths(open_source(address), options)
     clean = redact or (lambda text: text)
     with closing(source.rows(_ROWS_AT_ONCE)) as rows:
-        for row in rows:
+        for number, row in enumerate(islice(rows, options.limit)):
             place = BadRow(row.number, None, "", source.unit, row.detail).place
             if isinstance(row.content, Unreadable):
                 raise SourceError(f"{source.name}, {place}: {row.content.problem}")
+            if number == 0:
+                check_mapped(row.content, source, options)
             try:
-                yield _chunk(row.content, clean)
+                yield from (_chunk(item, clean) for item in _items(row.content, options.column_map))
             except InvalidRowError as invalid:
                 raise SourceError(f"{source.name}, {place}: {invalid.problem}") from None
 
@@ -50,23 +68,53 @@ def text_id(text: str) -> str:
     >>> text_id("It rains.")
     'text-6f58a7623963538d'
     """
-    return f"text-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"text-{digest_text(text)}"
 
 
-def _chunk(row: Mapping[str, Any], clean: Callable[[str], str]) -> Chunk:
+def _items(row: Mapping[str, Any], column_map: Mapping[str, str]) -> Iterator[Any]:
+    """Yield the objects and texts of the chunks in a row."""
+    bound = resolve_columns(row, column_map).bindings
+    if RETRIEVED_CONTEXTS not in bound:
+        yield row
+        return
+    value = _parsed(row[bound[RETRIEVED_CONTEXTS]])
+    if isinstance(value, str):
+        yield {**row, TEXT_KEYS[0]: value}
+        return
+    passages = value if isinstance(value, list | tuple) else ()
+    ids = _parsed(row.get(bound.get(RETRIEVED_CONTEXT_IDS, "")))
+    is_named = isinstance(ids, list | tuple) and len(ids) == len(passages)
+    for place, passage in enumerate(passages):
+        item = {TEXT_KEYS[0]: passage} if isinstance(passage, str) else passage
+        yield {_CHUNK_IDS[0]: ids[place], **item} if is_named and isinstance(item, Mapping) else item
+
+
+def _parsed(value: Any) -> Any:
+    return parse_cell(value) if isinstance(value, str) else value
+
+
+def _chunk(row: Any, clean: Callable[[str], str]) -> Chunk:
     passage = as_passage(row)
     if passage is None or passage.text is None:
-        raise InvalidRowError(f"no text of a chunk, wanted a column {' or '.join(TEXT_KEYS[:4])}")
+        raise InvalidRowError(
+            f"no text of a chunk, wanted a column {' or '.join(TEXT_KEYS[:4])}; it has: "
+            f"{quote_names(row if isinstance(row, Mapping) else ())}. If another one holds it, map it: "
+            f"--column-map NAME={RETRIEVED_CONTEXTS}"
+        )
     inner = row.get(_METADATA)
     fields = {**inner, **row} if isinstance(inner, Mapping) else row
-    name, document = (_first(fields, names) for names in (_CHUNK_IDS, _DOCUMENTS))
-    text = clean(passage.text)
+    name, document, start, end = (_first(fields, names) for names in (_CHUNK_IDS, _DOCUMENTS, _STARTS, _ENDS))
+    text, title = clean(passage.text), _first(fields, _TITLES)
+    chunk_id = text_id(text) if name is None else clean(as_id(name, "the id of the chunk is"))
+    if document is None and _OF_DOCUMENT in chunk_id:
+        document = chunk_id.partition(_OF_DOCUMENT)[0] or None
     return Chunk(
-        text_id(text) if name is None else clean(as_id(name, "the id of the chunk is")),
+        chunk_id,
         text,
         None if document is None else clean(as_id(document, "the document of the chunk is")),
-        as_position(fields.get("start"), "the start of the chunk is"),
-        as_position(fields.get("end"), "the end of the chunk is"),
+        as_position(start, "the start of the chunk is"),
+        as_position(end, "the end of the chunk is"),
+        clean(title) if isinstance(title, str) else None,
     )
 
 

@@ -23,7 +23,8 @@ PLANNERS = frozenset(
 """Modules that turn a configuration into the plan of its run or of its deployments."""
 
 VERBS = frozenset(
-    f"deployments/cli/{name}.py" for name in ("calibrate", "deploy", "job", "monitor", "plan", "run", "serve")
+    f"deployments/cli/{name}.py"
+    for name in ("calibrate", "deploy", "job", "monitor", "plan", "questions", "run", "serve")
 )
 """Commands that receive a configuration: they have it planned, and pass it to a flow."""
 

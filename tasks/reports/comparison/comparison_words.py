@@ -132,11 +132,18 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
     if (note := comparison.differences.shift_note) is not None:
         yield note
     rows = comparison.differences.rows
-    only = [f"{count} only in {side}" for count, side in ((rows.only_a, "A"), (rows.only_b, "B")) if count]
+    sides = (("A", rows.only_a, rows.retired, "retired"), ("B", rows.only_b, rows.new, "new"))
+    only = [
+        f"{count} only in {side}" + (f" ({asked} of them {what} questions from the index)" if asked else "")
+        for side, count, asked, what in sides
+        if count
+    ]
     differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())
     both = f"{rows.both} row{'s' * (rows.both != 1)} in both" + (f" (what differs: {differing})" if differing else "")
     yield ", ".join([both, *only])
-    if rows.only_a and rows.only_b and comparison.match is None:
+    if rows.retired or rows.new:
+        yield "differences and p are of the rows in both: the questions that both versions of the index answer"
+    if rows.only_a > rows.retired and rows.only_b > rows.new and comparison.match is None:
         yield (
             "rows without an id column get ids from their content, so that a changed row counts as another row: "
             "match by a column that stays the same, such as --match user_input"

@@ -7,7 +7,7 @@ match is never carried: it shows that the evidence was edited, and how.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState
+from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState, digest_text
 from tasks.sources.anchoring.span_index import WORDS, SpanIndex
 from tasks.sources.anchoring.span_text import (
     Piece,
@@ -38,6 +38,7 @@ class Chunk:
         document: Id of the document that it is cut from; None if it is not known.
         start: Position of its first character in the document; None if it is not known.
         end: Position after its last character; None if it is not known.
+        title: Title of its section; None if it is not known.
     """
 
     id: str
@@ -45,6 +46,12 @@ class Chunk:
     document: str | None = None
     start: int | None = None
     end: int | None = None
+    title: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """Digest of its text."""
+        return digest_text(self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ VERBS = {
     "report": ("report", "{b}", "--out", "{out}"),
     "export": ("export", "{b}", "--out", "{out}.csv"),
     "label-sample": ("label-sample", "{b}", "--rows", "5", "--label", "good", "--out", "{out}.csv"),
+    "questions": ("questions", "{a}/stages/samples.parquet", "--out", "{out}.jsonl"),
     "accept": ("accept", "{b}", "--name", "handbook"),
     "rerun": ("rerun", "{b}", "--dry-run"),
     "history": ("history", "--rebuild", "{b}"),

@@ -65,6 +65,7 @@ QUESTIONS: dict[str, JudgeQuestion] = {
         q.ask_explanation("It takes 40 minutes.", CONTEXT, "yes"),
         ask_rating_explanation(_ASPECT, "0"),
         q.ask_key_points(USER_INPUT, [CONTEXT]),
+        q.ask_index_question([CONTEXT], "Ask for one fact.", ("question", "answer", "key_points", "evidence")),
     )
 }
 

@@ -35,6 +35,7 @@ LABELS = {
     QuestionKind.SUFFICIENCY: ["text", "question"],
     QuestionKind.EXPLANATION: ["text", "claim"],
     QuestionKind.KEY_POINT_WRITING: ["text", "question"],
+    QuestionKind.INDEX_QUESTION: ["text"],
     QuestionKind.INSTANCE_RUBRIC: ["context", "reference_contexts", "question", "response", "reference", "rubric"],
 }
 WHOLE_SAMPLE = ["context", "reference_contexts", "question", "response", "reference"]

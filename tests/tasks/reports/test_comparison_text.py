@@ -63,6 +63,23 @@ def test_the_judgments_of_the_run_are_described(tmp_path: Path) -> None:
     ) in text
 
 
+def test_questions_that_retired_and_new_ones_are_counted_apart(tmp_path: Path) -> None:
+    written = {"question_kind": "single_fact", "since": "1", "written_from": ["d"]}
+    a, b = (
+        compared.write_run(tmp_path / name, 0.8, first=first, rows=rows, extras=written)
+        for name, first, rows in (("a", 0, 40), ("b", 10, 35))
+    )
+    comparison = compare_runs(a, b, CompareOptions())
+    text = comparison_markdown(comparison)
+    assert (
+        "30 rows in both, 10 only in A (10 of them retired questions from the index), 5 only in B (5 of them new "
+        "questions from the index)"
+    ) in text
+    assert "questions that both versions of the index answer" in text
+    assert "--match user_input" not in text
+    assert {metric.rows.paired for metric in comparison.metrics if metric.difference} == {30}
+
+
 def test_hostile_data_stays_in_code_spans(tmp_path: Path) -> None:
     a, b = compared.write_hostile_pair(tmp_path)
     text = comparison_markdown(compare_runs(a, b, CompareOptions()))

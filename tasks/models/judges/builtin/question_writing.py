@@ -10,7 +10,8 @@ from metric_core.refusals.refusal_forms import declines
 from tasks.models.judges.builtin.cleaning import clean, makes_no_claim
 from tasks.models.recognizers.spacy_pipeline import Parse, ParsedWord, SpacyPipeline
 
-_SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
+SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
+"""Dependencies of the subject of a sentence on its verb."""
 _SENTENCES_USED = 3
 _TOPICS_USED = 6
 
@@ -56,10 +57,10 @@ def _questions(parses: Sequence[Parse], response: str) -> Iterator[str]:
     """Yield questions in order of preference."""
     topics = list(dict.fromkeys(chunk.text for parse in parses for chunk in parse.noun_chunks if _names_a_topic(chunk)))
     for parse in parses[: _SENTENCES_USED - 1]:
-        yield _yes_no(parse)
+        yield ask_whether(parse)
     yield f"What about {', '.join(topics[:_TOPICS_USED]) or ' '.join(response.split())}?"
     yield from (_who_or_what(parse) for parse in parses[:_SENTENCES_USED])
-    yield from (_yes_no(parse) for parse in parses[_SENTENCES_USED - 1 : _SENTENCES_USED])
+    yield from (ask_whether(parse) for parse in parses[_SENTENCES_USED - 1 : _SENTENCES_USED])
     yield from (f"What is known about {topic}?" for topic in topics)
 
 
@@ -67,10 +68,10 @@ def _names_a_topic(chunk: Iterable[ParsedWord]) -> bool:
     return any(word.pos_ in {"NOUN", "PROPN", "NUM"} for word in chunk)
 
 
-def _yes_no(parse: Parse) -> str:
+def ask_whether(parse: Parse) -> str:
     """Turn a statement into a yes-no question: "Staff get a bonus." -> "Do Staff get a bonus?"."""
     root = next(sentence.root for sentence in parse.sents)
-    subject = next((child for child in root.children if child.dep_ in _SUBJECTS), None)
+    subject = next((child for child in root.children if child.dep_ in SUBJECTS), None)
     if subject is None:
         return _ask("Is it", parse.text)
     start = min(word.i for word in subject.subtree)
@@ -90,7 +91,7 @@ def _yes_no(parse: Parse) -> str:
 def _who_or_what(parse: Parse) -> str:
     """Turn a statement into a question for its subject: "Lee approves trips." -> "Who approves trips?"."""
     root = next(sentence.root for sentence in parse.sents)
-    subject = next((child for child in root.children if child.dep_ in _SUBJECTS and child.i < root.i), None)
+    subject = next((child for child in root.children if child.dep_ in SUBJECTS and child.i < root.i), None)
     if subject is None:
         return _ask("What is said about", parse.text)
     words = list(subject.subtree)

@@ -1,0 +1,66 @@
+"""Write questions from an index into a file, and bring that file up to date with a later version of the index."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from flows.execution.run import launched_judges
+from flows.execution.spending import meter_run
+from metric_core.errors import ConfigError, SourceError
+from metric_core.evidence_spans import digest_text
+from metric_core.index_questions.kinds import KINDS
+from metric_core.parsing.suggestions import suggest_names
+from tasks.index_questions.question_file import read_questions, write_questions
+from tasks.index_questions.update_questions import QuestionsOfIndex, update_questions
+from tasks.opening.run_models import RunModels
+from tasks.options.narrow import narrow
+from tasks.options.run_model_options import RunModelOptions
+from tasks.options.source_options import DataOptions, SourceOptions
+from tasks.sources.chunk_file import read_chunks
+from tasks.sources.redaction import Redaction
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsRequest:
+    """A file of questions to write or to update.
+
+    Args:
+        data: Chunks of the index.
+        models: Judge that writes and checks.
+        out: File of the questions; those that it holds are kept as far as the index still answers them.
+        kinds: Names of the kinds to write; None for all that the judge can write.
+        version: Version of the index; None for a digest of its chunks.
+    """
+
+    data: DataOptions
+    models: RunModelOptions
+    out: Path
+    kinds: tuple[str, ...] | None = None
+    version: str | None = None
+
+
+def write_questions_of_index(request: QuestionsRequest) -> QuestionsOfIndex:
+    """Write the questions of an index.
+
+    Raises:
+        AssayError: Anything that the user can fix; the message says how.
+    """
+    if request.data.source is None:
+        raise ConfigError("there is no index to write questions from: name the file of its chunks as SOURCE")
+    for name in request.kinds or ():
+        if name not in KINDS:
+            near = suggest_names(name, list(KINDS), most=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(f"no kind of question is called {name!r}; there are: {', '.join(KINDS)}.{hint}")
+    earlier = read_questions(request.out)
+    redact = None if request.data.redact is None else Redaction(request.data.redact).text
+    found = read_chunks(request.data.source, redact, narrow(request.data, SourceOptions))
+    chunks = list({chunk.text: chunk for chunk in found if chunk.text.strip()}.values())
+    if not chunks:
+        raise SourceError(f"{request.data.source} has no chunks with a text")
+    version = request.version or digest_text("\n".join(sorted(chunk.digest for chunk in chunks)))[:8]
+    kinds = None if request.kinds is None else [KINDS[name] for name in request.kinds]
+    with meter_run(request.models), launched_judges(request.models) as urls:
+        models = RunModels().select(request.models.with_launched_judges(urls).judged)
+        result = update_questions(chunks, earlier, kinds, version, models)
+    write_questions(request.out, result.questions, result.retired, version)
+    return result
