@@ -151,7 +151,7 @@ def check(judge: PlantedJudge, generator: np.random.Generator) -> tuple[CheckRes
 def measure(judge: PlantedJudge, draws: int) -> str:
     """Return a row of the table."""
     found = others = questions = 0
-    flips = 0.0
+    rates = []
     required = set(judge.faults[: 2 if judge.faults[:1] == ("repetition",) else 1])
     for draw in range(draws):
         result, asked = check(judge, np.random.default_rng([2026, draw, len(judge.name)]))
@@ -159,15 +159,17 @@ def measure(judge: PlantedJudge, draws: int) -> str:
         found += bool(named & required)
         others += bool(named.difference(judge.faults))
         questions = max(questions, asked)
-        flips += result.flips.value / draws
+        rates.append(result.flips)
     share = f"{100 * found / draws:.1f} %" if required else ""
     wanted = " or ".join(name for name in judge.faults if name in required)
-    return f"| {judge.name} | {wanted} | {share} | {100 * others / draws:.1f} % | {questions} | {flips:.3f} |\n"
+    rate = float(np.mean([each.value for each in rates]))
+    held = np.mean([each.interval is not None and each.interval.low <= rate <= each.interval.high for each in rates])
+    return f"| {judge.name} | {wanted} | {share} | {100 * others / draws:.1f} % | {questions} | {rate:.3f} | {held:.0%} |\n"
 
 
 def table(draws: int, only: str) -> Iterator[str]:
     """Yield the lines of the table."""
-    yield "| judge | fault | found | others named | questions | flip rate |\n|---|---|---|---|---|---|\n"
+    yield "| judge | fault | found | others named | questions | flip rate | in its interval |\n|---|---|---|---|---|---|---|\n"
     yield from (measure(judge, draws) for judge in JUDGES if only in judge.name)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flows.execution.rerun_plan import config_of
-from flows.execution.run import running_judges
+from flows.execution.run import launched_judges
 from tasks.calibration.certificates import CERTIFICATE, Certificate, save_certificate
 from tasks.calibration.judge_check import certify_judge
 from tasks.opening.run_models import RunModels
@@ -39,7 +39,7 @@ def check_judge(folder: Path, budget: int) -> JudgeCheck:
     """
     run = FinishedRun(folder)
     config = config_of(run)
-    with running_judges(config) as urls:
+    with launched_judges(config) as urls:
         settings = narrow(config.with_launched_judges(urls), JudgedSettings, refresh=False)
         certificate = certify_judge(run, settings, RunModels(), budget)
     kept = save_certificate(certificate)

@@ -83,6 +83,14 @@ def start_run(
 
 @contextmanager
 def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[Mapping[KindGroup | None, str]]:
+    """Launch judges for the block as `launched_judges` does, once their limits exist on the Prefect server."""
+    create_limits(models.judges, update=False)
+    with launched_judges(models, needed=needed) as urls:
+        yield urls
+
+
+@contextmanager
+def launched_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[Mapping[KindGroup | None, str]]:
     """Launch the judges that options say to launch for the block, and yield their URLs.
 
     Several are launched one after the other, because each measures the free memory of the GPU when it starts. Answers
@@ -91,7 +99,6 @@ def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[
     Args:
         needed: False if no stage of the run asks a judge; none is launched then.
     """
-    create_limits(models.judges, update=False)
     try:
         with ExitStack() as launched:
             urls: dict[KindGroup | None, str] = {}
