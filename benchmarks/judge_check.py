@@ -164,12 +164,14 @@ def measure(judge: PlantedJudge, draws: int) -> str:
     wanted = " or ".join(name for name in judge.faults if name in required)
     rate = float(np.mean([each.value for each in rates]))
     held = np.mean([each.interval is not None and each.interval.low <= rate <= each.interval.high for each in rates])
-    return f"| {judge.name} | {wanted} | {share} | {100 * others / draws:.1f} % | {questions} | {rate:.3f} | {held:.0%} |\n"
+    cells = (judge.name, wanted, share, f"{100 * others / draws:.1f} %", str(questions), f"{rate:.3f}", f"{held:.0%}")
+    return f"| {' | '.join(cells)} |\n"
 
 
 def table(draws: int, only: str) -> Iterator[str]:
     """Yield the lines of the table."""
-    yield "| judge | fault | found | others named | questions | flip rate | in its interval |\n|---|---|---|---|---|---|---|\n"
+    yield "| judge | fault | found | others named | questions | flip rate | in its interval |\n"
+    yield "|---|---|---|---|---|---|---|\n"
     yield from (measure(judge, draws) for judge in JUDGES if only in judge.name)
 
 
