@@ -8,6 +8,7 @@ from typing import TypeAlias
 from metric_core.calibration.figure_intervals import TOO_FEW
 from metric_core.calibration.label_needs import rows_to_reach
 from metric_core.gates.rules import Check, JudgeAgreement, JudgeFlips, JudgeRule, Outcome, RuleKind, Threshold
+from metric_core.statistics.bounded_means import LEAST_UNITS
 
 Agreements: TypeAlias = Mapping[str, Sequence[JudgeAgreement | None]]
 """Key of a metric -> agreement with people of the run's judge, and of the baseline's judge if it is a different one.
@@ -70,8 +71,11 @@ def _problem_of_flips(limit: Threshold, flips: JudgeFlips | None) -> str | None:
         return "has no certificate: make one with `assay judge check RUN`, and evaluate again"
     if flips.faults:
         return f"has faults in its certificate ({', '.join(flips.faults)}): choose another judge, or other prompts"
-    if flips.interval is None:
-        return "was checked on too few rows: check it on a run with more, with `assay judge check RUN`"
+    if flips.interval is None or flips.must_move < LEAST_UNITS:
+        return (
+            "was checked on too few rows, or too few supported claims: check it on a run with more, with `assay judge "
+            "check RUN`"
+        )
     if limit.is_met_by(flips.interval.high):
         return None
     more = "; ask more questions: `assay judge check RUN --questions N`" if limit.is_met_by(flips.share) else ""

@@ -186,12 +186,14 @@ class JudgeFlips:
         interval: 95 % interval of the share; None with too few rows.
         asked: Number of these verdicts.
         faults: Names of the changes that the judge is misled by, or does not notice.
+        must_move: Number of verdicts that had to move. A judge that supports no claim has none.
     """
 
     share: float
     interval: Interval | None
     asked: int
     faults: tuple[str, ...] = ()
+    must_move: int = 0
 
     def __str__(self) -> str:
         """Return the share and its interval.

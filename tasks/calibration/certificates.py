@@ -132,7 +132,8 @@ def flips_of(entry: Mapping[str, Any]) -> JudgeFlips:
     figure = entry["flips"]
     interval = None if figure["low"] is None else Interval(figure["low"], figure["high"])
     faults = tuple(change["change"] for change in entry["changes"] if change["is_fault"])
-    return JudgeFlips(figure["value"], interval, entry["asked"], faults)
+    must_move = sum(change["asked"] for change in entry["changes"] if change["effect"] == Effect.MOVE)
+    return JudgeFlips(figure["value"], interval, entry["asked"], faults, must_move)
 
 
 def _reads_verdicts(metric: Mapping[str, Any]) -> bool:

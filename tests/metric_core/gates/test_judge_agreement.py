@@ -1,6 +1,7 @@
 """Gates that ask for a judge that agrees with people: rules about numbers of another one neither pass nor fail."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -140,7 +141,7 @@ def test_the_judge_of_the_baseline_is_no_matter_to_bars_of_the_run() -> None:
     assert apply_gate(asking(), GOOD, LOW).outcome is Outcome.PASSED
 
 
-STEADY = JudgeFlips(0.0, Interval(0.0, 0.016), 189)
+STEADY = JudgeFlips(0.0, Interval(0.0, 0.016), 189, must_move=84)
 
 
 def check_flips(*known: JudgeFlips | None) -> Check:
@@ -160,10 +161,14 @@ def test_a_judge_whose_flip_rate_is_surely_low_passes_without_any_agreement() ->
     ("flips", "reason"),
     [
         (None, "has no certificate"),
-        (JudgeFlips(0.02, Interval(0.007, 0.05), 189), "ask more questions"),
-        (JudgeFlips(0.2, Interval(0.1, 0.3), 189), "wanted at most 0.03 at the upper end of the interval"),
-        (JudgeFlips(0.0, None, 4), "too few rows"),
-        (JudgeFlips(0.0, Interval(0.0, 0.016), 189, ("number",)), "faults in its certificate (number)"),
+        (replace(STEADY, share=0.02, interval=Interval(0.007, 0.05)), "ask more questions"),
+        (
+            replace(STEADY, share=0.2, interval=Interval(0.1, 0.3)),
+            "wanted at most 0.03 at the upper end of the interval",
+        ),
+        (replace(STEADY, interval=None), "too few rows"),
+        (replace(STEADY, must_move=0), "too few supported claims"),
+        (replace(STEADY, faults=("number",)), "faults in its certificate (number)"),
     ],
 )
 def test_a_judge_that_is_not_shown_to_be_steady_is_not_trusted(flips: JudgeFlips | None, reason: str) -> None:
