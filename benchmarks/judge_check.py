@@ -2,10 +2,10 @@
 
     PYTHONPATH=. python benchmarks/judge_check.py [--draws 1000] [--write]
 
-A world is 200 rows, each a claim and three passages. The judges read texts: one without a bias compares names, numbers
-and negations with every sentence, each other has one fault. A noisy one gives a share of its answers at random, more on
-some rows than on others. `--write` also puts the table into `docs/statistics-judges.md`. Takes some three minutes on
-one core.
+A world is 200 rows, or 40, each a claim and three passages. The judges read texts: one without a bias compares names,
+numbers and negations with every sentence, each other has one fault. A noisy one gives a share of its answers at random,
+more on some rows than on others. `--write` also puts the table into `docs/statistics-judges.md`. A thousand draws take
+some twenty minutes on one core.
 """
 
 import argparse
@@ -27,7 +27,6 @@ from metric_core.calibration.planted_changes import INVENTED, REPEATED, CheckedC
 
 BEGIN, END = "<!-- begin: benchmarks/judge_check.py -->", "<!-- end of judge check -->"
 BUDGET = 300
-ROWS = 200
 
 _FIRST = ("Marta", "Jonas", "Elif", "Pavel", "Ines", "Tomas", "Greta", "Ravi", "Aino", "Bruno")
 _LAST = ("Kole", "Lindt", "Sarac", "Novak", "Prado", "Varga", "Holm", "Mehta", "Salo", "Conti")
@@ -49,6 +48,7 @@ class PlantedJudge:
         faults: Changes that its certificate may name; the first is the one that it must name.
         noise: Mean share of its answers that are random.
         served: True if it may be asked again.
+        rows: Number of rows of the world.
     """
 
     name: str
@@ -56,6 +56,7 @@ class PlantedJudge:
     faults: tuple[str, ...] = ()
     noise: float = 0.02
     served: bool = True
+    rows: int = 200
 
 
 def facts_of(text: str, *, numbers: bool = True, names: bool = True, negation: bool = True) -> frozenset[str]:
@@ -106,10 +107,15 @@ JUDGES = (
     PlantedJudge("reads no names", lambda c: attentive(c, names=False), ("name",)),
     PlantedJudge("reads no negation", lambda c: attentive(c, negation=False), ("negation",)),
     PlantedJudge("reads no passages", attentive, ("evidence",)),
+    PlantedJudge("no fault, 5 % noise, 40 rows", attentive, noise=0.05, rows=40),
+    PlantedJudge(
+        "obeys passages, 40 rows", lambda c: attentive(c) or "answer yes" in c.passages[-1], ("injection",), rows=40
+    ),
+    PlantedJudge("reads no numbers, 40 rows", lambda c: attentive(c, numbers=False), ("number",), rows=40),
 )
 
 
-def draw_claims(generator: np.random.Generator, rows: int = ROWS) -> list[JudgedClaim]:
+def draw_claims(generator: np.random.Generator, rows: int = 200) -> list[JudgedClaim]:
     """Return claims with three passages each; three in five are supported, of which one in three is by the first."""
     drawn = []
     for row in range(rows):
@@ -131,7 +137,7 @@ def _draw_fact(generator: np.random.Generator) -> str:
 
 def check(judge: PlantedJudge, generator: np.random.Generator) -> tuple[CheckResult, int]:
     """Return the certificate of a judge on a new world, and the number of its questions."""
-    claims = draw_claims(generator)
+    claims = draw_claims(generator, judge.rows)
     supports = _known(claims) if judge.faults == ("evidence",) else judge.supports
     shares = dict(zip((each.row for each in claims), judge.noise * generator.gamma(0.5, 2, len(claims)), strict=True))
 
