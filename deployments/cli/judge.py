@@ -1,4 +1,4 @@
-"""`assay judge`: install, launch, inspect and stop a judge server, and ask a judge one question."""
+"""`assay judge`: install, launch, inspect and stop a judge server, ask a judge one question, and check a judge."""
 
 import json
 import shlex
@@ -15,10 +15,14 @@ from rich.text import Text
 
 from deployments.cli._support.console import stderr, stdout
 from deployments.cli._support.options import ConfigFile, Json, flag_parameters, with_parameters
+from deployments.cli._support.print_document import print_table
 from deployments.cli._support.verb import VerbGroup
+from deployments.cli.report import RunFolder
 from flows.config.loading import load_config
 from metric_core.errors import ConfigError
 from metric_core.question_kinds import KindGroup
+from tasks.calibration.certificates import CERTIFICATE
+from tasks.calibration.judge_check import QUESTIONS
 from tasks.opening.run_models import RunModels
 from tasks.opening.trial import Trial, try_judge
 from tasks.options.judge_options import JudgeSettings
@@ -29,6 +33,7 @@ from tasks.options.model_words import replace_judge
 from tasks.options.narrow import narrow
 from tasks.processes.install import Pins, find_gpus, install_vllm
 from tasks.processes.judge_service import JudgeStatus, Progress, judge_status, launch_judge, stop_judge
+from tasks.reports.calibration.certificate_text import certificate_lines, certificate_table
 from tasks.runtime.home import assay_home
 
 QUIET_SECONDS = 15.0
@@ -207,6 +212,33 @@ def _verdict(label: str | None, probability: float | None) -> str:
 
 def _pretty(content: Any) -> str:
     return content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False, default=str)
+
+
+@app.command()
+def check(
+    run: RunFolder,
+    questions: Annotated[
+        int, typer.Option("--questions", min=100, help="Largest number of questions to ask.", show_default=True)
+    ] = QUESTIONS,
+    as_json: Json = False,
+) -> None:
+    """Check the judge of a run: do planted changes of its rows move verdicts?"""
+    from flows.judge_check import check_judge  # noqa: PLC0415 loads Prefect
+
+    checked = check_judge(run, questions)
+    entry = checked.certificate.entry()
+    if as_json:
+        stdout.print_json(json.dumps(entry))
+        return
+    print_table(stdout, certificate_table(entry))
+    for line in certificate_lines({CERTIFICATE: entry}):
+        stdout.print(line)
+    for warning in checked.certificate.warnings:
+        stderr.print(f"warning: {warning}", style="yellow")
+    stdout.print(
+        f"judge {checked.certificate.judge}: {checked.certificate.questions} questions asked about claims of "
+        f"{checked.certificate.rows} rows; certificate: {checked.kept}"
+    )
 
 
 @app.command()

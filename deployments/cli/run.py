@@ -33,6 +33,7 @@ from tasks.calibration.bias_correction import read_corrected_means
 from tasks.opening.run_models import open_early, preload
 from tasks.options.run_model_options import RunModelOptions
 from tasks.reports.calibration.calibration_text import agreement_lines
+from tasks.reports.calibration.certificate_text import certificate_lines
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.run.anchor_view import anchor_line
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
@@ -187,6 +188,7 @@ def _details(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterato
     yield manifest["judge"]["note"]
     yield from (f"- {line}" for line in judge_lines(manifest))
     yield from (f"agreement with people: {line}" for line in agreement_lines(manifest))
+    yield from (f"planted changes: {line}" for line in certificate_lines(manifest))
     if (agreement := agreement_line(summary)) is not None:
         yield agreement
     yield from usage_lines(manifest)

@@ -186,26 +186,43 @@ class CoverageSettings(SliceRuleOptions, affects_scores=False):
 
 
 class JudgeRuleSettings(OptionGroup, affects_scores=False):
-    """A minimum agreement of the judge with people.
+    """A minimum agreement of the judge with people, a maximum flip rate, or both.
 
-    It applies by default to all metrics with absolute or regression rules. Metrics without a judge need no agreement.
+    It applies by default to all metrics with absolute or regression rules. Metrics without a judge need neither.
     """
 
     min_agreement: Annotated[
-        float,
+        float | None,
         Option(
             "Lowest accepted lower end of the 95 % interval of Cohen's kappa at the best threshold, as `assay "
             "calibrate` reports it, or of Spearman's correlation where people gave grades.",
             gt=0,
             le=1,
         ),
-    ]
+    ] = None
+    max_flip: Annotated[
+        float | None,
+        Option(
+            "Highest accepted upper end of the 95 % interval of the flip rate in the certificate of the judge, which "
+            "`assay judge check` makes. A certificate with a fault is not accepted.",
+            gt=0,
+            lt=1,
+        ),
+    ] = None
     min_rows: Annotated[int, Option("Lowest accepted number of labeled rows.", ge=4)] = 100
     metrics: Metrics = None
 
+    @model_validator(mode="after")
+    def _require_something(self) -> Self:
+        if self.min_agreement is None and self.max_flip is None:
+            raise ValueError("requires nothing of the judge: give min_agreement, max_flip, or both")
+        return self
+
     def rule(self) -> JudgeRule:
         """Return these options as a rule."""
-        return JudgeRule(self.metrics, Threshold(self.min_agreement), self.min_rows)
+        agreement = None if self.min_agreement is None else Threshold(self.min_agreement)
+        flips = None if self.max_flip is None else Threshold(self.max_flip, is_floor=False)
+        return JudgeRule(self.metrics, agreement, self.min_rows, flips)
 
 
 class GateSettings(OptionGroup, affects_scores=False):
@@ -223,7 +240,8 @@ class GateSettings(OptionGroup, affects_scores=False):
         Annotated[tuple[CoverageSettings, ...], BeforeValidator(_as_list)], Option("How many rows must be scored.")
     ] = ()
     judge: Annotated[
-        JudgeRuleSettings | None, Option("How far the judge must agree with people for the other rules to count.")
+        JudgeRuleSettings | None,
+        Option("What is required of the judge for the other rules to count."),
     ] = None
     min_rows: Annotated[int, Option("Minimum number of rows for a decision on a rule about a mean.", ge=2)] = 30
     level: Annotated[

@@ -111,7 +111,7 @@ def prepare_rerun(request: RerunRequest) -> Rerun:
     out = request.changes.get("out")
     if out is not None and Path(out).expanduser().absolute() == earlier.folder:
         raise RunFolderError(f"{earlier.folder} is the run itself; name another folder for its rerun")
-    old = _config_of(earlier)
+    old = config_of(earlier)
     config = request.apply(old)
     before = _plan_metrics(old, earlier.requests, earlier)
     requests = earlier.requests if "metrics" not in request.changes else config.requests() or ()
@@ -166,7 +166,7 @@ def parse_rerun_request(model: str | None = None, **options: Any) -> RerunReques
         raise ConfigError(f"the rerun cannot be planned: {problems}") from error
 
 
-def _config_of(earlier: FinishedRun) -> RunConfig:
+def config_of(earlier: FinishedRun) -> RunConfig:
     """Return the configuration of an earlier run, without options that no longer exist."""
     try:
         return RunConfig.model_validate(earlier.config or None, extra="ignore")

@@ -83,11 +83,7 @@ def start_run(
 
 @contextmanager
 def running_judges(models: RunModelOptions, *, needed: bool = True) -> Iterator[Mapping[KindGroup | None, str]]:
-    """Create the limits of judges on the Prefect server, and launch judges for the block; see `launched_judges`.
-
-    Args:
-        needed: False if no stage of the run asks a judge; none is launched then.
-    """
+    """Launch judges for the block as `launched_judges` does, once their limits exist on the Prefect server."""
     create_limits(models.judges, update=False)
     with launched_judges(models, needed=needed) as urls:
         yield urls

@@ -24,6 +24,8 @@ from metric_core.errors import BudgetSpentError, RunFolderError
 from metric_core.prompts.judge_questions import Kind
 from metric_core.prompts.prompt_set import load_prompts
 from metric_core.stages import Stage
+from tasks.calibration.certificates import CERTIFICATE
+from tasks.calibration.judge_check import certificate_entry
 from tasks.engine.formulas import digest_formulas
 from tasks.engine.registry import STAGES
 from tasks.models.judges.panel import PanelJudge
@@ -133,6 +135,7 @@ def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
         "formulas": digest_formulas(),
         "stage_versions": {stage: STAGES[stage].version for stage in metrics.sharded_stages},
         "calibration": calibration_entry(plan, models) if planned else {"metrics": {}, "not_covered": []},
+        CERTIFICATE: None if judge is None else certificate_entry(judge),
         "left_out": {metric: list(columns) for metric, columns in metrics.left_out.items()},
         "versions": {"python": platform.python_version(), "rag-assay": version()}
         | {package: version_of(package) for package in _PACKAGES},

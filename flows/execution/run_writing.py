@@ -14,11 +14,14 @@ from flows.execution.run_warnings import (
     warn_about_turns,
     warn_of_unanswerable,
 )
+from metric_core.question_kinds import QuestionKind
 from metric_core.stages import Stage
 from tasks.prefect_support.prefect_task import make_prefect_task, run_here
 from tasks.reports.run.write_run import ReportingSettings, write_run
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.carried_evidence import ENTRY
+from tasks.runs.judge_family import warn_of_family
+from tasks.runs.judge_roles import judge_of_kind
 from tasks.runtime import progress
 from tasks.stages.samples import SamplesResult
 
@@ -39,6 +42,7 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
         *text_warnings(tables, run.manifest),
         *warn_about_turns(run.plan.source, metrics, tables),
         *follow_up_warnings(tables),
+        *_warn_of_family(run, tables),
     )
     warnings = (*read.warnings, *texts, *unable, *server_warnings)
     manifest = {
@@ -62,3 +66,8 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
         failed_share=outputs.fail_on_failed,
     )
     run_here(REPORTING, tables, settings, partial(progress.advance, Stage.REPORTING))
+
+
+def _warn_of_family(run: Run, tables: RunTables) -> tuple[str, ...]:
+    judge = judge_of_kind(run.manifest, [QuestionKind.VERDICT])
+    return warn_of_family(tables.shards(Stage.SAMPLES, ["extras"]), str(judge.get("model") or ""))

@@ -1,13 +1,13 @@
 """Compare two run folders and check them against a gate, for `assay compare` and the flow `compare`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from flows.config.gate_file import GateSettings
 from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import GateFacts, check_gate
-from metric_core.gates.judge_agreement import Agreements
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
 from metric_core.statistics.attribution import Attribution
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
@@ -16,6 +16,7 @@ from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.resampling import SEED
 from metric_core.statistics.slice_comparison import compare_slices
 from tasks.calibration.bias_correction import correct_differences, find_corrections
+from tasks.calibration.certificates import read_flips
 from tasks.calibration.human_agreement import read_agreements
 from tasks.comparison.diagnosis_changes import compare_diagnoses
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
@@ -25,6 +26,8 @@ from tasks.comparison.score_causes import CauseFinder
 from tasks.history.earlier_changes import add_earlier_changes
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.mean_variance import read_second_judgments
+
+T = TypeVar("T")
 
 _NO_BASELINE = "There is no baseline: the rules that compare with one are left out."
 
@@ -161,7 +164,8 @@ def _apply_rules(
     corrected = find_corrections(run.folder, run.manifest) if needs_labels else {}
     means = {metric: correction.for_gate() for metric, correction in corrected.items()}
     facts = GateFacts(
-        agreements=_agreements(run, other_judge),
+        agreements=_of_judges(read_agreements, run, other_judge),
+        flips=_of_judges(read_flips, run, other_judge),
         corrected=means,
         slices=pair.slices,
         judge_variances={
@@ -211,11 +215,17 @@ def find_unsettled_rows(
     return {metric: frozenset(rows) for metric, rows in found.items()}
 
 
-def _agreements(run: FinishedRun, baseline: FinishedRun | None) -> Agreements:
-    """Return, per metric, the judge's agreement with people: of the run, and of the baseline if it is given."""
-    current = read_agreements(run.manifest)
-    earlier = {} if baseline is None else read_agreements(baseline.manifest)
-    return {key: (agreement, *([earlier[key]] if key in earlier else [])) for key, agreement in current.items()}
+def _of_judges(
+    read: Callable[[Mapping[str, Any]], Mapping[str, T]], run: FinishedRun, baseline: FinishedRun | None
+) -> dict[str, tuple[T, ...]]:
+    """Return, per metric, what is known of the judge of the run, and of that of the baseline if it is given.
+
+    Args:
+        read: Reads it from run.json.
+    """
+    current = read(run.manifest)
+    earlier = {} if baseline is None else read(baseline.manifest)
+    return {key: (known, *([earlier[key]] if key in earlier else [])) for key, known in current.items()}
 
 
 def _is_judged_differently(differences: RunDifferences) -> bool:

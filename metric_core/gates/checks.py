@@ -9,7 +9,7 @@ import numpy as np
 from metric_core.errors import ConfigError, UnknownMetricError
 from metric_core.gates.corrected_means import NO_CORRECTION, CorrectedMean
 from metric_core.gates.drafts import Draft, Measured, Testing, decide_fact, draft_test, open_check, settle_all
-from metric_core.gates.judge_agreement import Agreements, check_judge, distrust
+from metric_core.gates.judge_agreement import Agreements, Flips, check_judge, distrust
 from metric_core.gates.rules import (
     AbsoluteRule,
     Check,
@@ -49,12 +49,14 @@ class GateFacts:
 
     Args:
         agreements: Measured agreement of the judges with people, for gates with a rule about it.
+        flips: Flip rates in the certificates of the judges, for gates with a rule about them.
         corrected: Bias-corrected means of the run by metric, for gates with rules about them.
         slices: Slices of all rows of both runs, for each column that rules are about.
         judge_variances: Variance of the judge's scores by metric, as far as it is known.
     """
 
     agreements: Agreements = field(default_factory=dict)
+    flips: Flips = field(default_factory=dict)
     corrected: Mapping[str, CorrectedMean] = field(default_factory=dict)
     slices: Sequence[RowSlices] = ()
     judge_variances: Mapping[str, JudgeVariance] = field(default_factory=dict)
@@ -101,7 +103,7 @@ def check_gate(
         (draft.key or "", check.slice) for draft, check in zip(drafts, checks, strict=True) if check.is_unsettled
     ]
     if gate.judge is not None:
-        checks = _apply_judge_rules(gate.judge, drafts, checks, columns, facts.agreements)
+        checks = _apply_judge_rules(gate.judge, drafts, checks, columns, facts)
     return replace(GateResult.from_checks(checks, gate, left_out), unsettled=tuple(dict.fromkeys(unsettled)))
 
 
@@ -110,7 +112,7 @@ def _apply_judge_rules(
     drafts: Sequence[Draft],
     checks: Sequence[Check],
     columns: Sequence[ScoreColumns],
-    agreements: Agreements,
+    facts: GateFacts,
 ) -> list[Check]:
     """Return the checks of the judges, then the others, which are inconclusive if their judge is not trusted."""
     keys = [draft.key for draft in drafts]
@@ -118,8 +120,10 @@ def _apply_judge_rules(
     named = None if rule.metrics is None else [_resolve_metric(name, columns).metric for name in rule.metrics]
     metrics = [key for key in dict.fromkeys(keys if named is None else named) if key is not None]
     # The judge of the baseline matters only for rules that compare with the baseline.
-    relevant = {key: agreements.get(key, ())[: 2 if key in compared else 1] for key in metrics}
-    judges = list(check_judge(rule, metrics, relevant))
+    judges_of = {key: 2 if key in compared else 1 for key in metrics}
+    agreements = {key: facts.agreements.get(key, ())[:number] for key, number in judges_of.items()}
+    flips = {key: facts.flips.get(key, ())[:number] for key, number in judges_of.items()}
+    judges = list(check_judge(rule, metrics, agreements, flips))
     untrusted = {check.metric for check in judges if check.outcome is not Outcome.PASSED}
     others = (distrust(check) if key in untrusted else check for key, check in zip(keys, checks, strict=True))
     return [*judges, *others]

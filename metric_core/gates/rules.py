@@ -12,9 +12,9 @@ runs depend on each other, and runs of the same rows depend strongly.
 Rules may be about slices of the rows: every slice of a column, or those of some values. Each slice has a check of its
 own, and all of them count for Holm's correction.
 
-A gate can also require a judge that is known to agree with people. If its agreement was never measured or is too low,
-rules about its scores are inconclusive. The lower end of the 95 % interval of the agreement has to meet the threshold,
-not the estimate.
+A gate can also require a judge that is known to agree with people, or whose verdicts stand where texts change without
+meaning. If that was never measured or is not so, rules about its scores are inconclusive. The end of the 95 % interval
+farther from the threshold has to meet it, not the estimate.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class RuleKind(StrEnum):
     """Subject of a rule.
 
     ABSOLUTE: the scores of the run. REGRESSION: its scores compared with a baseline. COVERAGE: the share of rows with
-    scores. JUDGE: the agreement of its judge with people.
+    scores. JUDGE: what is known of its judge: agreement with people, or the flip rate of its certificate.
     """
 
     ABSOLUTE = "absolute"
@@ -142,18 +142,22 @@ class CoverageRule:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRule:
-    """A rule that the judge agrees with people.
+    """A rule that the judge agrees with people, or that its verdicts stand where they must.
 
     Args:
         metrics: Names of metrics; None for all metrics with absolute or regression rules.
-        threshold: Threshold for Cohen's kappa, or for Spearman's correlation if people gave grades.
+        threshold: Threshold for Cohen's kappa, or for Spearman's correlation if people gave grades; None requires no
+            agreement.
         min_rows: Number of labelled rows below which the rule is inconclusive, since intervals from few rows are too
             narrow.
+        max_flip: Threshold for the share of verdicts that planted changes move although they must not; None requires
+            no certificate.
     """
 
     metrics: tuple[str, ...] | None
-    threshold: Threshold
+    threshold: Threshold | None
     min_rows: int
+    max_flip: Threshold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,34 @@ class JudgeAgreement:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeFlips:
+    """The flip rate and the faults in the certificate of a judge.
+
+    Args:
+        share: Share of the verdicts that moved although they must not.
+        interval: 95 % interval of the share; None with too few rows.
+        asked: Number of these verdicts.
+        faults: Names of the changes that the judge is misled by, or does not notice.
+        must_move: Number of verdicts that had to move. A judge that supports no claim has none.
+    """
+
+    share: float
+    interval: Interval | None
+    asked: int
+    faults: tuple[str, ...] = ()
+    must_move: int = 0
+
+    def __str__(self) -> str:
+        """Return the share and its interval.
+
+        >>> str(JudgeFlips(0.0, Interval(0.0, 0.016), 189))
+        'flip rate 0.000 (95 % interval 0.000 to 0.016) of 189 verdicts'
+        """
+        ends = "" if self.interval is None else f" (95 % interval {self.interval.low:.3f} to {self.interval.high:.3f})"
+        return f"flip rate {self.share:.3f}{ends} of {self.asked:,} verdicts"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """Rules of a gate.
@@ -181,8 +213,7 @@ class Gate:
         absolute: Rules about the scores of the run.
         regression: Rules about the scores of the run compared with a baseline.
         coverage: Rules about the share of rows with scores.
-        judge: Required agreement of the judge with people; other rules are inconclusive without it. None requires
-            nothing.
+        judge: Requirements of the judge; other rules are inconclusive unless it meets them. None requires nothing.
         min_rows: Number of rows below which rules about means are inconclusive.
         level: Confidence level of each limit of a mean, and probability that the gate does not fail by chance.
         undecided: Outcome that an inconclusive gate counts as.
@@ -258,9 +289,9 @@ class Check:
         rule: Description of the rule.
         observed: Number that the rule checks; None if there is none.
         interval: Lower and upper limit of the true value, each at the level of the gate, towards failure at that of
-            one look; the 95 % interval for agreement with people; None for facts.
+            one look; the 95 % interval for rules about the judge; None for facts.
         p: P-value of "the threshold is met", after the corrections for rules and looks; None for facts.
-        rows: Number of rows, or of labelled rows for agreement with people.
+        rows: Number of rows, of labelled rows for agreement with people, or of verdicts for a flip rate.
         reason: Explanation of the outcome.
         slice: Slice of the rows; None for all rows.
         groups: Number of groups of rows; None if rows are not grouped, and for facts.
@@ -329,7 +360,7 @@ class GateResult:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether all checks of the judge's agreement with people passed."""
+        """Whether all checks of the judge passed."""
         return all(check.outcome is Outcome.PASSED for check in self.checks if check.kind is RuleKind.JUDGE)
 
     @classmethod

@@ -47,8 +47,8 @@ def _nest_interval(entry: Any) -> Any:
 
 
 # A file has the ends of the interval beside the value.
-_Figure: TypeAlias = Annotated[Figure, BeforeValidator(_nest_interval), PlainSerializer(figure_to_dict)]
-_FIGURE: TypeAdapter[Figure] = TypeAdapter(_Figure)
+StoredFigure: TypeAlias = Annotated[Figure, BeforeValidator(_nest_interval), PlainSerializer(figure_to_dict)]
+_FIGURE: TypeAdapter[Figure] = TypeAdapter(StoredFigure)
 
 
 def parse_figure(entry: Mapping[str, Any]) -> Figure:
@@ -160,7 +160,7 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     scale: Scale
     span: tuple[float, float] | None = None
     counts: Counts
-    figures: dict[str, _Figure]
+    figures: dict[str, StoredFigure]
     best: Confusion | None = None
     middle: Confusion | None = None
     map: ProbabilityMap | None = None

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from tasks.runs.outcome import RunOutcome, Trigger
 
-SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS = (
+SYSTEM, INDEX, DATA, JUDGE, JUDGES, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, ANSWERS, SOFTWARE, FORMULAS, CERTIFIED = (
     *("system", "index", "data", "judge", "judges", "judge_server", "judge_answers", "prompts", "judge_settings"),
-    *("embedder", "answers", "rag_assay", "formulas"),
+    *("embedder", "answers", "rag_assay", "formulas", "judge_certificate"),
 )
 """Keys of the versions of a run; see `RecordedRun`."""
 
-CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, JUDGED, PROMPTS, ASKED, EMBEDDER, FORMULAS, SOFTWARE)
+CHANGES = (SYSTEM, INDEX, DATA, JUDGE, SERVED, JUDGED, CERTIFIED, PROMPTS, ASKED, EMBEDDER, FORMULAS, SOFTWARE)
 """Versions whose changes are entries of the history, in order of display. Answers change with every run."""
 
 COMPLETED, FAILED, STOPPED, MISSED = "completed", "failed", "stopped", "missed"

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from metric_core.errors import RunFolderError
 from metric_core.stages import Stage
+from tasks.calibration.certificates import CERTIFICATE, flips_of
 from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.history import recorded_run as keys
 from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost
@@ -26,7 +27,7 @@ from tasks.runtime.wording import NO_REVISION
 _DIGEST = re.compile(r"[0-9a-f]{32,64}")
 _DIGITS = 12
 _MOST_LABELS, _LONGEST_LABEL = 8, 60
-_KEPT = ("diagnosis", "anchor", "agreement", "cost", "throughput")
+_KEPT = ("diagnosis", "anchor", "agreement", "cost", "throughput", CERTIFICATE)
 
 
 def evaluation_name(name: str | None, deployment: str, source: str | None) -> str:
@@ -122,6 +123,7 @@ def _versions(
         served = dict.fromkeys(shorten_digest(str(each.get("served") or "")) for each in roles or [judge])
         yield keys.SERVED, " ".join(filter(None, served))
         yield keys.JUDGED, _answers_again(manifest)
+        yield keys.CERTIFIED, _certified(manifest)
     for key, entry in ((keys.PROMPTS, "prompts"), (keys.ASKED, "judge_fingerprints")):
         yield key, {kind: str(digest)[:_DIGITS] for kind, digest in (manifest.get(entry) or {}).items()}
     yield keys.EMBEDDER, describe_model(manifest.get("embedder") or {})
@@ -138,6 +140,12 @@ def _answers_again(manifest: Mapping[str, Any]) -> str:
     found = read_findings(manifest)
     others = " and ".join(f"{each['judge']} since {each['told']['since'][:10]}" for each in find_changed_judges(found))
     return f"others of {others}" if others else "as they were" if found else ""
+
+
+def _certified(manifest: Mapping[str, Any]) -> str:
+    """Return the faults in the certificate of the judge; empty without a certificate."""
+    entry = manifest.get(CERTIFICATE)
+    return "" if entry is None else ", ".join(flips_of(entry).faults) or "no fault"
 
 
 def _judges(roles: Sequence[Mapping[str, Any]]) -> dict[str, str]:

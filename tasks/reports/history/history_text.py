@@ -24,6 +24,7 @@ VERSION_WORDS: Mapping[str, str] = {
     keys.JUDGE: "judge",
     keys.SERVED: "model that the judge's server has",
     keys.JUDGED: "the judge's answers to the same questions",
+    keys.CERTIFIED: "the faults in the judge's certificate",
     keys.PROMPTS: "prompts",
     keys.ASKED: "judge settings",
     keys.EMBEDDER: "embedder",

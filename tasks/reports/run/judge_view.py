@@ -7,6 +7,7 @@ from tasks.models.judges.protocol import NO_JUDGE, ROUTED, SENTENCES
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
 from tasks.reports.calibration.calibration_text import agreement_lines
+from tasks.reports.calibration.certificate_text import certificate_lines
 from tasks.runs.judge_roles import judge_roles
 
 _TITLES = {
@@ -34,6 +35,7 @@ def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dic
         "roles": _roles(manifest),
         "agreement": list(_agreement(agreement)),
         "calibration": agreement_lines(manifest),
+        "certificate": certificate_lines(manifest),
         "variance": variance_lines(manifest),
     }
 

@@ -72,7 +72,9 @@ def test_gate_may_require_agreement_of_the_judge_with_people(tmp_path: Path) -> 
     gate = load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_agreement = 0.6\nmetrics = ['faithfulness']")).gate()
     assert gate.judge == JudgeRule(("faithfulness",), Threshold(0.6), 100)
     assert load_gate(gate_file(tmp_path, rule)).gate().judge is None
-    with pytest.raises(ConfigError, match=r"judge.min_agreement: Field required"):
+    steady = load_gate(gate_file(tmp_path, f"{rule}[judge]\nmax_flip = 0.03")).gate().judge
+    assert steady == JudgeRule(None, None, 100, Threshold(0.03, is_floor=False))
+    with pytest.raises(ConfigError, match=r"judge: requires nothing of the judge"):
         load_gate(gate_file(tmp_path, f"{rule}[judge]\nmin_rows = 50"))
     with pytest.raises(ConfigError, match="has no rule"):
         load_gate(gate_file(tmp_path, "[judge]\nmin_agreement = 0.6"))

@@ -1,6 +1,7 @@
 """Gates that ask for a judge that agrees with people: rules about numbers of another one neither pass nor fail."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from metric_core.gates.rules import (
     Gate,
     GateResult,
     JudgeAgreement,
+    JudgeFlips,
     JudgeRule,
     Outcome,
     RegressionRule,
@@ -137,3 +139,39 @@ def test_beside_a_baseline_of_another_judge_both_have_to_be_known() -> None:
 
 def test_the_judge_of_the_baseline_is_no_matter_to_bars_of_the_run() -> None:
     assert apply_gate(asking(), GOOD, LOW).outcome is Outcome.PASSED
+
+
+STEADY = JudgeFlips(0.0, Interval(0.0, 0.016), 189, must_move=84)
+
+
+def check_flips(*known: JudgeFlips | None) -> Check:
+    rule = JudgeRule(("faithfulness",), None, 100, Threshold(0.03, is_floor=False))
+    facts = GateFacts(flips={"faithfulness": known})
+    return check_gate(Gate(absolute=ABSOLUTE, judge=rule), COLUMNS, facts=facts).checks[0]
+
+
+def test_a_judge_whose_flip_rate_is_surely_low_passes_without_any_agreement() -> None:
+    found = check_flips(STEADY)
+    assert (found.kind, found.outcome, found.observed, found.rows) == (RuleKind.JUDGE, Outcome.PASSED, 0.0, 189)
+    assert found.rule == "flip rate of the judge at most 0.03"
+    assert found.reason == "flip rate 0.000 (95 % interval 0.000 to 0.016) of 189 verdicts"
+
+
+@pytest.mark.parametrize(
+    ("flips", "reason"),
+    [
+        (None, "has no certificate"),
+        (replace(STEADY, share=0.02, interval=Interval(0.007, 0.05)), "ask more questions"),
+        (
+            replace(STEADY, share=0.2, interval=Interval(0.1, 0.3)),
+            "wanted at most 0.03 at the upper end of the interval",
+        ),
+        (replace(STEADY, interval=None), "too few rows"),
+        (replace(STEADY, must_move=0), "too few supported claims"),
+        (replace(STEADY, faults=("number",)), "faults in its certificate (number)"),
+    ],
+)
+def test_a_judge_that_is_not_shown_to_be_steady_is_not_trusted(flips: JudgeFlips | None, reason: str) -> None:
+    found = check_flips(flips)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert reason in found.reason
