@@ -291,16 +291,13 @@ class Evidence:
         return self.importances.get(claim_id, Importance.VITAL)
 
     def requested_supports(self, *, in_levels: bool = False) -> list[Support]:
-        """Return the support of every verdict that the metric has requested, in the order of its requests.
-
-        Source of the requests is the metric's function `verdicts`.
+        """Return the support of every verdict that the metric's function `verdicts` has requested, in their order.
 
         Args:
-            in_levels: True if the metric requests verdicts in three levels, too.
+            in_levels: True if it requests verdicts in three levels, too.
         """
-        self._require(Product.REQUESTED_VERDICTS)
-        if in_levels:
-            self._require(Product.REQUESTED_LEVELS)
+        for product in (Product.REQUESTED_VERDICTS, *((Product.REQUESTED_LEVELS,) if in_levels else ())):
+            self._require(product)
         return [request.support(self.verdicts) for request in self.requested]
 
     def decision(self, request: VerdictRequest) -> Support:
