@@ -291,11 +291,7 @@ class Evidence:
         return self.importances.get(claim_id, Importance.VITAL)
 
     def requested_supports(self, *, in_levels: bool = False) -> list[Support]:
-        """Return the support of every verdict that the metric's function `verdicts` has requested, in their order.
-
-        Args:
-            in_levels: True if it requests verdicts in three levels, too.
-        """
+        """Return the support of each verdict that the metric requested, in order; `in_levels`: some in three levels."""
         for product in (Product.REQUESTED_VERDICTS, *((Product.REQUESTED_LEVELS,) if in_levels else ())):
             self._require(product)
         return [request.support(self.verdicts) for request in self.requested]
