@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from metric_core.index_questions.written_question import WrittenQuestion
 from metric_core.metrics.graded_rankings import ask_passage_relevance
-from metric_core.prompts.judge_questions import NO, YES, ChoiceQuestion, ask_verdict
+from metric_core.prompts.judge_questions import CONTEXTS, NO, USER_INPUT, YES, YES_NO, ChoiceQuestion, ask_verdict
+from metric_core.question_kinds import QuestionKind
 
 _ANSWER = (
     "answer: what is asked for, complete and short, from the text alone. key_points: the facts that any right answer "
@@ -43,6 +44,10 @@ class Check:
     wanted: frozenset[str]
 
 
+def _ask_sufficiency(user_input: str, text: str) -> ChoiceQuestion:
+    return ChoiceQuestion(QuestionKind.SUFFICIENCY, {CONTEXTS: text, USER_INPUT: user_input}, YES_NO)
+
+
 SUPPORTED = Check(
     "its evidence does not support its answer",
     lambda written, _: [ask_verdict(written.reference, written.evidence)],
@@ -50,8 +55,8 @@ SUPPORTED = Check(
 )
 ANSWERABLE = Check(
     "its evidence does not answer it",
-    lambda written, _: [ask_passage_relevance(written.asked, written.evidence)],
-    frozenset({"2", "3"}),
+    lambda written, _: [_ask_sufficiency(written.asked, written.evidence)],
+    frozenset({YES}),
 )
 NOT_GIVEN_AWAY = Check(
     "the question alone holds the answer",
@@ -60,8 +65,8 @@ NOT_GIVEN_AWAY = Check(
 )
 NEEDS_ALL = Check(
     "one piece of its evidence alone answers it",
-    lambda written, _: [ask_passage_relevance(written.asked, span.text) for span in written.spans],
-    frozenset({"0", "1", "2"}),
+    lambda written, _: [_ask_sufficiency(written.asked, span.text) for span in written.spans],
+    frozenset({NO}),
 )
 UNANSWERED = Check(
     "a passage of the index answers it",

@@ -70,6 +70,8 @@ def answer_truly(question: JudgeQuestion) -> Any:
         return _write(texts[CONTEXTS], question.schema["properties"])
     if question.kind == QuestionKind.VERDICT:
         return "yes" if set(_PRICE.findall(texts[CLAIM])) <= set(_PRICE.findall(texts[CONTEXT])) else "no"
+    if question.kind == QuestionKind.SUFFICIENCY:
+        return "yes" if _answers(texts[CONTEXTS], texts[USER_INPUT]) else "no"
     assert question.kind == QuestionKind.PASSAGE_RELEVANCE
     return "3" if _answers(texts[CONTEXT], texts[USER_INPUT]) else "1"
 
