@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from prefect.logging.handlers import APILogWorker
 
-from deployments.local_server import ensure_server, stop_server, use_server
+from deployments.local_server import stop_server, use_server
 from tests import prefect_servers
 from tests.postgres import new_database, prefect_database, programs_for_prefect, running_postgres, start_postgres
-from tests.sharing import copy_migrated_database, stop_kept_server
+from tests.sharing import copy_migrated_database, ensure_local_server, stop_kept_server
 
 pytest_plugins = ("pytester",)
 
@@ -104,9 +104,7 @@ def prefect_server(server_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """
     monkeypatch.setenv("ASSAY_HOME", str(server_home))
     monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PREFECT_API_URL", raising=False)
-        server = ensure_server(server_home)
+    server = ensure_local_server(server_home)
     with use_server(server):
         yield server.url
 

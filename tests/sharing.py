@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from deployments.local_server import ensure_server, stop_server
+from deployments.local_server import ServerAddress, start_server, stop_server
+from tests.waiting import DEAD_SECONDS
 
 
 def shared_folder(factory: pytest.TempPathFactory) -> Path:
@@ -31,11 +32,16 @@ def start_kept_server(factory: pytest.TempPathFactory) -> Path:
     home, copy = folder / "home", folder / "migrated.db"
     with FileLock(folder / "server.lock"):
         if not copy.exists():
-            with pytest.MonkeyPatch.context() as patch:
-                patch.delenv("PREFECT_API_URL", raising=False)
-                ensure_server(home)
+            ensure_local_server(home)
             _copy(home / "prefect" / "prefect.db", copy)
     return home / "prefect"
+
+
+def ensure_local_server(home: Path) -> ServerAddress:
+    """Return the address of the local server in a home, which is started if none runs, however long that takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PREFECT_API_URL", raising=False)
+        return start_server(home).wait(DEAD_SECONDS)
 
 
 def copy_migrated_database(factory: pytest.TempPathFactory, prefect_home: Path) -> None:

@@ -7,9 +7,10 @@ from statistics import fmean
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.local_server import ensure_server, use_server
+from deployments.local_server import use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from tests.sharing import ensure_local_server
 
 pytestmark = [pytest.mark.models, pytest.mark.prefect]
 
@@ -23,7 +24,7 @@ def scores(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     folder = tmp_path_factory.mktemp("ordering")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(server_home))
-        with use_server(ensure_server(server_home)):
+        with use_server(ensure_local_server(server_home)):
             run = Path(run_evaluation(RunConfig(source=str(EXAMPLE), out=str(folder / "run"))).folder)
     cells = pq.read_table(run / "scores.parquet").to_pylist()
     return {(cell["row_id"], cell["metric"]): cell["value"] for cell in cells if cell["value"] is not None}

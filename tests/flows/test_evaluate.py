@@ -14,7 +14,7 @@ from datasets import Dataset, load_dataset
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
-from deployments.local_server import ensure_server, use_server
+from deployments.local_server import use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.rerun_plan import parse_rerun_request
@@ -26,6 +26,7 @@ from tasks.history.catalogue import Catalogue
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import RunStart
+from tests.sharing import ensure_local_server
 from tests.tasks.builders import fails, says, script
 from tests.tasks.reports.exports.otlp_receiver import OtlpReceiver, attributes_of
 from tests.waiting import wait_until
@@ -82,8 +83,7 @@ def run(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(server_home))
         patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
-        patch.delenv("PREFECT_API_URL", raising=False)
-        with use_server(ensure_server(server_home)):
+        with use_server(ensure_local_server(server_home)):
             return evaluate(tmp_path_factory.mktemp("finished"), slices=["topic"])
 
 
