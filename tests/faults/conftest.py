@@ -16,10 +16,11 @@ from urllib.request import urlopen
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.local_server import ServerAddress, use_server
+from deployments.local_server import ServerAddress
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
+from tests.prefect_stub import use_stub
 from tests.sharing import ensure_local_server
 from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import DEAD_SECONDS, wait_until
@@ -144,7 +145,7 @@ def prefect_address(server_home: Path) -> ServerAddress:
 
 
 @pytest.fixture(scope="module")
-def evaluate(prefect_address: ServerAddress) -> Iterator[Evaluate]:
+def evaluate() -> Iterator[Evaluate]:
     """Yield a function that evaluates the example; runs in different folders share no cache and no tables."""
 
     def run(folder: Path, server: Server, **options: Any) -> Run:
@@ -154,7 +155,7 @@ def evaluate(prefect_address: ServerAddress) -> Iterator[Evaluate]:
             run_evaluation(RunConfig.model_validate(configuration(folder, server, **options)))
         return Run(folder / "run")
 
-    with use_server(prefect_address):
+    with use_stub():
         yield run
 
 
