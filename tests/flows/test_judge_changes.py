@@ -23,7 +23,7 @@ from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
 
-ANCHOR_WORDS = ["easy"] * 20 + ["hard"] * 45 + ["broken"] * 15
+ANCHOR_WORDS = ["easy"] * 40 + ["hard"] * 90 + ["broken"] * 30
 WORDS = ["easy"] * 4 + ["hard"] * 24 + ["broken"] * 4
 Verdict = Callable[[str], bool]
 
