@@ -37,9 +37,9 @@ spelling:
 metadata:
     validate-pyproject pyproject.toml
 
-# Run tests and doctests, three files at a time, since many wait for servers; options go to pytest: `just test -k relevancy`
+# Run all tests but those in a browser, three files at a time, as many wait for servers: `just test -k relevancy`
 test *options:
-    pytest --numprocesses 3 --dist loadfile {{ options }}
+    pytest --numprocesses 3 --dist loadfile -m "not browser" {{ options }}
 
 # Run the tests of Dask and of Ray, of which `just test` runs some on Dask; options go to pytest
 test-engines *options:

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from prefect.logging.handlers import APILogWorker
 
-from deployments.local_server import ensure_server, stop_server, use_server
+from deployments.local_server import stop_server, use_server
 from tests import prefect_servers
 from tests.postgres import new_database, prefect_database, programs_for_prefect, running_postgres, start_postgres
-from tests.sharing import copy_migrated_database, stop_kept_server
+from tests.prefect_stub import PrefectStub, use_stub
+from tests.sharing import ensure_local_server, prepare_home
 
 pytest_plugins = ("pytester",)
 
@@ -48,7 +49,7 @@ def postgres_url(postgres_server: Path) -> str:
 def server_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Yield a home with a local Prefect server of this worker, whose database is migrated already."""
     home = tmp_path_factory.mktemp("home")
-    copy_migrated_database(tmp_path_factory, home / "prefect")
+    prepare_home(tmp_path_factory, home)
     yield home
     APILogWorker.drain_all(timeout=10)  # otherwise the logs of the last flow would be sent to a stopped server
     stop_server(home)
@@ -65,7 +66,9 @@ def whole_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with ExitStack() as stack:
         database = None
         if programs is None:
-            copy_migrated_database(tmp_path_factory, folder / "server")
+            prepare_home(tmp_path_factory, folder)
+            stop_server(folder)
+            database = f"sqlite+aiosqlite:///{folder / 'prefect' / 'prefect.db'}"
         else:
             database = prefect_database(stack.enter_context(start_postgres(programs)).folder)
         yield stack.enter_context(prefect_servers.prefect_server(folder, database))
@@ -90,12 +93,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: find_rank(item.nodeid.partition("::")[0]))
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop what all workers have shared, once they have ended."""
-    if not hasattr(config, "workerinput"):
-        stop_kept_server(config._tmp_path_factory)  # type: ignore[attr-defined]
-
-
 @pytest.fixture
 def prefect_server(server_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Yield the API URL of the real Prefect server that flows of the test use; ASSAY_HOME is its home.
@@ -104,11 +101,17 @@ def prefect_server(server_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """
     monkeypatch.setenv("ASSAY_HOME", str(server_home))
     monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PREFECT_API_URL", raising=False)
-        server = ensure_server(server_home)
+    server = ensure_local_server(server_home)
     with use_server(server):
         yield server.url
+
+
+@pytest.fixture
+def prefect_stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrefectStub]:
+    """Yield the stub of a Prefect server that flows of the test use."""
+    monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    with use_stub() as stub:
+        yield stub
 
 
 @pytest.hookimpl(wrapper=True)

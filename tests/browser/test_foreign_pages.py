@@ -19,7 +19,7 @@ from deployments.local_server import ServerAddress, server_status, stop_server
 from deployments.web.http_guard import Guard, basic_authorization
 from tests.browser.foreign_pages import ORIGINS, Attack, Recorder, serving
 from tests.prefect_servers import clean_environment
-from tests.sharing import copy_migrated_database
+from tests.sharing import prepare_home
 from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import DEAD_SECONDS, wait_until
 
@@ -115,7 +115,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     """Yield the servers of a home in which an evaluation has run."""
     folder, port = tmp_path_factory.mktemp("ground"), free_port()
     home = folder / "home"
-    copy_migrated_database(tmp_path_factory, home / "prefect")
+    prepare_home(tmp_path_factory, home)
     options = (str(EXAMPLE), "--limit", "2", "-m", "context_precision")
     with ExitStack() as stack:
         stack.callback(stop_server, home)

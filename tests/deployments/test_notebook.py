@@ -14,8 +14,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 
-def test_the_examples_of_the_page_work(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert prefect_server
+def test_the_examples_of_the_page_work(prefect_stub: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert prefect_stub
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)

@@ -172,7 +172,7 @@ def judge() -> Iterator[FakeServer]:
 def test_the_plan_says_what_the_stub_counts(
     judge: FakeServer,
     assay: Callable[..., Outcome],
-    prefect_server: str,  # noqa: ARG001
+    prefect_stub: object,  # noqa: ARG001
     tmp_path: Path,
 ) -> None:
     changing = Changing(tmp_path, judge.url, random.Random(SEED))

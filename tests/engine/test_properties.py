@@ -73,7 +73,7 @@ def without_known_failures(history: Iterable[Night]) -> Iterator[Night]:
 @given(history=st.lists(nights(), min_size=2, max_size=3))
 def test_nights_with_the_same_stores(
     history: list[Night],
-    prefect_server: str,  # noqa: ARG001
+    prefect_stub: object,  # noqa: ARG001
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Rows are split, ordered, changed, added, removed, repeated, and fail and recover, from night to night."""
@@ -95,7 +95,7 @@ def test_nights_with_the_same_stores(
 @given(history=st.lists(nights(), min_size=2, max_size=3))
 def test_rows_are_taken_without_a_cache_of_answers(
     history: list[Night],
-    prefect_server: str,  # noqa: ARG001
+    prefect_stub: object,  # noqa: ARG001
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Nothing is asked about a row that an earlier night has computed without a failure."""
@@ -113,9 +113,9 @@ def test_rows_are_taken_without_a_cache_of_answers(
         stored |= {row for row in night.rows if row[1] not in night.failing}
 
 
-def test_one_row_changes_every_night(prefect_server: str, assay: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_one_row_changes_every_night(prefect_stub: object, assay: Callable[..., Outcome], tmp_path: Path) -> None:
     """Change rows of one shard one by one, so that its rows come from many nights, and prune the stores at the end."""
-    del prefect_server
+    del prefect_stub
     world, rows = World(tmp_path), list(ROWS)
     stores = ("--tables", str(tmp_path / "tables"), "--cache", str(tmp_path / "answers.db"))
     for change in range(MANY_NIGHTS):
@@ -137,7 +137,7 @@ def test_one_row_changes_every_night(prefect_server: str, assay: Callable[..., O
 def test_rows_that_failed_are_rerun(
     night: Night,
     shard_rows: int,
-    prefect_server: str,  # noqa: ARG001
+    prefect_stub: object,  # noqa: ARG001
     assay: Callable[..., Outcome],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
@@ -162,7 +162,7 @@ def test_rows_that_failed_are_rerun(
 def test_rows_that_changed_are_rerun(
     before: Night,
     after: Night,
-    prefect_server: str,  # noqa: ARG001
+    prefect_stub: object,  # noqa: ARG001
     assay: Callable[..., Outcome],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
@@ -180,8 +180,8 @@ def test_rows_that_changed_are_rerun(
     assert set(world.control.asked) == needed
 
 
-def test_a_stage_of_all_rows_is_rerun(prefect_server: str, assay: Callable[..., Outcome], tmp_path: Path) -> None:
-    del prefect_server
+def test_a_stage_of_all_rows_is_rerun(prefect_stub: object, assay: Callable[..., Outcome], tmp_path: Path) -> None:
+    del prefect_stub
     night, world = Night(ROWS, 4), World(tmp_path)
     run = world.run(night)
     world.control.forget()
@@ -196,7 +196,7 @@ def test_a_stage_of_all_rows_is_rerun(prefect_server: str, assay: Callable[..., 
 @pytest.mark.parametrize("seed", range(1 if EXAMPLES < 10 else EXAMPLES // 5))
 def test_a_killed_run_is_taken_up(
     seed: int,
-    prefect_server: str,  # noqa: ARG001
+    prefect_stub: object,  # noqa: ARG001
     prefect_address: ServerAddress,
     tmp_path: Path,
 ) -> None:
@@ -234,9 +234,9 @@ def test_two_runs_at_once_share_their_work(prefect_address: ServerAddress, tmp_p
 
 @pytest.mark.skipif("ASSAY_TEST_EXAMPLES" not in os.environ, reason="two clusters: set ASSAY_TEST_EXAMPLES")
 @pytest.mark.parametrize("engine", ["dask", "ray"])
-def test_engines_compute_the_same(engine: str, prefect_server: str, tmp_path: Path) -> None:
+def test_engines_compute_the_same(engine: str, prefect_stub: object, tmp_path: Path) -> None:
     """Compute some rows with threads, others in processes, and a third night with threads again."""
-    del prefect_server
+    del prefect_stub
     if find_spec(f"prefect_{engine}") is None:
         pytest.skip(f"no {engine}: prefect_{engine} cannot be imported")
     world = World(tmp_path)

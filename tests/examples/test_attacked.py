@@ -62,7 +62,7 @@ def test_no_attack_leaves_its_fence() -> None:
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_attacks_raise_no_mean_of_the_builtin_judge(tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs" / "security.md").read_text(encoding="utf-8")
     said = re.search(r"the mean that\s+rises most, (\w+), rises by (0\.\d+)", page)

@@ -76,9 +76,9 @@ def test_the_program_writes_traces(bot: dict[str, Any], tmp_path: Path, monkeypa
 @pytest.mark.prefect
 @pytest.mark.models
 def test_scores_are_those_of_the_table(
-    bot_run: tuple[Recorder, list[dict[str, Any]]], prefect_server: str, tmp_path: Path
+    bot_run: tuple[Recorder, list[dict[str, Any]]], prefect_stub: object, tmp_path: Path
 ) -> None:
-    del prefect_server  # the flow needs it
+    del prefect_stub  # the flow needs it
     recorder, rows = bot_run
     table(rows, tmp_path / "rows.jsonl")
     (tmp_path / "traces.json").write_text(json.dumps(otlp_json(recorder.spans)))

@@ -7,9 +7,9 @@ from statistics import fmean
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.local_server import ensure_server, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
+from tests.prefect_stub import use_stub
 
 pytestmark = [pytest.mark.models, pytest.mark.prefect]
 
@@ -18,13 +18,11 @@ ROWS = [json.loads(line) for line in EXAMPLE.read_text(encoding="utf-8").splitli
 
 
 @pytest.fixture(scope="module")
-def scores(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], float]:
+def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], float]:
     """Return the scores of the builtin judge by row id and metric."""
     folder = tmp_path_factory.mktemp("ordering")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_HOME", str(server_home))
-        with use_server(ensure_server(server_home)):
-            run = Path(run_evaluation(RunConfig(source=str(EXAMPLE), out=str(folder / "run"))).folder)
+    with use_stub():
+        run = Path(run_evaluation(RunConfig(source=str(EXAMPLE), out=str(folder / "run"))).folder)
     cells = pq.read_table(run / "scores.parquet").to_pylist()
     return {(cell["row_id"], cell["metric"]): cell["value"] for cell in cells if cell["value"] is not None}
 

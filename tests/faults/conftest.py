@@ -16,10 +16,12 @@ from urllib.request import urlopen
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.local_server import ServerAddress, ensure_server, use_server
+from deployments.local_server import ServerAddress
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from tests.deployments.cli.conftest import assay as assay  # noqa: PLC0414 a fixture here too
+from tests.prefect_stub import use_stub
+from tests.sharing import ensure_local_server
 from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import DEAD_SECONDS, wait_until
 
@@ -139,13 +141,11 @@ Evaluate = Callable[..., Run]
 @pytest.fixture(scope="module")
 def prefect_address(server_home: Path) -> ServerAddress:
     """Return the address of the Prefect server that all runs share."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PREFECT_API_URL", raising=False)
-        return ensure_server(server_home)
+    return ensure_local_server(server_home)
 
 
 @pytest.fixture(scope="module")
-def evaluate(prefect_address: ServerAddress) -> Iterator[Evaluate]:
+def evaluate() -> Iterator[Evaluate]:
     """Yield a function that evaluates the example; runs in different folders share no cache and no tables."""
 
     def run(folder: Path, server: Server, **options: Any) -> Run:
@@ -155,7 +155,7 @@ def evaluate(prefect_address: ServerAddress) -> Iterator[Evaluate]:
             run_evaluation(RunConfig.model_validate(configuration(folder, server, **options)))
         return Run(folder / "run")
 
-    with use_server(prefect_address):
+    with use_stub():
         yield run
 
 

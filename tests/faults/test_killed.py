@@ -20,9 +20,12 @@ import pytest
 from prefect.client.orchestration import get_client
 
 from deployments.local_server import ServerAddress, use_server
+from flows.config.run_config import RunConfig
+from flows.evaluate import run_evaluation
 from tasks.cache.write_queue import MAX_UNWRITTEN
 from tests.deployments.cli.conftest import Outcome
 from tests.faults.conftest import Run, Server, environment, restart_timer
+from tests.prefect_stub import use_stub
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -140,10 +143,14 @@ def killable(
 
 
 @pytest.fixture(scope="module")
-def uninterrupted_run(killable: Callable[[], Killable]) -> tuple[Killable, Run, list[str]]:
-    """Finish a run that is not killed; return its process, the run, and its prompts."""
-    process = killable()
-    return process, process.finish("run"), process.asked
+def uninterrupted_run(killable: Callable[[], Killable]) -> tuple[Run, list[str]]:
+    """Finish a run that is not killed, in this process; return the run, and its prompts."""
+    whole = killable()
+    content = json.loads((whole.folder / "config.yaml").read_text(encoding="utf-8"))
+    with use_stub(), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(whole.folder / "home"))
+        run_evaluation(RunConfig.model_validate({**content, "out": str(whole.folder / "run")}))
+    return Run(whole.folder / "run"), whole.asked
 
 
 def end_of(run_id: str, prefect_address: ServerAddress) -> str | None:
@@ -155,12 +162,12 @@ def end_of(run_id: str, prefect_address: ServerAddress) -> str | None:
 
 def test_resumed_runs_have_the_scores_of_an_uninterrupted_run(
     killable: Callable[[], Killable],
-    uninterrupted_run: tuple[Killable, Run, list[str]],
+    uninterrupted_run: tuple[Run, list[str]],
     prefect_address: ServerAddress,
     assay: Callable[..., Outcome],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _, whole, asked = uninterrupted_run
+    whole, asked = uninterrupted_run
     assert max(Counter(asked).values()) == 1
     chance = random.Random(20)
     twice = 0

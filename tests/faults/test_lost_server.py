@@ -14,7 +14,7 @@ from deployments.local_server.local_server import LocalServer
 from tests.faults.conftest import Run, Server
 from tests.faults.test_killed import ASSAY, configuration, wait_for_requests
 from tests.prefect_servers import clean_environment
-from tests.sharing import copy_migrated_database
+from tests.sharing import prepare_home
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
@@ -33,7 +33,6 @@ class Command:
 
 
 COMMANDS = {
-    "run": Command(("run",)),
     "failing run": Command(("run",), fail_every=1),
     "monitor": Command(("monitor",)),
     "calibrate": Command(("calibrate", "--label", "faithful", "--no-keep")),
@@ -62,7 +61,7 @@ class Ended:
 def outcomes(serve: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     """Start the commands on one local server, kill it while all of them wait for their judges, and let them end."""
     home, hold = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("hold") / "hold"
-    copy_migrated_database(tmp_path_factory, home / "prefect")
+    prepare_home(tmp_path_factory, home)
     hold.touch()
     started = {name: start(command, serve, tmp_path_factory, home, hold) for name, command in COMMANDS.items()}
     for folder, process in started.values():
@@ -107,7 +106,6 @@ def start(
 @pytest.mark.parametrize(
     ("name", "code", "file", "words"),
     [
-        ("run", 0, "report.html", "40 rows of"),
         ("failing run", 8, "report.html", "40 rows of"),
         ("monitor", 0, "outcome.json", "is now the baseline"),
         ("calibrate", 0, "calibration.json", ""),

@@ -2,9 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,32 @@ IN_ENVIRONMENT = {
 }
 IN_PGPASS = "planted-pgpass-password-b7e2"
 PLANTED = [*IN_ENVIRONMENT.values(), BLOCK_KEY, LAUNCH_KEY, IN_PGPASS]
-COMMAND = "from deployments.cli.main import main; main()"
+COMMANDS = """
+import json, sys
+from deployments.cli.main import main
+for arguments in json.load(sys.stdin):
+    sys.argv, code = ["assay", *arguments], 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    print("exit code", code, file=sys.stderr, flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended.
+
+    Args:
+        code: Exit code.
+        out: Text on the standard output of its process.
+        err: Text on the error output.
+    """
+
+    code: int
+    out: str
+    err: str
 
 
 @dataclass(frozen=True)
@@ -53,17 +79,31 @@ class Place:
     prefect: Path
     environment: dict[str, str]
 
-    def run(self, *arguments: str, **config: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, **config: Any) -> Ended:
         """Run `assay run` with every message logged, as a user who looks into a problem does."""
-        values = {"source": str(EXAMPLE), "limit": 3, "metrics": ["faithfulness", "answer_similarity"], **config}
-        file = self.folder.with_name("assay.yaml")  # written by the user and not searched: it may hold a secret
-        file.write_text(json.dumps(values), encoding="utf-8")
-        command = [sys.executable, "-c", COMMAND, "run", str(file), "--verbose", *arguments]
+        (done,) = self.run_each([config], *arguments)
+        return done
+
+    def run_each(self, configs: Sequence[Mapping[str, Any]], *arguments: str) -> list[Ended]:
+        """Run `assay run` with one configuration after the other in one process, whose start takes most of a run."""
+        commands = []
+        for number, config in enumerate(configs):
+            values = {"source": str(EXAMPLE), "limit": 3, "metrics": ["faithfulness", "answer_similarity"], **config}
+            file = self.folder.with_name(f"assay-{number}.yaml")  # the user's, and not searched: may hold a secret
+            file.write_text(json.dumps(values), encoding="utf-8")
+            commands.append(["run", str(file), "--verbose", *arguments])
         done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=120
+            [sys.executable, "-c", COMMANDS],
+            input=json.dumps(commands),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         self.find_secrets(done.stdout + done.stderr)
-        return done
+        *told, _ = re.split(r"(?m)^exit code (\d+)\n", done.stderr)
+        return [Ended(int(code), done.stdout, said) for said, code in zip(told[::2], told[1::2], strict=True)]
 
     def find_secrets(self, shown: str) -> None:
         """Fail if a secret was printed, or is in any file that was written."""
@@ -151,13 +191,13 @@ def test_run_writes_none_of_its_secrets(
     place.environment["AWS_ENDPOINT_URL"] = bucket_url
     stores = {"cache": postgres_url, "tables": "s3://planted/tables"}
     done = place.run("--explain", "all", judge=judge(server.url, api_key="env:JUDGE_KEY"), **stores)
-    assert done.returncode == 8, done.stderr  # the failed question leaves no row of the metric with a score
+    assert done.code == 8, done.err  # the failed question leaves no row of the metric with a score
     assert server.authorizations == {f"Bearer {KEY}"}
     with use_server(ServerAddress(prefect_server)):
         Secret(value=BLOCK_KEY).save("planted", overwrite=True)  # type: ignore[arg-type]
     other = serve(key=BLOCK_KEY)
     done = place.run(judge=judge(other.url, api_key="block:planted"))
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert other.authorizations == {f"Bearer {BLOCK_KEY}"}
 
 
@@ -187,9 +227,9 @@ def test_failing_run_prints_no_secret(place: Place, serve: Callable[..., FakeSer
             },
         ),
     ]
-    for words, code, settings in runs:
-        done = place.run(judge=settings, out="runs/failing")
-        assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+    ended = place.run_each([{"judge": settings, "out": "runs/failing"} for *_, settings in runs])
+    for (words, code, _), done in zip(runs, ended, strict=True):
+        assert (done.code, words in done.err) == (code, True), done.err
 
 
 def read_texts(path: Path) -> str:
@@ -219,13 +259,13 @@ def test_a_redacted_text_is_in_no_table_cache_log_request_or_report(
     server = serve()
     done = place.run("--explain", "all", source=str(data), judge=judge(server.url), redact="privacy:redact",
                      on_bad_row="skip", out=str(place.folder / "run"))  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert "of [card]" in str(pq.read_table(place.folder / "run" / "stages" / "samples.parquet").to_pylist())
     assert "[card]" in (place.folder / "run" / "report.html").read_text(encoding="utf-8")
     assert any("[card]" in json.dumps(body) for body in server.bodies)
     found = [str(path) for path in place.folder.rglob("*") if path.is_file() and number in read_texts(path)]
     found += [str(path) for path in place.prefect.rglob("*") if number.encode() in read_written(path)]
-    found += ["printed"] * (number in done.stdout + done.stderr)
+    found += ["printed"] * (number in done.out + done.err)
     found += ["sent"] * (number in json.dumps(server.bodies))
     assert found == []
 

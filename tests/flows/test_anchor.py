@@ -101,7 +101,7 @@ class Nights:
 
 
 @pytest.fixture
-def nights(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:  # noqa: ARG001
+def nights(prefect_stub: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:  # noqa: ARG001
     asked: list[JudgeQuestion] = []
     answer = ScriptedJudge._answer
 

@@ -29,7 +29,7 @@ from tests.tasks.models.embedders.embedding_server import EmbeddingServer
 from tests.tasks.models.judges.openai.fake_server import FakeServer
 from tests.tasks.processes import fake_verifier
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
 
 ROWS: Sequence[Mapping[str, Any]] = [
     {

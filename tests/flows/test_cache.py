@@ -68,7 +68,7 @@ def test_cache_is_in_the_settings_and_in_no_fingerprint(tmp_path: Path) -> None:
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_cached_answers_cost_nothing(prefect_server: str, tmp_path: Path) -> None:  # noqa: ARG001
+def test_cached_answers_cost_nothing(prefect_stub: object, tmp_path: Path) -> None:  # noqa: ARG001
     answers = str(tmp_path / "answers.db")
     usages, scores = [], []
     for number in (1, 2):
@@ -94,7 +94,7 @@ def test_pending_answers_are_cached_even_if_the_run_fails(tmp_path: Path) -> Non
 
 @pytest.mark.prefect
 def test_unusable_cache_stops_the_run(
-    prefect_server: str,  # noqa: ARG001
+    prefect_stub: object,  # noqa: ARG001
     tmp_path: Path,
 ) -> None:
     nowhere = f"postgresql://assay@/answers?host={tmp_path}"
@@ -105,7 +105,7 @@ def test_unusable_cache_stops_the_run(
 
 @pytest.mark.prefect
 @pytest.mark.models
-def test_a_run_on_postgresql(prefect_server: str, postgres_url: str, tmp_path: Path) -> None:  # noqa: ARG001
+def test_a_run_on_postgresql(prefect_stub: object, postgres_url: str, tmp_path: Path) -> None:  # noqa: ARG001
     run_evaluation(config_of(tmp_path, cache=postgres_url))
     assert sum(kind.count for kind in statistics(open_cache(postgres_url))) > 0
     assert not list(tmp_path.glob("*.db"))

@@ -62,7 +62,7 @@ def manifest_of(folder: str | Path) -> Any:
 
 
 @pytest.fixture
-def home(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
+def home(prefect_stub: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
     """Return a home without calibrations, separate from the home of the Prefect server."""
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
     return tmp_path / "home"

@@ -22,7 +22,7 @@ from tasks.tables.table_store import TableStore
 from tests.structure.house import ROOT
 from tests.tasks.builders import says, script
 
-pytestmark = [pytest.mark.prefect, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.prefect, pytest.mark.usefixtures("prefect_stub")]
 
 EXAMPLE = ROOT / "examples" / "conversations.jsonl"
 

@@ -29,7 +29,7 @@ def evaluate(folder: Path, embedder: object) -> Path:
 
 
 @pytest.mark.prefect
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_similarities_follow_from_the_vectors_of_the_server(server: EmbeddingServer, tmp_path: Path) -> None:
     run = evaluate(tmp_path, server.url)
     manifest = json.loads((run / "run.json").read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ def test_similarities_follow_from_the_vectors_of_the_server(server: EmbeddingSer
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 @pytest.mark.parametrize(
     ("embedder", "message"),
     [

@@ -14,7 +14,7 @@ from datasets import Dataset, load_dataset
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
-from deployments.local_server import ensure_server, use_server
+from deployments.local_server import use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.rerun_plan import parse_rerun_request
@@ -26,6 +26,7 @@ from tasks.history.catalogue import Catalogue
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_start import RunStart
+from tests.sharing import ensure_local_server
 from tests.tasks.builders import fails, says, script
 from tests.tasks.reports.exports.otlp_receiver import OtlpReceiver, attributes_of
 from tests.waiting import wait_until
@@ -82,8 +83,7 @@ def run(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(server_home))
         patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
-        patch.delenv("PREFECT_API_URL", raising=False)
-        with use_server(ensure_server(server_home)):
+        with use_server(ensure_local_server(server_home)):
             return evaluate(tmp_path_factory.mktemp("finished"), slices=["topic"])
 
 
@@ -180,7 +180,7 @@ def test_stages_have_their_names_in_prefect(tmp_path: Path) -> None:
     assert read_names() == expected
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_shards_change_only_the_number_of_tables(tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
     (tmp_path / "shards").mkdir()
@@ -190,12 +190,12 @@ def test_shards_change_only_the_number_of_tables(tmp_path: Path) -> None:
     assert (whole / "summary.json").read_bytes() == (shards / "summary.json").read_bytes()
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_verdicts_may_count_by_probability(tmp_path: Path) -> None:
     assert scores(evaluate(tmp_path, verdict="probability"))["r0", "faithfulness"] == (0.8, "scored", None)
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_unusable_replies_fail_their_cells_and_no_others(tmp_path: Path) -> None:
     claim = "Bikes are repaired in Dublin 2."
     cells = scores(evaluate(tmp_path, fails("claims", claim, reason="the reply was cut off"), *ANSWERS))
@@ -204,7 +204,7 @@ def test_unusable_replies_fail_their_cells_and_no_others(tmp_path: Path) -> None
     assert cells["r2", "faithfulness"] == (None, "failed", "the reply was cut off")
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_run_that_cannot_start_replaces_the_figures_of_an_earlier_result(tmp_path: Path) -> None:
     file = tmp_path / "assay.prom"
     file.write_text("assay_rows 99\n", encoding="utf-8")
@@ -216,7 +216,7 @@ def test_run_that_cannot_start_replaces_the_figures_of_an_earlier_result(tmp_pat
     assert "assay_rows" not in written
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> None:
     all_cut = (fails("claims"), *ANSWERS[1:])
     metrics_file = tmp_path / "assay-none.prom"
@@ -254,7 +254,7 @@ def test_run_with_too_few_scores_fails_and_keeps_its_results(tmp_path: Path) -> 
         evaluate(tmp_path, *one_cut, fail_on_failed=0.2)
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_bad_rows_stop_the_run_or_are_left_out_and_counted(tmp_path: Path) -> None:
     source = tmp_path / "bad.jsonl"
     source.write_text(json.dumps(ROWS[0]) + "\n{broken\n" + json.dumps({**ROWS[1], "response": None}), encoding="utf-8")
@@ -266,7 +266,7 @@ def test_bad_rows_stop_the_run_or_are_left_out_and_counted(tmp_path: Path) -> No
     assert [bad["number"] for bad in manifest["bad_rows"]] == [2]  # a missing response is no bad row
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_a_folder_with_other_files_is_refused_and_untouched(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -276,7 +276,7 @@ def test_a_folder_with_other_files_is_refused_and_untouched(tmp_path: Path) -> N
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_a_smaller_run_into_the_same_folder_leaves_no_table_of_the_larger_one(tmp_path: Path) -> None:
     evaluate(tmp_path)
     run = evaluate(tmp_path, metrics=("answer_similarity",))
@@ -295,13 +295,13 @@ def test_a_run_folder_elsewhere_is_refused() -> None:
         choose_folder(FolderPlan("s3://bucket/run", "log"))
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_folder_in_use_by_another_run_is_refused(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run").lock(), pytest.raises(RunFolderError, match="another run is writing"):
         evaluate(tmp_path)
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_a_data_set_in_memory_is_evaluated(tmp_path: Path) -> None:
     config = RunConfig(metrics=("string_similarity",), out=str(tmp_path / "run"))
     dataset = Dataset.from_dict({"answer": ["same", "abcd"], "ground_truth": ["same", "wxyz"]})

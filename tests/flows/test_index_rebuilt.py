@@ -16,7 +16,7 @@ from tasks.runs.baselines import Baselines
 from tasks.runs.run_folder import COMPARISON
 from tests.json_endpoint import JsonEndpoint
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 ROWS = 40
 
@@ -81,7 +81,16 @@ class Index:
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+def index(tmp_path: Path, prefect_stub: object, monkeypatch: pytest.MonkeyPatch) -> Index:
+    del prefect_stub
+    monkeypatch.chdir(tmp_path)
+    return Index(tmp_path)
+
+
+@pytest.fixture
+def served_index(tmp_path: Path, prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Index:
+    """Return an index whose flows run on a real Prefect server."""
+    del prefect_server
     monkeypatch.chdir(tmp_path)
     return Index(tmp_path)
 
@@ -107,20 +116,20 @@ def test_first_version_and_good_successor_become_the_baseline(index: Index) -> N
 
 
 def test_worse_version_is_rejected_with_an_alert_that_names_the_metrics(
-    index: Index, webhook: JsonEndpoint, monkeypatch: pytest.MonkeyPatch
+    served_index: Index, webhook: JsonEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALERTS", webhook.url)
     CustomWebhookNotificationBlock(
         name="team", url=webhook.url, method="POST", json_data={"outcome": "block", "said": "{{subject}}"}
     ).save("team", overwrite=True)
-    index.settings["alerts"] |= {
+    served_index.settings["alerts"] |= {
         "webhook": "env:ALERTS",
         "block": "custom-webhook/team",
         "link": "https://reports.example/{name}",
     }
-    index.evaluate_version("1", index.good)
-    name, message = index.evaluate_version("2", index.bad)
-    assert (name, index.baseline) == ("Failed", "1")
+    served_index.evaluate_version("1", served_index.good)
+    name, message = served_index.evaluate_version("2", served_index.bad)
+    assert (name, served_index.baseline) == ("Failed", "1")
     alert, block = webhook.received
     assert block == {"outcome": "block", "said": "index handbook, version 2 was not accepted: the gate failed"}
     assert (alert["index"], alert["version"], alert["outcome"], alert["baseline"]) == ("handbook", "2", "failed", "1")
@@ -128,8 +137,8 @@ def test_worse_version_is_rejected_with_an_alert_that_names_the_metrics(
     assert any(re.match(r"faithfulness: from (1\.0|0\.[89])\d* to 0\.", sentence) for sentence in alert["worse"])
     assert alert["report"].startswith("https://reports.example/20")
     assert alert["report"].endswith(f"-bad/{COMPARISON}")
-    assert [each["version"] for each in index.alerts] == ["2"]
-    assert webhook.url not in json.dumps(index.alerts)
+    assert [each["version"] for each in served_index.alerts] == ["2"]
+    assert webhook.url not in json.dumps(served_index.alerts)
 
 
 def test_older_version_is_superseded_by_the_baseline(index: Index) -> None:
@@ -192,12 +201,12 @@ def test_invalid_payload_fails_the_run_with_a_message(
 
 
 def test_undeliverable_alert_is_written_to_the_home(
-    index: Index, server_home: Path, monkeypatch: pytest.MonkeyPatch
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
     monkeypatch.setenv("ALERTS", "http://127.0.0.1:9/secret-path")
     index.settings["alerts"] = {"webhook": "env:ALERTS", "block": "slack-webhook/none"}
-    (server_home / "alerts.jsonl").unlink(missing_ok=True)  # other tests of this home may have written it
     index.evaluate_version("", index.good)
-    (line,) = (server_home / "alerts.jsonl").read_text(encoding="utf-8").splitlines()
+    (line,) = (tmp_path / "alerts.jsonl").read_text(encoding="utf-8").splitlines()
     assert "lacks version" in line
     assert "secret-path" not in line

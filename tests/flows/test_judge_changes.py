@@ -27,7 +27,7 @@ from tasks.runs.finished_run import FinishedRun
 from tasks.runs.outcome import RunOutcome, read_outcome
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault, step
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
 
 ANCHOR_WORDS = ["easy"] * 40 + ["hard"] * 90 + ["broken"] * 30
 WORDS = ["easy"] * 4 + ["hard"] * 24 + ["broken"] * 4

@@ -25,7 +25,7 @@ from tests.tasks.builders import says, script
 from tests.tasks.models.judges.openai.fake_server import FakeServer, Fault
 from tests.waiting import DEAD_SECONDS
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
 
 KEY = "sk-this-is-secret"
 ROWS: Sequence[Mapping[str, Any]] = [

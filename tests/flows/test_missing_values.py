@@ -76,7 +76,7 @@ def config(folder: Path, rows: Sequence[Mapping[str, Any]] = ROWS, **options: An
     return RunConfig.model_validate(values | options)
 
 
-def test_only_the_metrics_that_need_a_missing_value_are_undefined(prefect_server: str, tmp_path: Path) -> None:  # noqa: ARG001
+def test_only_the_metrics_that_need_a_missing_value_are_undefined(prefect_stub: object, tmp_path: Path) -> None:  # noqa: ARG001
     planned = make_dry_run(draft_plan(config(tmp_path)))
     assert (planned.rows, planned.bad_rows) == (8, 0)
     assert set(WARNINGS) <= set(planned.problems)
@@ -122,7 +122,7 @@ def test_only_the_metrics_that_need_a_missing_value_are_undefined(prefect_server
     assert all(status == "scored" for (row, _), (_, status, _) in again.items() if row == "no reference")
 
 
-def test_a_run_without_any_value_in_a_column_can_be_run_again(prefect_server: str, tmp_path: Path) -> None:  # noqa: ARG001
+def test_a_run_without_any_value_in_a_column_can_be_run_again(prefect_stub: object, tmp_path: Path) -> None:  # noqa: ARG001
     rows = [row | {"reference": None} for row in ROWS[:2]]
     run = run_evaluation(config(tmp_path, rows, metrics=("answer_similarity", "faithfulness"))).folder
     again = run_rerun(parse_rerun_request(run=run, rows="all", out=str(tmp_path / "again")))

@@ -100,7 +100,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:  # noqa: ARG001
+def bench(prefect_stub: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:  # noqa: ARG001
     asked: list[JudgeQuestion] = []
     answer = ScriptedJudge._answer
 

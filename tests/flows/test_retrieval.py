@@ -20,7 +20,7 @@ from tasks.options.retriever_options import RetrieverOptions
 from tasks.runs.baselines import Baselines
 from tests.tasks.sources.retrievers.own_index import Halls
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
 
 HALLS = "tests.tasks.sources.retrievers.own_index:Halls"
 SPEAKER = "tests.tasks.sources.retrievers.own_index:Speaker"

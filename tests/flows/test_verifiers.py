@@ -19,7 +19,7 @@ from metric_core import reasons
 from metric_core.errors import JudgeError
 from tests.tasks.models.judges.verifiers.random_models import own_probability, save_random
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
 
 ONNX = Path(__file__).parents[1] / "tasks" / "models" / "judges" / "verifiers" / "onnx_sum"
 ROWS: list[dict[str, Any]] = [

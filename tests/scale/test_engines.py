@@ -1,7 +1,7 @@
 """Evaluations on threads, Dask and Ray: scores are equal, bit for bit, and no question is asked twice.
 
 The run on threads uses SQLite and a local folder, the others use PostgreSQL and S3. `ASSAY_TEST_ROWS` sets the size;
-with it, Ray is tried beside Dask (`just test-engines`).
+with it, clusters have two workers, and Ray is tried beside Dask (`just test-engines`).
 """
 
 import json
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,13 +20,16 @@ from typing import Any
 import pytest
 
 from deployments.local_server import ServerAddress
+from flows.config.loading import load_config
 from flows.config.run_config import RunConfig
+from flows.evaluate import run_evaluation
 from flows.execution.runners import runner_of
 from flows.planning.planner import plan_without_data
 from metric_core.errors import ConfigError, MissingDependencyError
 from tests.deployments.public.foreign import write_modules
 from tests.faults.conftest import ROOT, Cells, Run, Server, environment
 from tests.postgres import new_database
+from tests.prefect_stub import use_stub
 from tests.scale.object_store import BUCKET, running_object_store
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -34,7 +37,7 @@ pytestmark = [pytest.mark.prefect, pytest.mark.models]
 ROWS = int(os.environ.get("ASSAY_TEST_ROWS", "24"))
 SHARD_ROWS = max(12, min(250, ROWS // 4))
 ENGINES = ("dask", "ray") if "ASSAY_TEST_ROWS" in os.environ else ("dask",)
-WORKERS = 2
+WORKERS = 2 if "ASSAY_TEST_ROWS" in os.environ else 1
 METRICS = (
     "faithfulness",
     "answer_relevancy",
@@ -89,7 +92,7 @@ class Finished:
 
 @dataclass
 class Runs:
-    """Runs over the same rows in separate processes, each with a separate judge server.
+    """Runs over the same rows, each with a separate judge server.
 
     Args:
         folder: Folder of all files.
@@ -102,6 +105,14 @@ class Runs:
     environment: dict[str, str]
 
     def __call__(self, name: str, **options: Any) -> Finished:
+        """Run in a separate process."""
+        return self._run(name, options, self._start)
+
+    def here(self, name: str) -> Finished:
+        """Run in this process."""
+        return self._run(name, {}, self._evaluate)
+
+    def _run(self, name: str, options: Mapping[str, Any], run: Callable[[str, Path], None]) -> Finished:
         source = self.folder / "rows.jsonl"
         source.write_text("\n".join(json.dumps(row) for row in rows(ROWS)), encoding="utf-8")
         log = self.folder / f"{name}.requests.jsonl"
@@ -119,6 +130,16 @@ class Runs:
         file = self.folder / f"{name}.yaml"
         file.write_text(json.dumps(config), encoding="utf-8")
         start = time.monotonic()
+        run(name, file)
+        seconds = time.monotonic() - start
+        server.stop()
+        asked = [json.loads(line)["prompt"] for line in log.read_text("utf-8").splitlines()] if log.exists() else []
+        finished = Run(self.folder / name)
+        usage = finished.manifest["usage"]
+        print(f"{name}: {ROWS} rows in {seconds:.1f} s, {len(asked)} requests, {usage['questions']} questions")
+        return Finished(finished.cells, finished.manifest, Counter(asked), seconds)
+
+    def _start(self, name: str, file: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "rag_assay", "run", str(file)],
             env=self.environment | {"ASSAY_HOME": str(self.folder / f"{name}.home")},
@@ -127,14 +148,12 @@ class Runs:
             text=True,
             check=False,
         )
-        seconds = time.monotonic() - start
-        server.stop()
         assert done.returncode == 0, done.stderr
-        asked = [json.loads(line)["prompt"] for line in log.read_text("utf-8").splitlines()] if log.exists() else []
-        run = Run(self.folder / name)
-        usage = run.manifest["usage"]
-        print(f"{name}: {ROWS} rows in {seconds:.1f} s, {len(asked)} requests, {usage['questions']} questions")
-        return Finished(run.cells, run.manifest, Counter(asked), seconds)
+
+    def _evaluate(self, name: str, file: Path) -> None:
+        with use_stub(), pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ASSAY_HOME", str(self.folder / f"{name}.home"))
+            run_evaluation(load_config(file))
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +170,7 @@ def runs(
 @pytest.fixture(scope="module")
 def plain(runs: Runs) -> Finished:
     """Return the run that the others are compared with: threads, SQLite and a local folder."""
-    return runs("plain")
+    return runs.here("plain")
 
 
 @pytest.fixture(scope="module")

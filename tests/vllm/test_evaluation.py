@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.local_server import ensure_server, use_server
+from deployments.local_server import use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core.records import Side, VerdictKind
 from tasks.models.judges.openai import request_mode
+from tests.sharing import ensure_local_server
 from tests.vllm.conftest import MODEL
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
@@ -72,8 +73,7 @@ def home(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     with pytest.MonkeyPatch.context() as patch:
         for name in ("QUESTIONS_TEMPERATURE", "VOTES_TEMPERATURE"):
             patch.setattr(request_mode, name, SAMPLING["temperature"])
-        patch.delenv("PREFECT_API_URL", raising=False)
-        url = ensure_server(server_home)
+        url = ensure_local_server(server_home)
         patch.setenv("ASSAY_HOME", str(folder))
         patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
         with use_server(url):

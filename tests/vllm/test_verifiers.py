@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.local_server import ensure_server, use_server
+from deployments.local_server import use_server
 from flows.config.run_config import RunConfig
 from flows.dry_run.dry_run import make_dry_run
 from flows.evaluate import run_evaluation
@@ -29,6 +29,7 @@ from tasks.models.judges.verifiers.probabilities import Verdict
 from tasks.models.judges.verifiers.verifier_judge import VerifierJudge
 from tasks.options.load_profile import load_profile
 from tasks.options.profile import DecisionReading, Profile
+from tests.sharing import ensure_local_server
 from tests.tasks.models.judges.verifiers.conftest import SPLITTER
 from tests.tasks.models.judges.verifiers.random_models import (
     CHAT,
@@ -268,8 +269,7 @@ def bench(server_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """Yield empty stores, with a running Prefect server."""
     folder = tmp_path_factory.mktemp("verifiers")
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PREFECT_API_URL", raising=False)
-        url = ensure_server(server_home)
+        url = ensure_local_server(server_home)
         patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
         with use_server(url):
             yield Bench(folder)

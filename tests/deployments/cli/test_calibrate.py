@@ -17,7 +17,7 @@ LABELS = Path(__file__).parents[3] / "examples" / "handbook_labels.jsonl"
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_calibrating_the_example_prints_a_summary(assay: Assay, tmp_path: Path) -> None:
     options = ("--label", "faithful", "--by", "pair", "--no-keep", "--out", str(tmp_path / "run"))
     done = assay("calibrate", str(LABELS), *options)
@@ -52,7 +52,7 @@ def test_a_mistake_is_a_message_before_anything_starts(assay: Assay, options: tu
 
 
 @pytest.mark.prefect
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_unusable_labels_end_with_one_message(assay: Assay, tmp_path: Path) -> None:
     done = assay("calibrate", str(LABELS), "--label", "fathful", "--out", str(tmp_path / "run"))
     assert (done.code, done.out) == (3, "")

@@ -13,7 +13,7 @@ Assay = Callable[..., Outcome]
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_unreachable_server_is_one_message_with_the_exit_code_of_a_judge(assay: Assay, tmp_path: Path) -> None:
     options = ("--limit", "2", "-m", "answer_similarity", "--embedder", "http://127.0.0.1:9", "--out", str(tmp_path))
     done = assay("run", str(test_run.EXAMPLE), *options)

@@ -162,7 +162,7 @@ def test_an_export_for_a_program_has_the_data_as_it_is(runs: tuple[str, str]) ->
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_a_run_of_hostile_data_prints_no_control_characters(assay: Assay, tmp_path: Path) -> None:
     data = tmp_path / f"data {NAME}.jsonl"
     rows = [

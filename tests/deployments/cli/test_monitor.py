@@ -176,9 +176,9 @@ def test_recipient_that_cannot_be_reached_is_named(job: Job, monkeypatch: pytest
 
 @pytest.mark.prefect
 def test_recipient_that_cannot_be_reached_by_a_finished_run_is_named_by_command_and_history(
-    job: Job, assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, prefect_server: str
+    job: Job, assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, prefect_stub: object
 ) -> None:
-    del prefect_server  # its home is ASSAY_HOME
+    del prefect_stub  # its home is ASSAY_HOME
     monkeypatch.setenv("HOOK", "http://127.0.0.1:9/nobody")
     monkeypatch.setattr("flows.alerting.delivery.TRIES", 1)
     monkeypatch.chdir(job.folder)

@@ -25,7 +25,7 @@ def write(folder: Path, *rows: object) -> str:
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_run_is_compared_with_its_baseline_and_rerun(assay: Assay, tmp_path: Path) -> None:
     source, monday, tuesday = write(tmp_path, *ROWS), str(tmp_path / "monday"), str(tmp_path / "tuesday")
     metrics = ("--metrics", "string_similarity")

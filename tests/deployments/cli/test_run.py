@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.deployments.cli.conftest import Outcome
+from tests.sharing import ensure_local_server
 
-pytestmark = [pytest.mark.models, pytest.mark.prefect, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.models, pytest.mark.prefect, pytest.mark.usefixtures("prefect_stub")]
 
 Assay = Callable[..., Outcome]
 
@@ -37,6 +38,7 @@ def start_assay(
 ) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "ASSAY_"))}
     environment |= {"ASSAY_HOME": str(home), "COLUMNS": "120"}
+    ensure_local_server(home)
     return subprocess.run([*start, *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
@@ -68,8 +70,9 @@ def test_verbose_explains_the_scores_and_the_judge(assay: Assay, tmp_path: Path)
 
 
 def test_a_run_that_repeats_imports_and_loads_nothing_that_it_does_not_need(
-    server_home: Path, assay: Assay, tmp_path: Path
+    server_home: Path, assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(server_home))
     metrics = "faithfulness,answer_similarity,context_entity_recall"
     options = ("run", str(EXAMPLE), "--limit", "2", "-m", metrics, "--json", "--out", str(tmp_path / "run"))
     first = assay(*options)

@@ -69,7 +69,7 @@ def embeddings() -> Iterator[EmbeddingServer]:
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_documented_job_returns_the_documented_results(
     data: Path,
     embeddings: EmbeddingServer,

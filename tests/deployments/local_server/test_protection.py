@@ -13,9 +13,10 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from deployments.local_server import ServerAddress, ensure_server, server_status
+from deployments.local_server import ServerAddress, server_status
 from deployments.local_server.local_server import IDENTITY_PATH, LocalServer
 from deployments.web.http_guard import HEADERS, basic_authorization
+from tests.sharing import ensure_local_server
 
 pytestmark = pytest.mark.prefect
 
@@ -32,9 +33,7 @@ PREFECT = (Subprotocol("prefect"),)
 @pytest.fixture(scope="module")
 def server(server_home: Path) -> ServerAddress:
     """Return the address of the server that tests share."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PREFECT_API_URL", raising=False)
-        return ensure_server(server_home)
+    return ensure_local_server(server_home)
 
 
 @pytest.fixture(scope="module")

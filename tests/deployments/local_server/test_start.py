@@ -32,7 +32,7 @@ from deployments.local_server import local_server as module
 from deployments.local_server.local_server import ALREADY_RUNNING
 from deployments.local_server.server_process import DONE
 from metric_core.errors import AssayError
-from tests.sharing import copy_migrated_database
+from tests.sharing import ensure_local_server, prepare_home
 from tests.waiting import DEAD_SECONDS, wait_until
 
 pytestmark = pytest.mark.prefect
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.prefect
 def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home with a database: creating it takes most of a first start."""
     home = tmp_path_factory.mktemp("home")
-    copy_migrated_database(tmp_path_factory, home / "prefect")
+    prepare_home(tmp_path_factory, home)
     yield home
     stop_server(home)
 
@@ -67,20 +67,35 @@ def pid_of(home: Path) -> int:
     return record.pid
 
 
-def test_a_server_deletes_what_ended_long_ago_and_nothing_else(home: Path) -> None:
-    database = home / "prefect" / "prefect.db"
-    with use_server(ensure_server(home)), get_client(sync_client=True) as client:
+def test_callers_at_the_same_time_share_one_server(home: Path) -> None:
+    handles = [start_server(home) for _ in range(3)]
+    assert len({handle.wait(DEAD_SECONDS) for handle in handles}) == 1
+    ended = [handle for handle in handles if handle.process is not None and handle.process.pid != pid_of(home)]
+    assert [handle.process.wait() for handle in ended if handle.process] == [ALREADY_RUNNING] * 2
+
+
+def test_a_server_is_started_once_and_used_and_the_next_one_deletes_what_ended_long_ago(used_home: Path) -> None:
+    database = used_home / "prefect" / "prefect.db"
+    server = ensure_local_server(used_home)
+    pid = pid_of(used_home)
+    assert server.url.endswith("/api")
+    with use_server(server), get_client(sync_client=True) as client:
         runs = {name: evaluate_nightly(name) for name in ("old", "recent", "long")}
+        assert [run.state_name for run in client.read_flow_runs()] == ["Completed"] * 3
         running: State[Any] = Running()
         client.set_flow_run_state(runs["long"], running, force=True)
-    stop_server(home)
+    assert (ensure_local_server(used_home), pid_of(used_home)) == (server, pid)
+    assert f"Prefect {version('prefect')}" in str(server_status(used_home))
+    assert stop_server(used_home)
+    assert not server_status(used_home).running
+    assert not (used_home / "prefect" / "server.json").exists()
     months, days = (datetime.now(UTC) - timedelta(days=count) for count in (31, 29))
     with closing(sqlite3.connect(database)) as changed, changed:
         for name, date in (("old", months), ("recent", days), ("long", months)):
             moved = date.strftime("%Y-%m-%d %H:%M:%S.%f"), str(runs[name])
             end = "" if name == "long" else "end_time = ?1, "
             changed.execute(f"UPDATE flow_run SET {end}start_time = ?1, created = ?1 WHERE id = ?2", moved)
-    with use_server(ensure_server(home)), get_client(sync_client=True) as client:
+    with use_server(ensure_local_server(used_home)), get_client(sync_client=True) as client:
 
         def left() -> set[str]:
             known = {run.id for run in client.read_flow_runs()}
@@ -90,8 +105,6 @@ def test_a_server_deletes_what_ended_long_ago_and_nothing_else(home: Path) -> No
         assert left() == {"recent", "long"}
         wait_until(lambda: count(database, "old") == 0, "the end of its artifacts")
         assert (count(database, "recent"), count(database, "long")) == (1, 1)
-        for name in ("recent", "long"):
-            client.delete_flow_run(runs[name])  # the tests below count runs
 
 
 @flow(name="nightly")
@@ -112,69 +125,40 @@ def count(database: Path, name: str) -> int:
     return int(found[0])
 
 
-def test_a_server_is_started_once_used_by_flows_and_stopped(home: Path) -> None:
-    @flow
-    def answer() -> int:
-        return 42
-
-    server = ensure_server(home)
-    pid = pid_of(home)
-    assert server.url.endswith("/api")
-    with use_server(server):
-        assert answer() == 42
-        with get_client(sync_client=True) as client:
-            assert [run.state_name for run in client.read_flow_runs()] == ["Completed"]
-    assert ensure_server(home) == server
-    assert pid_of(home) == pid
-    assert f"Prefect {version('prefect')}" in str(server_status(home))
-    assert stop_server(home)
-    assert not server_status(home).running
-    assert not (home / "prefect" / "server.json").exists()
-
-
-def test_callers_at_the_same_time_share_one_server(home: Path) -> None:
-    handles = [start_server(home) for _ in range(3)]
-    assert len({handle.wait() for handle in handles}) == 1
-    ended = [handle for handle in handles if handle.process is not None and handle.process.pid != pid_of(home)]
-    assert [handle.process.wait() for handle in ended if handle.process] == [ALREADY_RUNNING] * 2
-
-
 def test_a_killed_server_is_replaced(used_home: Path) -> None:
-    ensure_server(used_home)
+    ensure_local_server(used_home)
     pid = pid_of(used_home)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not server_status(used_home).running)
     assert (used_home / "prefect" / "server.json").exists()
-    ensure_server(used_home)
+    ensure_local_server(used_home)
     assert pid_of(used_home) != pid
 
 
 def test_a_hanging_server_is_replaced(used_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HANGING_SECONDS", 0.1)
     monkeypatch.setattr(LocalServer, "stop_seconds", 1.0)
-    ensure_server(used_home)
+    ensure_local_server(used_home)
     pid = pid_of(used_home)
     os.kill(pid, signal.SIGSTOP)
-    ensure_server(used_home)
+    ensure_local_server(used_home)
     assert pid_of(used_home) != pid
 
 
-def test_an_idle_server_of_another_version_is_replaced(used_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ensure_server(used_home)
+def test_an_idle_server_of_another_version_is_replaced_by_one_that_ends_when_left_idle(
+    used_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure_local_server(used_home)
     pid = pid_of(used_home)
     monkeypatch.setattr(module, "version", lambda _package: "4.0.0")
-    assert start_server(used_home).address is None
-    monkeypatch.undo()
-    wait_until(lambda: server_status(used_home).running)
-    assert pid_of(used_home) != pid
-
-
-def test_it_ends_when_left_idle(home: Path) -> None:
-    handle = start_server(home, idle_minutes=0.01)
-    handle.wait()
+    handle = start_server(used_home, idle_minutes=0.01)
+    assert handle.address is None
+    monkeypatch.setattr(module, "version", version)
+    handle.wait(DEAD_SECONDS)
     assert handle.process is not None
+    assert handle.process.pid != pid
     assert handle.process.wait(timeout=DEAD_SECONDS) == DONE
-    assert not server_status(home).running
+    assert not server_status(used_home).running
 
 
 def test_server_that_cannot_start_shows_its_log(tmp_path: Path, used_home: Path) -> None:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID, uuid4
@@ -26,7 +27,8 @@ from prefect.server.events.schemas.events import ReceivedEvent
 START = datetime(2026, 11, 16, 5, 58, tzinfo=UTC)
 STEP = timedelta(seconds=10)
 _FOLDER = TemporaryDirectory(prefix="triggers-")
-"""Folder of the database of this process, which is migrated once."""
+_DATABASE = Path(_FOLDER.name, "own.db")
+"""Database of this process, which is migrated once."""
 
 
 class PrefectTriggers:
@@ -94,10 +96,9 @@ class PrefectTriggers:
     async def _run(self, until: datetime) -> None:
         memory.CausalOrdering.clear_all_scopes()
         # Not the database of a setting: Prefect keeps the first one that a process uses, which may be a file of others.
-        with temporary_database_config(
-            AioSqliteConfiguration(connection_url=f"sqlite+aiosqlite:///{_FOLDER.name}/own")
-        ):
-            await provide_database_interface().create_db()
+        with temporary_database_config(AioSqliteConfiguration(connection_url=f"sqlite+aiosqlite:///{_DATABASE}")):
+            if not _DATABASE.exists():
+                await provide_database_interface().create_db()
             await triggers.reset()
             triggers.automation_state_snapshot = None
             await self._replace_automations()

@@ -10,9 +10,10 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
 
-from deployments.local_server import ensure_server, use_server
+from deployments.local_server import use_server
 from tests.deployments.served.conftest import state_of
 from tests.prefect_servers import clean_environment
+from tests.sharing import ensure_local_server
 from tests.waiting import DEAD_SECONDS, wait_until
 
 pytestmark = [pytest.mark.prefect]
@@ -44,7 +45,7 @@ def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_sc
     try:
         wait_until(lambda: b"started!" in log.read_bytes() or process.poll() is not None, "the worker")
         assert process.poll() is None, log.read_text(encoding="utf-8")
-        with use_server(ensure_server(server_home)), get_client(sync_client=True) as client:
+        with use_server(ensure_local_server(server_home)), get_client(sync_client=True) as client:
             working = client.read_deployment_by_name("monitor/monitor-served")
             assert (working.paused, working.work_pool_name) == (False, "rag-assay-serve")
             # The worker and the process of a run reach the server, which asks for a password, without being told it.

@@ -72,7 +72,7 @@ def predict_and_run(judge: FakeServer, options: RunConfig) -> tuple[DryRun, int,
     return dry_run, len(judge.asked) - before, json.loads((run / "run.json").read_text())["stages"]
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_dry_run_predicts_the_requests_of_the_run(judge: FakeServer, tmp_path: Path, stores: dict[str, Any]) -> None:
     cold, requests, stages = predict_and_run(judge, config(judge, tmp_path, **stores))
     assert cold.tally.requests == requests > 0
@@ -101,7 +101,7 @@ def test_dry_run_predicts_the_requests_of_the_run(judge: FakeServer, tmp_path: P
     assert dry_run.tally.requests == requests > 0
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_verdicts_on_the_same_claims_are_found_whatever_the_response_says_besides(
     judge: FakeServer, tmp_path: Path, stores: dict[str, Any]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Monitored nights on a Prefect server, whose run folders are written by the tests instead of evaluations."""
+"""Monitored nights whose run folders are written by the tests instead of evaluations."""
 
 import json
 from collections.abc import Callable
@@ -98,10 +98,21 @@ class Nights:
 
 
 @pytest.fixture
-def nights(tmp_path: Path, prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Nights:
+def nights(tmp_path: Path, prefect_stub: object, monkeypatch: pytest.MonkeyPatch) -> Nights:
     """Return nights, each of which begins a day after the night before."""
+    del prefect_stub
+    return _make_nights(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def served_nights(tmp_path: Path, prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    """Return nights on a real Prefect server."""
     del prefect_server
-    made = Nights(tmp_path)
+    return _make_nights(tmp_path, monkeypatch)
+
+
+def _make_nights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    made = Nights(folder)
     monkeypatch.setattr(flows.monitor, "_evaluate", made.evaluate)
     monkeypatch.setattr(MonitoredRun, "now", _a_day_later(MonitoredRun.now))
     return made

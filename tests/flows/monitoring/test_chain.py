@@ -29,47 +29,47 @@ OTHER_JUDGE = {"backend": "server", "model": "other", "revision": "", "note": ""
 DOWN = -1.0
 
 
-def test_an_incident_is_told_once_and_its_end_is_told(nights: Nights) -> None:
-    verdict, first = nights.run()
+def test_an_incident_is_told_once_and_its_end_is_told(served_nights: Nights) -> None:
+    verdict, first = served_nights.run()
     assert (verdict, first.accepted, first.baseline, first.trigger) == ("accepted", True, None, "hand")
-    verdict, second = nights.run(0.79)
+    verdict, second = served_nights.run(0.79)
     assert (verdict, second.accepted, second.gate) == ("passed", False, "passed")
     assert second.baseline is not None
     assert (second.baseline.run_id, second.baseline.version) == ("night-1", "2026-11-16T06:00:00Z")
-    assert nights.alerts() == []
+    assert served_nights.alerts() == []
 
-    verdict, third = nights.run(0.2, answer="In Cork.")
+    verdict, third = served_nights.run(0.2, answer="In Cork.")
     assert (verdict, third.gate) == ("failed", "failed")
     assert [check.outcome for check in third.checks] == ["failed", "failed"]
     assert [(alarm.metric, str(alarm.since)) for alarm in third.alarms] == [
         ("faithfulness", "2026-11-18"),
         ("noise_sensitivity", "2026-11-18"),
     ]
-    (alert,) = nights.alerts()
+    (alert,) = served_nights.alerts()
     assert (alert["name"], alert["outcome"], alert["index"]) == ("support", "failed", "")
     assert any(line.startswith("faithfulness: worse since Wednesday, 18 November; down") for line in alert["worse"])
     assert alert["baseline"] == "2026-11-16T06:00:00Z"
     assert alert["report"] == Path(alert["folder"], COMPARISON).as_uri()
     assert Path(alert["folder"], COMPARISON).is_file()
 
-    verdict, fourth = nights.run(0.21, answer="In Cork.")
-    assert (verdict, nights.alerts()) == ("failed", [])
+    verdict, fourth = served_nights.run(0.21, answer="In Cork.")
+    assert (verdict, served_nights.alerts()) == ("failed", [])
     assert {incident.run_id for incident in fourth.incidents.continuing} == {"night-3"}
 
-    verdict, fifth = nights.run()  # an alarm stands until two nights in a row are better
+    verdict, fifth = served_nights.run()  # an alarm stands until two served_nights in a row are better
     assert (verdict, [incident.kind for incident in fifth.incidents.recovered]) == ("recovering", ["gate"] * 2)
     assert "nothing is wrong with the run of" in fifth.message
     assert fifth.message.endswith("another such run ends the alarm")
     assert any(sentence.startswith("faithfulness: from 0.259 to 0.849") for sentence in fifth.since_last)
-    verdict, sixth = nights.run()
+    verdict, sixth = served_nights.run()
     assert (verdict, [incident.kind for incident in sixth.incidents.recovered]) == ("passed", ["alarm"] * 2)
-    gate, alarms = nights.alerts()
+    gate, alarms = served_nights.alerts()
     assert (gate["outcome"], gate["worse"], len(gate["recovered"])) == ("partly recovered", [], 2)
     assert gate["title"] == "evaluation support has partly recovered: 2 problems are still open"
     assert (alarms["outcome"], len(alarms["recovered"])) == ("recovered", 2)
-    recorded = nights.history.runs("support")
+    recorded = served_nights.history.runs("support")
     assert [run.outcome and run.outcome.gate for run in recorded[2:]] == ["failed", "failed", "passed", "passed"]
-    current = Baselines(nights.deploy["baselines"], EVALUATIONS).current("support")
+    current = Baselines(served_nights.deploy["baselines"], EVALUATIONS).current("support")
     assert current is not None
     assert (current.why, current.run_id) == ("first", "night-1")
 
@@ -339,7 +339,7 @@ def test_error_of_the_flow_is_raised(nights: Nights) -> None:
     assert [alert["outcome"] for alert in nights.alerts()] == ["error"]
 
 
-@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.usefixtures("prefect_stub")
 def test_a_run_is_evaluated_by_the_plan_that_was_checked_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,22 +155,23 @@ def test_error_after_the_evaluation_is_shown_from_its_run_on(nights: Nights, mon
     assert [(each["opened"], each["closed"]) for each in shown["incidents"]] == [(1, None)]
 
 
-def test_run_whose_parameters_are_not_valid_is_told(nights: Nights) -> None:
+def test_run_whose_parameters_are_not_valid_is_told(served_nights: Nights) -> None:
     with get_client(sync_client=True) as client:
-        config = {**nights.configuration().model_dump(mode="json", exclude_unset=True), "limit": "many"}
+        config = {**served_nights.configuration().model_dump(mode="json", exclude_unset=True), "limit": "many"}
         deployed = DeployedFlow(client, monitor, {"config": config})
         run = deployed.create()
         deployed.start(run)
         name, message = deployed.state(run)
         assert (name, "limit" in message) == ("Error", True)
-        (alert,) = nights.alerts()
+        (alert,) = served_nights.alerts()
         assert (alert["name"], alert["outcome"], "limit" in alert["text"]) == ("support", "error", True)
-        assert nights.history.runs("support")[-1].status == "failed"
-        hostile = deployed.create(config={"deploy": {"alerts": {"file": str(nights.folder / "elsewhere.jsonl")}}})
+        assert served_nights.history.runs("support")[-1].status == "failed"
+        elsewhere = served_nights.folder / "elsewhere.jsonl"
+        hostile = deployed.create(config={"deploy": {"alerts": {"file": str(elsewhere)}}})
         deployed.start(hostile)
         assert deployed.state(hostile)[0] == "Error"
-    assert len(nights.alerts()) == 1
-    assert not (nights.folder / "elsewhere.jsonl").exists()
+    assert len(served_nights.alerts()) == 1
+    assert not elsewhere.exists()
 
 
 def test_first_run_that_cannot_be_recorded_is_not_the_baseline(nights: Nights) -> None:

@@ -88,7 +88,7 @@ def cells(run: str) -> dict[tuple[int, str], Any]:
 
 @pytest.mark.prefect
 @pytest.mark.models
-@pytest.mark.usefixtures("prefect_server", "example")
+@pytest.mark.usefixtures("prefect_stub", "example")
 def test_the_commands_of_the_page_give_the_documented_results(
     assay: Callable[[str], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
