@@ -94,7 +94,7 @@ class Followed:
             later = part.select(range(start, until)).compared_with(part.select(range(self.told, start)))
             place = [later.streams.index(self.stream)]
             means, weights = later.means()[:, place], numbers[start:until]
-            log_e = np.array([later.log_e_values(night) for night in range(len(later.runs))]).reshape(len(means), -1)
+            log_e = later.log_e_values(range(len(later.runs)))
             for night in range(len(means)):
                 seen = slice(max(0, night + 1 - RUNS_ADDED), night + 1)
                 if find_raised(log_e[seen][:, place], means[seen], weights[seen], np.ones(1), error)[0]:

@@ -376,7 +376,7 @@ class MonitoredYear:
     @cached_property
     def log_e_values(self) -> Floats:
         """Logarithm of the e-value of each night and stream."""
-        return np.stack([self.panel.log_e_values(night) for night in range(len(self.panel.runs))])
+        return self.panel.log_e_values(range(len(self.panel.runs)))
 
     @cached_property
     def means(self) -> Floats:
@@ -575,7 +575,7 @@ def with_margin(panel: Panel, world: World, seed: int, before: int) -> "Monitore
             if each is panel:
                 noise = {metric: estimate_shared_noise(of_metric) for metric, of_metric in steps.items()}
                 until = panel.select(range(max(0, night - 2), night + 1))
-                found.append(replace(until, shared_noise=noise).log_e_values(len(until.runs) - 1))
+                found.append(replace(until, shared_noise=noise).log_e_values([len(until.runs) - 1])[0])
     year = MonitoredYear(panel)
     year.__dict__["log_e_values"] = np.stack(found)
     return year

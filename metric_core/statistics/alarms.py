@@ -280,7 +280,7 @@ class PanelEvidence:
         """Return the streams that have an alarm, all of them tested together."""
         streams = self._panel.streams
         raised = find_raised(
-            np.stack([self._panel.log_e_values(run) for run in self._runs]),
+            self._panel.log_e_values(self._runs),
             self._counted_means(streams),
             self._weights,
             np.array([self._shares[stream] for stream in streams]),
@@ -291,7 +291,7 @@ class PanelEvidence:
     def after_last(self) -> Floats:
         """Return the evidence of each stream after the last run, all of them tested together."""
         streams = self._panel.streams
-        log_e_values = np.stack([self._panel.log_e_values(run) for run in self._runs])
+        log_e_values = self._panel.log_e_values(self._runs)
         weights = self._weights[:, None] * ~_before_recovery(self._counted_means(streams))
         shares = np.array([self._shares[stream] for stream in streams])
         return average_over_all_sets(add_e_values(log_e_values, weights), shares)
@@ -299,7 +299,7 @@ class PanelEvidence:
     def is_raised(self, stream: Stream) -> bool:
         """Return whether a stream has an alarm, tested alone at its share of the error."""
         place = self._panel.streams.index(stream)
-        found = np.stack([self._panel.log_e_values(run) for run in self._runs])[:, [place]]
+        found = self._panel.log_e_values(self._runs)[:, [place]]
         error = self._error * self._shares[stream]
         return bool(find_raised(found, self._counted_means([stream]), self._weights, np.ones(1), error)[0])
 
@@ -343,11 +343,11 @@ class PanelEvidence:
         threshold = 1 / (self._error * shares)
 
         def is_more(drops: Floats) -> NDArray[np.bool_]:
-            found = np.stack([panel.log_e_values(run, drops) for run in self._runs])
+            found = panel.log_e_values(self._runs, drops)
             return np.greater_equal(add_e_values(found, self._weights[:, None] * ~before), threshold)
 
         def is_less(drops: Floats) -> NDArray[np.bool_]:
-            found = np.stack([panel.log_e_values_above(run, firsts, drops) for run in self._runs])
+            found = panel.log_e_values_above(self._runs, firsts, drops)
             return np.greater_equal(add_e_values(found, self._weights[:, None]), threshold)
 
         low, high = largest_drop(is_more, len(shares)), smallest_drop(is_less, len(shares))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,8 @@ FIRST_RUNS = 7
 
 A single run has as much noise as all the runs that are compared with it together.
 """
+_CELLS = 100_000
+"""Number of scores that are tested together: of some runs, or of one if it has more."""
 _SHARE_OF_FIRST = 2 / 3
 """Share of the money that is bet against "not worse than in the first runs", once there are as many."""
 
@@ -243,20 +244,21 @@ class Panel:
 
         It is a mean over rows, or over the means of groups, on the second baseline if there is one for the run.
         """
-        means = np.full((len(self.runs), len(self.streams)), np.nan)
-        for run, values in enumerate(self.improvements):
-            *_, (_, before, _) = self._baselines(run)
-            means[run] = np.concatenate([_mean_of(part.units(values - before)) for part in self._parts])
+        runs = np.arange(len(self.runs))
+        means = np.full((len(runs), len(self.streams)), np.nan)
+        for later, _, before, _ in self._baselines(runs):
+            values = _wide(self.improvements[later] - before)
+            means[later] = self._join([_mean_of(part.units(values)) for part in self._parts])
         return means
 
-    def _baselines(self, run: int) -> Iterator[tuple[float, Floats | float, int]]:
-        """Yield the baselines of a run: the share of the money on each, its improvement, its number of runs."""
+    def _baselines(self, runs: Codes) -> Iterator[tuple[Codes, Floats, Floats | float, int]]:
+        """Yield the baselines of runs: the runs, the share of the money on it in each, its improvement, its runs."""
         first = self.first_runs
-        if first is None or self.runs[run] <= first.last:
-            yield 1.0, 0.0, self.baseline_runs
-            return
-        yield 1 - _SHARE_OF_FIRST, 0.0, self.baseline_runs
-        yield _SHARE_OF_FIRST, first.improvements, first.runs
+        has_first = np.array([first is not None and self.runs[run] > first.last for run in runs], dtype=bool)
+        yield runs, np.where(has_first, 1 - _SHARE_OF_FIRST, 1.0), 0.0, self.baseline_runs
+        if first is not None and has_first.any():
+            later = runs[has_first]
+            yield later, np.full(len(later), _SHARE_OF_FIRST), first.improvements, first.runs
 
     def last_step(self) -> dict[str, tuple[float, float]]:
         """Return the mean change of each metric since the run before the last, and its standard error over rows.
@@ -293,7 +295,7 @@ class Panel:
     def compared_with(self, reference: "Panel") -> "Panel":
         """Return the improvements on the mean per row of the runs of another panel, instead of on the baseline."""
         count = len(reference.runs)
-        before = _window(reference.improvements, count - 1, count)
+        before = _mean_of(reference.improvements)
         improvements = self.improvements - before
         favorable = None
         if self.favorable is not None or reference.favorable is not None:
@@ -304,21 +306,21 @@ class Panel:
         clipped = np.clip(improvements, -1.0, 1.0)
         return replace(self, improvements=clipped, favorable=favorable, first_runs=None, baseline_runs=count)
 
-    def log_e_values(self, run: int, drops: Floats | None = None) -> Floats:
-        """Return the logarithm of the e-value of each stream against "in these runs, at most the drop was lost".
+    def log_e_values(self, runs: Sequence[int], drops: Floats | None = None) -> Floats:
+        """Return logarithms of e-values against "in these runs, at most the drop was lost", as runs x streams.
 
         Args:
-            run: Index of the run. The run itself is tested, and the mean per row of the runs that end with it.
+            runs: Indices of the runs. Each is tested, and the mean per row of the runs that end with it.
             drops: Drop of each stream, as a part of the metric's range; None means no drop.
         """
         drops = np.zeros(len(self.streams)) if drops is None else drops
-        return self._add_e_values(self._bets, run, lambda margin: drops + margin, log_e_values)
+        return self._add_e_values(self._bets, np.asarray(runs), lambda margin: drops + margin, log_e_values)
 
-    def log_e_values_above(self, run: int, first: Codes, drops: Floats) -> Floats:
-        """Return the logarithm of the e-value of each stream against "since a run, at least the drop was lost".
+    def log_e_values_above(self, runs: Sequence[int], first: Codes, drops: Floats) -> Floats:
+        """Return logarithms of e-values against "since a run, at least the drop was lost", as runs x streams.
 
         Args:
-            run: Index of the run to test.
+            runs: Indices of the runs to test.
             first: Index of that first run, for each stream. Windows that reach back further are left out.
             drops: Drop of each stream, as a part of the metric's range.
         """
@@ -326,26 +328,35 @@ class Panel:
         def rest(margin: Floats) -> Floats:
             return np.maximum(drops - margin, -1.0)
 
-        return self._add_e_values(self.improvements, run, rest, log_e_values_above, first)
+        return self._add_e_values(self.improvements, np.asarray(runs), rest, log_e_values_above, first)
 
     def _add_e_values(
-        self, values: Floats, run: int, drops: Callable[[Floats], Floats], test: Any, first: Codes | None = None
+        self, values: Floats, runs: Codes, drops: Callable[[Floats], Floats], test: Any, first: Codes | None = None
     ) -> Floats:
-        """Return the logarithm of the sum of the e-values of all windows and baselines of a run.
+        """Return the logarithm of the sum of the e-values of all windows and baselines of each run.
 
         Args:
             drops: Returns the drops to test, given a margin for shared noise.
         """
+        most = max(1, _CELLS // max(1, values[0].size))
+        parts = (runs[start : start + most] for start in range(0, len(runs), most))
+        return np.concatenate([self._add_together(values, part, drops, test, first) for part in parts])
+
+    def _add_together(
+        self, values: Floats, runs: Codes, drops: Callable[[Floats], Floats], test: Any, first: Codes | None
+    ) -> Floats:
         noise = MARGIN * np.array([self.shared_noise.get(stream.metric, 0.0) for stream in self.streams])
-        parts = []
-        for runs, share in WINDOWS:
-            window = _window(values, run, runs)
-            for share_of_baseline, before, number in self._baselines(run):
-                margin = noise * sqrt(1 / min(runs, run + 1) + 1 / number)
-                found = self._log_e(np.clip(window - before, -1.0, 1.0), drops(margin), test)
-                found += np.log(share * share_of_baseline)
-                parts.append(found if first is None else np.where(run - runs + 1 >= first, found, -np.inf))
-        total: Floats = np.logaddexp.reduce(parts, axis=0)
+        total = np.full((len(runs), len(self.streams)), -np.inf)
+        for length, share in WINDOWS:
+            for chosen, money, before, number in self._baselines(runs):
+                window = np.clip(_windows(values, chosen, length) - before, -1.0, 1.0)
+                spans = np.minimum(length, chosen + 1)[:, None]
+                found = self._log_e(window, drops(noise * np.sqrt(1 / spans + 1 / number)), test)
+                found += np.log(share * money)[:, None]
+                if first is not None:
+                    found = np.where(chosen[:, None] - length + 1 >= first, found, -np.inf)
+                places = np.searchsorted(runs, chosen)
+                total[places] = np.logaddexp(total[places], found)
         return total
 
     @cached_property
@@ -355,8 +366,13 @@ class Panel:
         return np.where(np.isnan(self.improvements), self.favorable, self.improvements)
 
     def _log_e(self, values: Floats, drops: Floats, test: Any) -> Floats:
-        pairs = zip(self._parts, np.split(drops, len(self._parts)), strict=True)
-        return np.concatenate([test(part.units(values), drop) for part, drop in pairs])
+        wide, tested = _wide(values), np.split(drops, len(self._parts), axis=1)
+        pairs = zip(self._parts, tested, strict=True)
+        return self._join([test(part.units(wide), drop.ravel()) for part, drop in pairs])
+
+    def _join(self, found: Sequence[Floats]) -> Floats:
+        """Return values of runs and metrics side by side, of each part, as runs x streams."""
+        return np.concatenate([each.reshape(-1, len(self.metrics)) for each in found], axis=1)
 
 
 def find_slice_rows(slices: RowSlices, rows: Sequence[str]) -> list[SliceRows]:
@@ -386,9 +402,19 @@ def number_groups(groups: Sequence[str | None]) -> Codes:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
-def _window(values: Floats, run: int, runs: int) -> Floats:
-    """Return the mean of every row and metric over the runs that end with this one."""
-    return _mean_of(values[max(0, run - runs + 1) : run + 1])
+def _wide(values: Floats) -> Floats:
+    """Return runs x rows x metrics as rows x (runs and metrics)."""
+    return np.moveaxis(values, 0, 1).reshape(values.shape[1], -1)
+
+
+def _windows(values: Floats, runs: Codes, length: int) -> Floats:
+    """Return the mean of every row and metric over the runs that end with each of some runs."""
+    if length == 1:
+        return values[runs]
+    places = runs - np.arange(length)[:, None]
+    window = values[np.maximum(places, 0)]
+    window[places < 0] = np.nan
+    return _mean_of(window)
 
 
 def _mean_of(values: Floats) -> Floats:

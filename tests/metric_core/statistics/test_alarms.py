@@ -128,8 +128,8 @@ def _noisy(drop_from: int, runs: int, drop: float, rows: int = 300) -> Floats:
 def test_the_first_runs_are_a_second_baseline_with_less_noise() -> None:
     panel = _panel(_noisy(20, 24, 0.12))
     more = panel.with_first_runs(panel.runs[FIRST_RUNS - 2])
-    assert (more.log_e_values(22) > panel.log_e_values(22) + np.log(10)).all()
-    assert (more.log_e_values(FIRST_RUNS - 2) == panel.log_e_values(FIRST_RUNS - 2)).all()
+    assert (more.log_e_values([22]) > panel.log_e_values([22]) + np.log(10)).all()
+    assert (more.log_e_values([FIRST_RUNS - 2]) == panel.log_e_values([FIRST_RUNS - 2])).all()
     told = _follow(more)
     assert not any(told[:20])
     [alarm] = told[-1]
@@ -141,8 +141,8 @@ def test_a_drop_in_the_first_runs_is_told_by_the_accepted_run() -> None:
     panel = _panel(_noisy(1, 20, 0.3))
     panel = panel.with_first_runs(panel.runs[FIRST_RUNS - 2])
     assert _follow(panel)[-1]
-    evidence = panel.log_e_values(len(panel.runs) - 1)
-    assert evidence < replace(panel, first_runs=None).log_e_values(len(panel.runs) - 1)
+    evidence = panel.log_e_values([len(panel.runs) - 1])
+    assert evidence < replace(panel, first_runs=None).log_e_values([len(panel.runs) - 1])
 
 
 def test_scores_that_the_first_runs_lack_may_have_been_the_worst() -> None:
