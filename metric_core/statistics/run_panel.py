@@ -5,36 +5,26 @@ give the same answers for weeks. So e-values are never multiplied over runs. Eac
 whatever the other runs are; see `metric_core.statistics.alarms` for how they are added.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metric_core.statistics.betting import Bools, log_e_values, log_e_values_above
+from metric_core.statistics.betting import Bools
 from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.shared_noise import MARGIN
 from metric_core.statistics.slices import RowSlices, Slice, divide_rows
 
 Codes = NDArray[np.int64]
 
-WINDOWS = ((1, 1 / 3), (3, 2 / 3))
-"""Numbers of runs whose mean per row is tested after each run, with the share of the money that is bet on each.
-
-A single run shows a large drop at once; the mean of three has two thirds of the variance, the rest is the baseline's.
-"""
-LONGEST_WINDOW = max(runs for runs, _ in WINDOWS)
 FIRST_RUNS = 7
 """Number of runs whose mean per row is a second baseline: the accepted run and those after it.
 
 A single run has as much noise as all the runs that are compared with it together.
 """
-_CELLS = 100_000
-"""Number of scores that are tested together: of some runs, or of one if it has more."""
 _SHARE_OF_FIRST = 2 / 3
 """Share of the money that is bet against "not worse than in the first runs", once there are as many."""
 
@@ -65,7 +55,7 @@ class SliceRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """Rows of a panel that are tested together.
 
     Args:
@@ -126,8 +116,8 @@ class Panel:
         untested: Metric -> reason why it is not tested.
         first_runs: The second baseline, which runs after it are compared with as well; None if there is none.
         baseline_runs: Number of runs whose mean per row the improvements are measured from.
-        shared_noise: Metric -> standard deviation, as a part of its range, of what all rows of a run share, which is no
-            improvement; 0 for others.
+        shared_noise: Metric -> standard deviation, as a part of its range, of what all rows of a run may share; 0 for
+            others.
     """
 
     metrics: tuple[str, ...]
@@ -204,7 +194,7 @@ class Panel:
         if self.favorable is not None:
             # A row that may have been left out because of its score may have had the worst one.
             values = np.where(np.isnan(values), self.favorable[places] - 1.0, values)
-        mean = _mean_of(np.concatenate([np.zeros((1, *values.shape[1:])), values]))
+        mean = mean_of(np.concatenate([np.zeros((1, *values.shape[1:])), values]))
         return replace(self, first_runs=FirstRuns(mean, len(places) + 1, last))
 
     def only(self, streams: Sequence[Stream]) -> "Panel":
@@ -224,20 +214,21 @@ class Panel:
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """The streams that are tested: all metrics over all rows, then over each slice."""
-        return tuple(Stream(metric, part.slice) for part in self._parts for metric in self.metrics)
+        return tuple(Stream(metric, part.slice) for part in self.parts for metric in self.metrics)
 
     @cached_property
-    def _parts(self) -> tuple[_Part, ...]:
+    def parts(self) -> tuple[Part, ...]:
+        """All rows, and the rows of each slice."""
         every = np.ones(self.improvements.shape[1], dtype=bool)
         slices = [self._part(part.slice, part.members) for part in self.slices]
         return (self._part(None, every), *slices)
 
-    def _part(self, part: Slice | None, members: Bools) -> _Part:
+    def _part(self, part: Slice | None, members: Bools) -> Part:
         rows = np.flatnonzero(members)
         if self.groups is None:
-            return _Part(part, rows, None)
+            return Part(part, rows, None)
         rows = rows[np.argsort(self.groups[rows], kind="stable")]
-        return _Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
+        return Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
 
     def means(self) -> Floats:
         """Return the mean improvement of every run and stream, as runs x streams; NaN without rows.
@@ -246,12 +237,12 @@ class Panel:
         """
         runs = np.arange(len(self.runs))
         means = np.full((len(runs), len(self.streams)), np.nan)
-        for later, _, before, _ in self._baselines(runs):
-            values = _wide(self.improvements[later] - before)
-            means[later] = self._join([_mean_of(part.units(values)) for part in self._parts])
+        for later, _, before, _ in self.baselines(runs):
+            values = wide(self.improvements[later] - before)
+            means[later] = self.join([mean_of(part.units(values)) for part in self.parts])
         return means
 
-    def _baselines(self, runs: Codes) -> Iterator[tuple[Codes, Floats, Floats | float, int]]:
+    def baselines(self, runs: Codes) -> Iterator[tuple[Codes, Floats, Floats | float, int]]:
         """Yield the baselines of runs: the runs, the share of the money on it in each, its improvement, its runs."""
         first = self.first_runs
         has_first = np.array([first is not None and self.runs[run] > first.last for run in runs], dtype=bool)
@@ -267,7 +258,7 @@ class Panel:
         """
         if len(self.runs) == 1:
             return {}
-        changes = self._parts[0].units(self.improvements[-1] - self.improvements[-2])
+        changes = self.parts[0].units(self.improvements[-1] - self.improvements[-2])
         known = {metric: each[~np.isnan(each)] for metric, each in zip(self.metrics, changes.T, strict=True)}
         return {
             metric: (float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))))
@@ -289,88 +280,31 @@ class Panel:
         starts = self._part_of(stream).starts
         return 0 if starts is None else len(starts)
 
-    def _part_of(self, stream: Stream) -> _Part:
-        return next(part for part in self._parts if part.slice == stream.slice)
+    def _part_of(self, stream: Stream) -> Part:
+        return next(part for part in self.parts if part.slice == stream.slice)
 
     def compared_with(self, reference: "Panel") -> "Panel":
         """Return the improvements on the mean per row of the runs of another panel, instead of on the baseline."""
         count = len(reference.runs)
-        before = _mean_of(reference.improvements)
+        before = mean_of(reference.improvements)
         improvements = self.improvements - before
         favorable = None
         if self.favorable is not None or reference.favorable is not None:
             # Without a score on those runs, the row may have had the worst one.
             worst = before if reference.favorable is None else np.fmin.reduce(reference.favorable, axis=0) - 1.0
-            best = self._bets - np.where(np.isnan(before), worst, before)
+            best = self.bets - np.where(np.isnan(before), worst, before)
             favorable = np.where(np.isnan(improvements), np.clip(best, -1.0, 1.0), np.nan)
         clipped = np.clip(improvements, -1.0, 1.0)
         return replace(self, improvements=clipped, favorable=favorable, first_runs=None, baseline_runs=count)
 
-    def log_e_values(self, runs: Sequence[int], drops: Floats | None = None) -> Floats:
-        """Return logarithms of e-values against "in these runs, at most the drop was lost", as runs x streams.
-
-        Args:
-            runs: Indices of the runs. Each is tested, and the mean per row of the runs that end with it.
-            drops: Drop of each stream, as a part of the metric's range; None means no drop.
-        """
-        drops = np.zeros(len(self.streams)) if drops is None else drops
-        return self._add_e_values(self._bets, np.asarray(runs), lambda margin: drops + margin, log_e_values)
-
-    def log_e_values_above(self, runs: Sequence[int], first: Codes, drops: Floats) -> Floats:
-        """Return logarithms of e-values against "since a run, at least the drop was lost", as runs x streams.
-
-        Args:
-            runs: Indices of the runs to test.
-            first: Index of that first run, for each stream. Windows that reach back further are left out.
-            drops: Drop of each stream, as a part of the metric's range.
-        """
-
-        def rest(margin: Floats) -> Floats:
-            return np.maximum(drops - margin, -1.0)
-
-        return self._add_e_values(self.improvements, np.asarray(runs), rest, log_e_values_above, first)
-
-    def _add_e_values(
-        self, values: Floats, runs: Codes, drops: Callable[[Floats], Floats], test: Any, first: Codes | None = None
-    ) -> Floats:
-        """Return the logarithm of the sum of the e-values of all windows and baselines of each run.
-
-        Args:
-            drops: Returns the drops to test, given a margin for shared noise.
-        """
-        most = max(1, _CELLS // max(1, values[0].size))
-        parts = (runs[start : start + most] for start in range(0, len(runs), most))
-        return np.concatenate([self._add_together(values, part, drops, test, first) for part in parts])
-
-    def _add_together(
-        self, values: Floats, runs: Codes, drops: Callable[[Floats], Floats], test: Any, first: Codes | None
-    ) -> Floats:
-        noise = MARGIN * np.array([self.shared_noise.get(stream.metric, 0.0) for stream in self.streams])
-        total = np.full((len(runs), len(self.streams)), -np.inf)
-        for length, share in WINDOWS:
-            for chosen, money, before, number in self._baselines(runs):
-                window = np.clip(_windows(values, chosen, length) - before, -1.0, 1.0)
-                spans = np.minimum(length, chosen + 1)[:, None]
-                found = self._log_e(window, drops(noise * np.sqrt(1 / spans + 1 / number)), test)
-                found += np.log(share * money)[:, None]
-                if first is not None:
-                    found = np.where(chosen[:, None] - length + 1 >= first, found, -np.inf)
-                places = np.searchsorted(runs, chosen)
-                total[places] = np.logaddexp(total[places], found)
-        return total
-
     @cached_property
-    def _bets(self) -> Floats:
+    def bets(self) -> Floats:
+        """The improvements, with the greatest possible ones where scores are missing."""
         if self.favorable is None:
             return self.improvements
         return np.where(np.isnan(self.improvements), self.favorable, self.improvements)
 
-    def _log_e(self, values: Floats, drops: Floats, test: Any) -> Floats:
-        wide, tested = _wide(values), np.split(drops, len(self._parts), axis=1)
-        pairs = zip(self._parts, tested, strict=True)
-        return self._join([test(part.units(wide), drop.ravel()) for part, drop in pairs])
-
-    def _join(self, found: Sequence[Floats]) -> Floats:
+    def join(self, found: Sequence[Floats]) -> Floats:
         """Return values of runs and metrics side by side, of each part, as runs x streams."""
         return np.concatenate([each.reshape(-1, len(self.metrics)) for each in found], axis=1)
 
@@ -402,22 +336,12 @@ def number_groups(groups: Sequence[str | None]) -> Codes:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
-def _wide(values: Floats) -> Floats:
+def wide(values: Floats) -> Floats:
     """Return runs x rows x metrics as rows x (runs and metrics)."""
     return np.moveaxis(values, 0, 1).reshape(values.shape[1], -1)
 
 
-def _windows(values: Floats, runs: Codes, length: int) -> Floats:
-    """Return the mean of every row and metric over the runs that end with each of some runs."""
-    if length == 1:
-        return values[runs]
-    places = runs - np.arange(length)[:, None]
-    window = values[np.maximum(places, 0)]
-    window[places < 0] = np.nan
-    return _mean_of(window)
-
-
-def _mean_of(values: Floats) -> Floats:
+def mean_of(values: Floats) -> Floats:
     """Return the mean over the first axis of values that are not NaN; NaN where all are."""
     has_value = ~np.isnan(values)
     counts = has_value.sum(axis=0)
