@@ -37,7 +37,7 @@ from metric_core.statistics.alarms import (
 )
 from metric_core.statistics.attribution import Cause, ScoreChanges, attribute_change
 from metric_core.statistics.betting import log_e_values
-from metric_core.statistics.paired_tests import mcnemar_mid_p
+from metric_core.statistics.missing_scores import are_selective
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, wide
 from metric_core.statistics.shared_noise import limit_shared_noise
@@ -302,16 +302,13 @@ class Simulation:
         """The improvements of all runs."""
         before, after = self.scores[0], self.scores[1:]
         favorable = np.full(after.shape, np.nan)
-        lacks_before, lacks_after = np.isnan(before), np.isnan(after)
         # A row that is gone lacks all metrics: it is no row of both runs.
-        is_there = ~lacks_after.all(axis=-1, keepdims=True)
-        lost, found = ~lacks_before & lacks_after & is_there, lacks_before & ~lacks_after
-        numbers = lost.sum(axis=1), found.sum(axis=1)
-        for night, metric in zip(*np.nonzero(np.abs(numbers[0] - numbers[1]) > 3), strict=True):
-            if mcnemar_mid_p(*(int(number[night, metric]) for number in numbers)) <= 0.05:
-                best = np.where(lost[night, :, metric], 1 - before[:, metric], after[night, :, metric])
-                missing = lost[night, :, metric] | found[night, :, metric]
-                favorable[night, missing, metric] = best[missing]
+        is_there = ~np.isnan(after).all(axis=-1)
+        for night, metric in np.ndindex(len(after), len(METRICS)):
+            old, new = np.where(is_there[night], before[:, metric], np.nan), after[night, :, metric]
+            if are_selective(old, new, self.groups):
+                best = np.where(np.isnan(new), 1 - old, np.where(np.isnan(old), new, np.nan))
+                favorable[night, :, metric] = best
         per_day = self.world.runs_per_day
         starts = [
             START + timedelta(days=int(day), hours=24 // per_day * (run % per_day))
@@ -423,12 +420,12 @@ class MonitoredYear:
         of_streams = dict(zip(self.panel.streams, shares, strict=True))
         # Noise only lowers evidence.
         for night in np.flatnonzero(raised.any(axis=1)):
-            evidence = PanelEvidence(self._until(night), int(night) + 1, self.settings, self.settings.error, of_streams)
+            evidence = PanelEvidence(self.until(night), int(night) + 1, self.settings, self.settings.error, of_streams)
             found = evidence.find_raised()
             raised[night] = [stream in found for stream in self.panel.streams]
         return raised
 
-    def _until(self, night: int) -> Panel:
+    def until(self, night: int) -> Panel:
         """Return the panel as it is after a night, with the noise that the outcomes before it do not refute."""
         steps = _by_metric(self.steps[:night])
         noise = {
@@ -439,7 +436,7 @@ class MonitoredYear:
 
     def alarms(self, night: int) -> list[Alarm]:
         """Return the alarms of a night as the product does, from the last nights."""
-        return update_alarms(self._until(night), night + 1, self.settings)
+        return update_alarms(self.until(night), night + 1, self.settings)
 
 
 def main() -> None:

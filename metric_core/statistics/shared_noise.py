@@ -46,7 +46,7 @@ def limit_shared_noise(steps: Sequence[tuple[float, float]], size: float = 1.0) 
     >>> [round(limit_shared_noise(quiet * count), 4) for count in (0, 1, 5, 20, 100)]
     [0.02, 0.02, 0.0103, 0.0055, 0.0033]
     >>> round(limit_shared_noise([(0.03, 0.01), (-0.03, 0.01)] * 50), 3)
-    0.017
+    0.018
     """
     if not steps:
         return ASSUMED_NOISE
