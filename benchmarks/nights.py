@@ -420,14 +420,25 @@ class MonitoredYear:
         of_streams = dict(zip(self.panel.streams, shares, strict=True))
         # Noise only lowers evidence.
         for night in np.flatnonzero(raised.any(axis=1)):
-            evidence = PanelEvidence(self.until(night), int(night) + 1, self.settings, self.settings.error, of_streams)
+            known = self._until(int(night), raised)
+            evidence = PanelEvidence(known, int(night) + 1, self.settings, self.settings.error, of_streams)
             found = evidence.find_raised()
             raised[night] = [stream in found for stream in self.panel.streams]
         return raised
 
     def until(self, night: int) -> Panel:
         """Return the panel as it is after a night, with the noise that the outcomes before it do not refute."""
-        steps = _by_metric(self.steps[:night])
+        return self._until(night, self.raised)
+
+    def _until(self, night: int, raised: Bools) -> Panel:
+        worse = [
+            {stream.metric for stream, is_raised in zip(self.panel.streams, each, strict=True) if is_raised}
+            for each in raised[:night]
+        ]
+        steps = _by_metric(
+            {metric: step for metric, step in each.items() if metric not in without}
+            for each, without in zip(self.steps, worse, strict=False)
+        )
         noise = {
             metric: limit_shared_noise([*self.earlier.get(metric, ()), *steps.get(metric, ())])
             for metric in self.panel.metrics

@@ -62,7 +62,7 @@ class RunAlarms:
         sizes = [
             f"{DEVIATIONS * sqrt(2) * noise:.2g} for {metric}"
             for metric, noise in self.shared_noise.items()
-            if metric not in self.steps or sqrt(2) * noise > self.steps[metric][1]
+            if metric in self.steps and sqrt(2) * noise > self.steps[metric][1]
         ]
         return f"all rows of a run may move together by chance: up to {', '.join(sizes)}" if sizes else ""
 

@@ -89,13 +89,16 @@ def read_alarm_runs(
 
 
 def _limit_shared_noise(panel: Panel, monitored: Iterable[RecordedRun]) -> dict[str, float]:
-    """Return what all rows of a run may share, as a part of the range of each metric, from earlier outcomes."""
-    steps = [each.outcome.steps for each in monitored if each.outcome is not None]
+    """Return what all rows of a run may share, as a part of the range of each metric, from earlier outcomes.
 
-    return {
-        metric: limit_shared_noise([each[metric] for each in steps if metric in each], size)
-        for metric, size in panel.ranges.items()
-    }
+    The steps of runs with an alarm about the metric do not count: a drop or its repair is no noise.
+    """
+    steps: dict[str, list[tuple[float, float]]] = {metric: [] for metric in panel.metrics}
+    for outcome in (each.outcome for each in monitored if each.outcome is not None):
+        worse = {alarm.metric for alarm in outcome.alarms}
+        for metric in (steps.keys() & outcome.steps.keys()) - worse:
+            steps[metric].append(outcome.steps[metric])
+    return {metric: limit_shared_noise(found, panel.ranges[metric]) for metric, found in steps.items()}
 
 
 def find_first_runs(compared: Iterable[RecordedRun]) -> list[RecordedRun]:

@@ -125,6 +125,9 @@ def test_the_noise_that_all_rows_share_comes_from_the_outcomes_of_earlier_runs(t
         known = history[0].outcome.model_copy(update={"steps": {"faithfulness": (step, error)}, "baseline": None})
         found = find_open_alarms([replace(history[0], outcome=known)] * 10, baseline, tonight, Matching())
         assert (found.shared_noise["faithfulness"] < 0.1, bool(found.alarms)) == (is_told, is_told)
+    worse = known.model_copy(update={"alarms": (OutcomeAlarm(metric="faithfulness", sentence=""),)})
+    found = find_open_alarms([replace(history[0], outcome=worse)] * 10, baseline, tonight, Matching())
+    assert found.shared_noise == {"faithfulness": ASSUMED_NOISE}, "a drop is no noise"
 
 
 def test_alarms_stand_after_a_night_that_could_not_be_compared(tmp_path: Path) -> None:
