@@ -7,7 +7,7 @@ gives some questions another answer every night, and so did the accepted run. A 
 true and errs at fixed rates, always in the same way for the same text; some texts are judged again and get another
 verdict. Scores are mostly 1, four metrics are correlated through the quality of the answer, a fifth needs no judge.
 Rows leave for a while or for good, cells fail, nights are skipped. `--write` also puts the tables into
-`docs/statistics-alarms.md`. Takes some ten minutes on one core.
+`docs/statistics-alarms.md`. Two hundred years take TIME on one core.
 """
 
 import argparse
