@@ -4,7 +4,8 @@
 
 The world is that of `benchmarks/nights.py`. A drop comes in the third or fourth week, is told, and stays for the rest
 of the year. Where nothing else happens, every further alarm is false; in as many other years as much is lost again two
-weeks later. `--write` also puts the table into `docs/statistics-alarms.md`. Takes ten minutes on one core.
+weeks later. `--write` also puts the table into `docs/statistics-alarms.md`. Takes half an
+hour on one core.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from benchmarks.nights import KINDS, METRICS, YEAR, Drift, MonitoredYear, Simula
 from metric_core.statistics.alarms import (
     RUNS_ADDED,
     SHARE_OF_FURTHER,
+    Alarm,
     find_raised,
     shares_of,
     sum_evidence,
@@ -66,19 +68,23 @@ class Followed:
 
     Args:
         year: All nights.
-        stream: The metric.
-        told: Index of the night of its alarm.
+        alarm: Alarm about the metric.
+        told: Index of the night of this alarm.
     """
 
     year: MonitoredYear
-    stream: Stream
+    alarm: Alarm
     told: int
 
-    @cached_property
-    def raised(self) -> list[int]:
-        """Indices of the nights on which a further alarm is raised, if no earlier one stands."""
+    @property
+    def stream(self) -> Stream:
+        """The metric."""
+        return self.alarm.stream
+
+    def raised(self) -> Iterator[int]:
+        """Yield the indices of the nights on which a further alarm is raised, if no earlier one stands."""
         # Noise that rows share only lowers evidence.
-        return [night for night in self._raised_without_noise() if self._is_raised(night)]
+        return filter(self._is_raised, self._raised_without_noise())
 
     def _raised_without_noise(self) -> Iterator[int]:
         panel = self.year.panel
@@ -102,25 +108,26 @@ class Followed:
 
     def _is_raised(self, night: int) -> bool:
         """Return whether the product raises an alarm on a night."""
-        alarms = self.year.alarms(self.told)
-        standing = [replace(alarm, is_new=False) for alarm in alarms if alarm.stream == self.stream]
-        references = self.year.panel.select(range(self.told, night))
-        return bool(update_further_alarms(self.year.until(night), references, night + 1, known=standing))
+        panel, streams = self.year.panel, self.year.panel.streams
+        is_open = np.zeros((night, len(streams)), dtype=bool)
+        is_open[self.told :, streams.index(self.stream)] = True
+        known, references = self.year.until(night, is_open), panel.select(range(self.told, night))
+        return bool(update_further_alarms(known, references, night + 1, known=[self.alarm]))
 
 
 def follow(simulation: Simulation) -> list[Followed]:
-    """Return the metrics that have an alarm because of the first drop."""
+    """Return the metrics that have an alarm because of the first drop, within thirty nights."""
     drift = simulation.drift
     assert drift is not None
-    watched = MonitoredYear(simulation.panel)
-    last = simulation.days_run < getattr(simulation, "again", 10 * YEAR)
-    found = []
+    until = min(simulation.onset + 30, getattr(simulation, "again", 10 * YEAR))
+    watched = MonitoredYear(simulation.panel.select(np.flatnonzero(simulation.days_run < until).tolist()))
+    year, found = MonitoredYear(simulation.panel), []
     for metric in drift.metrics:
         stream = Stream(METRICS[metric])
-        place = watched.panel.streams.index(stream)
-        told = np.flatnonzero(watched.raised[:, place] & last)
+        told = np.flatnonzero(watched.raised[:, watched.panel.streams.index(stream)])
         if len(told):
-            found.append(Followed(watched, stream, int(told[0])))
+            [alarm] = [alarm for alarm in watched.alarms(int(told[0])) if alarm.stream == stream]
+            found.append(Followed(year, replace(alarm, is_new=False), int(told[0])))
     return found
 
 
@@ -161,14 +168,19 @@ def further_drops(years: int) -> Iterator[str]:
         for seed in range(years):
             onset, drift = 20 + seed % 7, Drift(KINDS[seed % 3], size)
             followed = follow(Simulation(world, seed, YEAR, drift, onset))
-            quiet += [any(metric.raised for metric in followed)] if followed else []
+            quiet += [any(any(True for _ in metric.raised()) for metric in followed)] if followed else []
             again = onset + 14
             simulation = TwoDrops(world, seed, again + 30, drift, onset, again)
             for metric in follow(simulation):
-                days = simulation.days_run[metric.raised]
-                early += bool((days < again).any())
-                late = days[days >= again]
-                nights.append(int(late[0]) - again + 1 if len(late) else 99)
+                is_early, told = False, 99
+                for night in metric.raised():
+                    day = int(simulation.days_run[night])
+                    is_early |= day < again
+                    if day >= again:
+                        told = day - again + 1
+                        break
+                early += is_early
+                nights.append(told)
         start = f"| {rows} | {groups or '-'} | {changing * 100:.0f} % | {size} | {len(nights)}"
         false = percent(np.mean(quiet)) if quiet else "-"
         yield f"{start} | **{false}** | {' | '.join(_describe(nights, early))} |\n"

@@ -7,11 +7,12 @@ gives some questions another answer every night, and so did the accepted run. A 
 true and errs at fixed rates, always in the same way for the same text; some texts are judged again and get another
 verdict. Scores are mostly 1, four metrics are correlated through the quality of the answer, a fifth needs no judge.
 Rows leave for a while or for good, cells fail, nights are skipped. `--write` also puts the tables into
-`docs/statistics-alarms.md`. Two hundred years take TIME on one core.
+`docs/statistics-alarms.md`. Two hundred years a line take an hour on one core, half of it
+the table of noise that rows share.
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -28,7 +29,6 @@ from metric_core.statistics.alarms import (
     RUNS_READ,
     Alarm,
     AlarmSettings,
-    PanelEvidence,
     add_e_values,
     find_raised,
     shares_of,
@@ -363,7 +363,7 @@ KINDS = ("lost", "anywhere", "half")
 SHARED = (
     *((500, shared, before) for shared in (0.0, 0.01, 0.02, 0.03) for before in (0, 60)),
     *((300, 0.0, before) for before in (0, 20, 60)),
-    *((2000, shared, before) for shared in (0.0, 0.01, 0.02) for before in (0, 60)),
+    *((2000, shared, 0) for shared in (0.0, 0.01, 0.02)),
 )
 """Rows, standard deviation of shared noise, and nights before, of the lines about shared noise."""
 
@@ -400,54 +400,50 @@ class MonitoredYear:
     @cached_property
     def raised_without_noise(self) -> Bools:
         """True for the streams that have an alarm on a night, as nights x streams, if rows share no noise."""
-        means, shares = self.means, shares_of(self.panel.streams)
-        weights = self.settings.weights(range(1, len(means) + 1))
-        raised, every = np.zeros(means.shape, dtype=bool), np.ones((RUNS_ADDED, len(shares)), dtype=bool)
+        raised = np.zeros(self.means.shape, dtype=bool)
+        weights = self.settings.weights(range(1, len(raised) + 1))
         # No sum over some nights is larger than that over all.
-        if add_e_values(self.log_e_values, weights[:, None]).max() < 1 / self.settings.error:
-            return raised
-        for night in range(len(means)):
-            part = slice(max(0, night + 1 - RUNS_ADDED), night + 1)
-            known = self.log_e_values[part]
-            evidence = sum_evidence(known, every[: len(known)], means[part], weights[part])
-            raised[night] = find_raised(evidence, shares, self.settings.error)
+        if add_e_values(self.log_e_values, weights[:, None]).max() >= 1 / self.settings.error:
+            for night in range(len(raised)):
+                raised[night] = self._find_raised(night, np.ones((1, 1), dtype=bool))
         return raised
 
     @cached_property
     def raised(self) -> Bools:
         """True for the streams that have an alarm on a night, as nights x streams, if no earlier alarm stands."""
-        raised, shares = self.raised_without_noise.copy(), shares_of(self.panel.streams)
-        of_streams = dict(zip(self.panel.streams, shares, strict=True))
+        raised = self.raised_without_noise.copy()
         # Noise only lowers evidence.
-        for night in np.flatnonzero(raised.any(axis=1)):
-            known = self._until(int(night), raised)
-            evidence = PanelEvidence(known, int(night) + 1, self.settings, self.settings.error, of_streams)
-            found = evidence.find_raised()
-            raised[night] = [stream in found for stream in self.panel.streams]
+        for night in map(int, np.flatnonzero(raised.any(axis=1))):
+            known = self.until(night, raised)
+            last = range(max(0, len(known.runs) - RUNS_ADDED), len(known.runs))
+            raised[night] = self._find_raised(night, run_evidence.exceeds_noise(known, last))
         return raised
 
-    def until(self, night: int) -> Panel:
-        """Return the panel as it is after a night, with the noise that the outcomes before it do not refute."""
-        return self._until(night, self.raised)
+    def _find_raised(self, night: int, beyond: Bools) -> Bools:
+        seen = slice(max(0, night + 1 - RUNS_ADDED), night + 1)
+        weights = self.settings.weights(range(1, len(self.means) + 1))[seen]
+        evidence = sum_evidence(self.log_e_values[seen], beyond, self.means[seen], weights)
+        return find_raised(evidence, shares_of(self.panel.streams), self.settings.error)
 
-    def _until(self, night: int, raised: Bools) -> Panel:
-        worse = [
-            {stream.metric for stream, is_raised in zip(self.panel.streams, each, strict=True) if is_raised}
-            for each in raised[:night]
-        ]
-        steps = _by_metric(
-            {metric: step for metric, step in each.items() if metric not in without}
-            for each, without in zip(self.steps, worse, strict=False)
-        )
-        noise = {
-            metric: limit_shared_noise([*self.earlier.get(metric, ()), *steps.get(metric, ())])
-            for metric in self.panel.metrics
-        }
+    def until(self, night: int, raised: Bools) -> Panel:
+        """Return the panel as it is after a night, with the noise that the outcomes before it do not refute.
+
+        Args:
+            raised: Nights x streams that have an alarm, whose steps are no noise.
+        """
+        steps: dict[str, list[tuple[float, float]]] = {metric: [*self.earlier.get(metric, ())] for metric in METRICS}
+        for each, is_raised in zip(self.steps[:night], raised[:night], strict=True):
+            worse = {self.panel.streams[place].metric for place in np.flatnonzero(is_raised)}
+            for metric in each.keys() - worse:
+                steps[metric].append(each[metric])
+        noise = {metric: limit_shared_noise(steps[metric]) for metric in self.panel.metrics}
         return replace(self.panel.select(range(max(0, night + 1 - RUNS_READ), night + 1)), shared_noise=noise)
 
     def alarms(self, night: int) -> list[Alarm]:
         """Return the alarms of a night as the product does, from the last nights."""
-        return update_alarms(self.until(night), night + 1, self.settings)
+        alarms = update_alarms(self.until(night, self.raised), night + 1, self.settings)
+        assert {self.panel.streams.index(alarm.stream) for alarm in alarms} == {*np.flatnonzero(self.raised[night])}
+        return alarms
 
 
 def main() -> None:
@@ -613,15 +609,8 @@ def _steps_before(world: World, seed: int, nights: int) -> dict[str, list[tuple[
     """Return the steps of each metric in some nights before a year."""
     if not nights:
         return {}
-    return _by_metric(MonitoredYear(Simulation(world, seed + 10_000, nights).panel).steps)
-
-
-def _by_metric(steps: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, list[tuple[float, float]]]:
-    found: dict[str, list[tuple[float, float]]] = {}
-    for night in steps:
-        for metric, step in night.items():
-            found.setdefault(metric, []).append(step)
-    return found
+    steps = MonitoredYear(Simulation(world, seed + 10_000, nights).panel).steps
+    return {metric: [each[metric] for each in steps if metric in each] for metric in METRICS}
 
 
 def _first_night(simulation: Simulation, raised: Bools) -> int:
