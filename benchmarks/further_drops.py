@@ -81,7 +81,7 @@ class Followed:
         """The metric."""
         return self.alarm.stream
 
-    def raised(self) -> Iterator[int]:
+    def find_nights(self) -> Iterator[int]:
         """Yield the indices of the nights on which a further alarm is raised, if no earlier one stands."""
         # Noise that rows share only lowers evidence.
         return filter(self._is_raised, self._raised_without_noise())
@@ -168,12 +168,12 @@ def further_drops(years: int) -> Iterator[str]:
         for seed in range(years):
             onset, drift = 20 + seed % 7, Drift(KINDS[seed % 3], size)
             followed = follow(Simulation(world, seed, YEAR, drift, onset))
-            quiet += [any(any(True for _ in metric.raised()) for metric in followed)] if followed else []
+            quiet += [any(any(True for _ in metric.find_nights()) for metric in followed)] if followed else []
             again = onset + 14
             simulation = TwoDrops(world, seed, again + 30, drift, onset, again)
             for metric in follow(simulation):
                 is_early, told = False, 99
-                for night in metric.raised():
+                for night in metric.find_nights():
                     day = int(simulation.days_run[night])
                     is_early |= day < again
                     if day >= again:

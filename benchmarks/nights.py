@@ -40,7 +40,7 @@ from metric_core.statistics.betting import log_e_values
 from metric_core.statistics.missing_scores import are_selective
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, wide
-from metric_core.statistics.shared_noise import limit_shared_noise
+from metric_core.statistics.shared_noise import limit_deviations, limit_shared_noise
 from metric_core.statistics.slices import Slice
 
 BEGIN, END = "<!-- begin: benchmarks/nights.py -->", "<!-- end of nights -->"
@@ -412,11 +412,12 @@ class MonitoredYear:
     def raised(self) -> Bools:
         """True for the streams that have an alarm on a night, as nights x streams, if no earlier alarm stands."""
         raised = self.raised_without_noise.copy()
+        deviations = limit_deviations(self.settings.error, self.settings.runs)
         # Noise only lowers evidence.
         for night in map(int, np.flatnonzero(raised.any(axis=1))):
             known = self.until(night, raised)
             last = range(max(0, len(known.runs) - RUNS_ADDED), len(known.runs))
-            raised[night] = self._find_raised(night, run_evidence.exceeds_noise(known, last))
+            raised[night] = self._find_raised(night, run_evidence.exceeds_noise(known, last, deviations))
         return raised
 
     def _find_raised(self, night: int, beyond: Bools) -> Bools:
@@ -650,6 +651,25 @@ def drops(years: int) -> Iterator[str]:
     yield "\n"
 
 
+def schedules(years: int) -> Iterator[str]:
+    """Yield a table of how soon drops are told if runs come more or less often than once a day."""
+    yield (
+        "**Other intervals.** One metric of five drops after twenty runs; without slices.\n\n"
+        f"| schedule | rows | drop | years | told within 5 runs | within 30 runs |\n|{' --- |' * 6}\n"
+    )
+    for rows, size in ((300, 0.05), (100, 0.1)):
+        for name, runs in (("weekly", 53), ("daily", 366), ("every four hours", 6 * 366)):
+            nights = []
+            for seed in range(years):
+                onset = 20 + seed % 7
+                run = Simulation(World("", rows), seed, onset + 30, Drift(KINDS[seed % 3], size, (3,)), onset)
+                year = MonitoredYear(replace(run.panel, slices=()), AlarmSettings(runs=runs))
+                nights.append(_first_night(run, year.raised))
+            cells = [percent(np.mean([night <= most for night in nights])) for most in (5, 30)]
+            yield f"| {name} | {rows} | {size} | {years} | {' | '.join(cells)} |\n"
+    yield "\n"
+
+
 def slices(years: int) -> Iterator[str]:
     """Yield a table of drops in one slice."""
     yield (
@@ -700,6 +720,7 @@ def percent(share: float | np.floating[Any]) -> str:
 TABLES: dict[str, Callable[[int], Iterator[str]]] = {
     "quiet": quiet_years,
     "drops": drops,
+    "schedules": schedules,
     "shared": shared_noise,
     "slices": slices,
     "causes": causes,

@@ -10,9 +10,9 @@ from typing import Any
 from flows.config.result_options import MonitoringOptions
 from flows.config.run_rate import runs_per_year
 from metric_core.errors import AssayError, ConfigError
-from metric_core.statistics.alarms import Alarm, AlarmSettings
+from metric_core.statistics.alarms import ERROR, RUNS_OF_YEAR, Alarm, AlarmSettings
 from metric_core.statistics.attribution import Cause
-from metric_core.statistics.shared_noise import DEVIATIONS
+from metric_core.statistics.shared_noise import limit_deviations
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
@@ -59,8 +59,9 @@ class RunAlarms:
     @property
     def margin(self) -> str:
         """Sentence on the noise of whole runs that drops have to exceed; empty if that of their rows is larger."""
+        deviations = limit_deviations(ERROR, RUNS_OF_YEAR)
         sizes = [
-            f"{DEVIATIONS * sqrt(2) * noise:.2g} for {metric}"
+            f"{deviations * sqrt(2) * noise:.2g} for {metric}"
             for metric, noise in self.shared_noise.items()
             if metric in self.steps and sqrt(2) * noise > self.steps[metric][1]
         ]

@@ -31,6 +31,7 @@ from metric_core.statistics.betting import average_over_all_sets, largest_drop, 
 from metric_core.statistics.resampling import Floats, Interval
 from metric_core.statistics.run_evidence import LONGEST_WINDOW, exceeds_noise, log_e_values, log_e_values_above
 from metric_core.statistics.run_panel import Panel, Stream
+from metric_core.statistics.shared_noise import limit_deviations
 
 ERROR = 0.05
 """Share of calendar years with any false alarm, at most."""
@@ -282,31 +283,28 @@ class PanelEvidence:
         self._first = max(0, len(panel.runs) - RUNS_ADDED)
         self._last = len(panel.runs) - 1
         self._runs = range(self._first, len(panel.runs))
+        self._deviations = limit_deviations(settings.error, settings.runs)
         self._weights = settings.weights([number - self._last + run for run in self._runs])
-        self._shares = shares
+        self._shares, self._shares_of_streams = shares, np.array([shares[stream] for stream in panel.streams])
         self._means = dict(zip(panel.streams, panel.means().T, strict=True))
 
     def find_raised(self) -> set[Stream]:
         """Return the streams that have an alarm, all of them tested together."""
-        raised = find_raised(self._evidence(), self._shares_of_streams(), self._error)
+        raised = find_raised(self._evidence(), self._shares_of_streams, self._error)
         return {stream for stream, is_raised in zip(self._panel.streams, raised, strict=True) if is_raised}
 
     def after_last(self) -> Floats:
         """Return the evidence of each stream after the last run, all of them tested together."""
-        return average_over_all_sets(self._evidence(), self._shares_of_streams())
+        return average_over_all_sets(self._evidence(), self._shares_of_streams)
 
     def is_raised(self, stream: Stream) -> bool:
         """Return whether a stream has an alarm, tested alone at its share of the error."""
-        evidence = self._evidence()[[self._panel.streams.index(stream)]]
-        return bool(find_raised(evidence, np.ones(1), self._error * self._shares[stream])[0])
+        return bool(self._evidence()[self._panel.streams.index(stream)] >= 1 / (self._error * self._shares[stream]))
 
     def _evidence(self) -> Floats:
         panel = self._panel
-        found, beyond = log_e_values(panel, self._runs), exceeds_noise(panel, self._runs)
+        found, beyond = log_e_values(panel, self._runs), exceeds_noise(panel, self._runs, self._deviations)
         return sum_evidence(found, beyond, self._counted_means(panel.streams), self._weights)
-
-    def _shares_of_streams(self) -> Floats:
-        return np.array([self._shares[stream] for stream in self._panel.streams])
 
     def _counted_means(self, streams: Sequence[Stream]) -> Floats:
         return np.stack([self._means[stream][self._first :] for stream in streams], axis=1)
@@ -345,16 +343,20 @@ class PanelEvidence:
                 for place, stream in enumerate(panel.streams)
             ]
         )
-
         threshold = 1 / (self._error * shares)
 
         def is_more(drops: Floats) -> NDArray[np.bool_]:
-            found, beyond = log_e_values(panel, self._runs, drops), exceeds_noise(panel, self._runs, drops)
+            found, beyond = (
+                log_e_values(panel, self._runs, drops),
+                exceeds_noise(panel, self._runs, self._deviations, drops),
+            )
             return sum_evidence(found, beyond, counted_means, self._weights) >= threshold
 
         def is_less(drops: Floats) -> NDArray[np.bool_]:
             found = add_e_values(log_e_values_above(panel, self._runs, firsts, drops), self._weights[:, None])
-            beyond = exceeds_noise(panel, self._runs, drops, above=True) & (np.array(self._runs)[:, None] >= firsts)
+            beyond = exceeds_noise(panel, self._runs, self._deviations, drops, above=True) & (
+                np.array(self._runs)[:, None] >= firsts
+            )
             return np.greater_equal(np.where(beyond.any(axis=0), found, 0.0), threshold)
 
         low, high = largest_drop(is_more, len(shares)), smallest_drop(is_less, len(shares))

@@ -12,7 +12,6 @@ from metric_core.statistics import betting
 from metric_core.statistics.betting import Bools
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.run_panel import Codes, Panel, mean_of, wide
-from metric_core.statistics.shared_noise import DEVIATIONS
 
 WINDOWS = ((1, 1 / 3), (3, 2 / 3))
 """Numbers of runs whose mean per row is tested after each run, with the share of the money that is bet on each.
@@ -75,15 +74,17 @@ def log_e_values_above(panel: Panel, runs: Sequence[int], first: Codes, drops: F
     return _add(found, (len(runs), len(panel.streams)))
 
 
-def exceeds_noise(panel: Panel, runs: Sequence[int], drops: Floats | None = None, *, above: bool = False) -> Bools:
+def exceeds_noise(
+    panel: Panel, runs: Sequence[int], deviations: float, drops: Floats | None = None, *, above: bool = False
+) -> Bools:
     """Return where the noise of rows and of whole runs does not explain that more than a drop was lost.
 
-    It does not if the mean of a window differs from the drop by more than `DEVIATIONS`.
+    It does not if the mean of a window differs from the drop by so many standard deviations of both.
 
     Args:
         runs: Indices of the runs.
         drops: Drop of each stream, as a part of the metric's range; None means no drop.
-        above: Whether less than the drop was lost, instead of more.
+        above: Test whether less than the drop was lost.
 
     Returns:
         Runs x streams; all true without shared noise.
@@ -94,7 +95,7 @@ def exceeds_noise(panel: Panel, runs: Sequence[int], drops: Floats | None = None
     for tested in _windows(panel, panel.improvements, runs) if noise.any() else ():
         units = [part.units(wide(tested.values)) for part in panel.parts]
         means, errors = (panel.join([of(each) for each in units]) for of in (mean_of, _error_of))
-        limits = DEVIATIONS * np.hypot(errors, noise * np.sqrt(tested.shared)[:, None])
+        limits = deviations * np.hypot(errors, noise * np.sqrt(tested.shared)[:, None])
         found[tested.places] |= sign * (means + (0.0 if drops is None else drops)) >= limits
     return found
 
@@ -141,9 +142,10 @@ def _means_until(values: Floats, runs: Codes, length: int) -> Floats:
 
 
 def _error_of(values: Floats) -> Floats:
-    """Return the standard error of the mean over the first axis of values that are not NaN; 0 for fewer than two."""
-    has_value = ~np.isnan(values)
-    counts = has_value.sum(axis=0)
-    squares = np.where(has_value, (values - mean_of(values)) ** 2, 0.0).sum(axis=0)
-    error: Floats = np.sqrt(squares / np.maximum(counts * (counts - 1), 1))
+    """Return the standard error of the mean over the first axis of values, NaN for none, as far as it is noise.
+
+    Noise is as often above 0 as below; what has become worse is no noise, so the values above 0 count twice.
+    """
+    counts = (~np.isnan(values)).sum(axis=0)
+    error: Floats = np.sqrt(2 * np.square(np.fmax(values, 0.0)).sum(axis=0)) / np.maximum(counts, 1)
     return error

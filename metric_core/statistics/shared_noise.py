@@ -12,16 +12,12 @@ seen: it is a change of the system as long as it stays.
 
 from collections.abc import Sequence
 from math import inf, sqrt
+from statistics import NormalDist
 
 import numpy as np
 
 ASSUMED_NOISE = 0.02
 """Standard deviation, as a part of a metric's range, that is assumed as long as the runs are too few to refute it."""
-DEVIATIONS = 4.0
-"""Standard deviations, of rows and of runs together, that the mean of some runs may differ from the baseline by chance.
-
-Noise exceeds them on one of 30,000 nights.
-"""
 
 _QUANTILE, _SQUARE = 0.8, 1.642374
 """The quantile of the squared changes, and its value for the square of a standard normal variable."""
@@ -29,6 +25,7 @@ _FREEDOM = 0.5
 """Degrees of freedom per change: a quantile tells less than the variance does, and neighbouring changes share a run."""
 _LIMIT = 1.281552
 """Standard normal quantile of the limit: in nine of ten histories the noise is no larger."""
+_TESTS = 10
 _LARGEST_RATIO = 2.0
 """Largest limit, as a multiple of the estimated variance, if that exceeds the one that is assumed."""
 
@@ -56,6 +53,22 @@ def limit_shared_noise(steps: Sequence[tuple[float, float]], size: float = 1.0) 
     ratio = _low_ratio(_FREEDOM * len(steps))
     limit = (of_rows + found) / ratio - of_rows if ratio else inf
     return sqrt(min(limit, max(_LARGEST_RATIO * found, ASSUMED_NOISE**2)))
+
+
+def limit_deviations(error: float, runs: int) -> float:
+    """Return the standard deviations that normal noise of runs exceeds by chance in a share of the years.
+
+    A run is compared with two baselines, and so is the mean of three runs; as the noise is estimated, they count as
+    ten tests.
+
+    Args:
+        error: Share of the years.
+        runs: Number of runs per year.
+
+    >>> [round(limit_deviations(0.05, runs), 2) for runs in (53, 366, 2196)]
+    [3.73, 4.2, 4.58]
+    """
+    return NormalDist().inv_cdf(1 - error / (_TESTS * runs))
 
 
 def _low_ratio(freedom: float) -> float:
