@@ -7,11 +7,12 @@ gives some questions another answer every night, and so did the accepted run. A 
 true and errs at fixed rates, always in the same way for the same text; some texts are judged again and get another
 verdict. Scores are mostly 1, four metrics are correlated through the quality of the answer, a fifth needs no judge.
 Rows leave for a while or for good, cells fail, nights are skipped. `--write` also puts the tables into
-`docs/statistics-alarms.md`. Takes some ten minutes on one core.
+`docs/statistics-alarms.md`. Two hundred years a line take an hour on one core, half of it
+the table of noise that rows share.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -22,21 +23,24 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from benchmarks.docs_tables import publish
+from metric_core.statistics import run_evidence
 from metric_core.statistics.alarms import (
     RUNS_ADDED,
     RUNS_READ,
     Alarm,
     AlarmSettings,
+    add_e_values,
     find_raised,
     shares_of,
+    sum_evidence,
     update_alarms,
 )
 from metric_core.statistics.attribution import Cause, ScoreChanges, attribute_change
 from metric_core.statistics.betting import log_e_values
-from metric_core.statistics.paired_tests import mcnemar_mid_p
+from metric_core.statistics.missing_scores import are_selective
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows
-from metric_core.statistics.shared_noise import estimate_shared_noise
+from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, wide
+from metric_core.statistics.shared_noise import limit_deviations, limit_shared_noise
 from metric_core.statistics.slices import Slice
 
 BEGIN, END = "<!-- begin: benchmarks/nights.py -->", "<!-- end of nights -->"
@@ -298,16 +302,13 @@ class Simulation:
         """The improvements of all runs."""
         before, after = self.scores[0], self.scores[1:]
         favorable = np.full(after.shape, np.nan)
-        lacks_before, lacks_after = np.isnan(before), np.isnan(after)
         # A row that is gone lacks all metrics: it is no row of both runs.
-        is_there = ~lacks_after.all(axis=-1, keepdims=True)
-        lost, found = ~lacks_before & lacks_after & is_there, lacks_before & ~lacks_after
-        numbers = lost.sum(axis=1), found.sum(axis=1)
-        for night, metric in zip(*np.nonzero(np.abs(numbers[0] - numbers[1]) > 3), strict=True):
-            if mcnemar_mid_p(*(int(number[night, metric]) for number in numbers)) <= 0.05:
-                best = np.where(lost[night, :, metric], 1 - before[:, metric], after[night, :, metric])
-                missing = lost[night, :, metric] | found[night, :, metric]
-                favorable[night, missing, metric] = best[missing]
+        is_there = ~np.isnan(after).all(axis=-1)
+        for night, metric in np.ndindex(len(after), len(METRICS)):
+            old, new = np.where(is_there[night], before[:, metric], np.nan), after[night, :, metric]
+            if are_selective(old, new, self.groups):
+                best = np.where(np.isnan(new), 1 - old, np.where(np.isnan(old), new, np.nan))
+                favorable[night, :, metric] = best
         per_day = self.world.runs_per_day
         starts = [
             START + timedelta(days=int(day), hours=24 // per_day * (run % per_day))
@@ -359,6 +360,12 @@ OTHERS = (
     World("the best of ten runs was accepted", candidates=10),
 )
 KINDS = ("lost", "anywhere", "half")
+SHARED = (
+    *((500, shared, before) for shared in (0.0, 0.01, 0.02, 0.03) for before in (0, 60)),
+    *((300, 0.0, before) for before in (0, 20, 60)),
+    *((2000, shared, 0) for shared in (0.0, 0.01, 0.02)),
+)
+"""Rows, standard deviation of shared noise, and nights before, of the lines about shared noise."""
 
 
 @dataclass
@@ -368,15 +375,17 @@ class MonitoredYear:
     Args:
         panel: Improvements of all nights.
         settings: Settings of the alarms.
+        earlier: Steps of each metric in nights before the baseline.
     """
 
     panel: Panel
     settings: AlarmSettings = field(default_factory=AlarmSettings)
+    earlier: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
 
     @cached_property
     def log_e_values(self) -> Floats:
         """Logarithm of the e-value of each night and stream."""
-        return np.stack([self.panel.log_e_values(night) for night in range(len(self.panel.runs))])
+        return run_evidence.log_e_values(self.panel, range(len(self.panel.runs)))
 
     @cached_property
     def means(self) -> Floats:
@@ -384,35 +393,64 @@ class MonitoredYear:
         return self.panel.means()
 
     @cached_property
+    def steps(self) -> list[dict[str, tuple[float, float]]]:
+        """The step of each night and metric, as its outcome keeps it."""
+        return [self.panel.select(range(max(0, night - 1), night + 1)).last_step() for night in range(len(self.means))]
+
+    @cached_property
+    def raised_without_noise(self) -> Bools:
+        """True for the streams that have an alarm on a night, as nights x streams, if rows share no noise."""
+        raised = np.zeros(self.means.shape, dtype=bool)
+        weights = self.settings.weights(range(1, len(raised) + 1))
+        # No sum over some nights is larger than that over all.
+        if add_e_values(self.log_e_values, weights[:, None]).max() >= 1 / self.settings.error:
+            for night in range(len(raised)):
+                raised[night] = self._find_raised(night, np.ones((1, 1), dtype=bool))
+        return raised
+
+    @cached_property
     def raised(self) -> Bools:
         """True for the streams that have an alarm on a night, as nights x streams, if no earlier alarm stands."""
-        means, shares = self.means, shares_of(self.panel.streams)
-        weights = self.settings.weights(range(1, len(means) + 1))
-        nights = []
-        for last in range(1, len(means) + 1):
-            part = slice(max(0, last - RUNS_ADDED), last)
-            nights.append(find_raised(self.log_e_values[part], means[part], weights[part], shares, self.settings.error))
-        return np.array(nights)
+        raised = self.raised_without_noise.copy()
+        deviations = limit_deviations(self.settings.error, self.settings.runs)
+        # Noise only lowers evidence.
+        for night in map(int, np.flatnonzero(raised.any(axis=1))):
+            known = self.until(night, raised)
+            last = range(max(0, len(known.runs) - RUNS_ADDED), len(known.runs))
+            raised[night] = self._find_raised(night, run_evidence.exceeds_noise(known, last, deviations))
+        return raised
+
+    def _find_raised(self, night: int, beyond: Bools) -> Bools:
+        seen = slice(max(0, night + 1 - RUNS_ADDED), night + 1)
+        weights = self.settings.weights(range(1, len(self.means) + 1))[seen]
+        evidence = sum_evidence(self.log_e_values[seen], beyond, self.means[seen], weights)
+        return find_raised(evidence, shares_of(self.panel.streams), self.settings.error)
+
+    def until(self, night: int, raised: Bools) -> Panel:
+        """Return the panel as it is after a night, with the noise that the outcomes before it do not refute.
+
+        Args:
+            raised: Nights x streams that have an alarm, whose steps are no noise.
+        """
+        steps: dict[str, list[tuple[float, float]]] = {metric: [*self.earlier.get(metric, ())] for metric in METRICS}
+        for each, is_raised in zip(self.steps[:night], raised[:night], strict=True):
+            worse = {self.panel.streams[place].metric for place in np.flatnonzero(is_raised)}
+            for metric in each.keys() - worse:
+                steps[metric].append(each[metric])
+        noise = {metric: limit_shared_noise(steps[metric]) for metric in self.panel.metrics}
+        return replace(self.panel.select(range(max(0, night + 1 - RUNS_READ), night + 1)), shared_noise=noise)
 
     def alarms(self, night: int) -> list[Alarm]:
         """Return the alarms of a night as the product does, from the last nights."""
-        seen = replace(
-            self.panel,
-            runs=self.panel.runs[: night + 1],
-            improvements=self.panel.improvements[: night + 1],
-            favorable=None if self.panel.favorable is None else self.panel.favorable[: night + 1],
-        )
-        alarms = update_alarms(seen.recent(RUNS_READ), night + 1, self.settings)
-        assert {alarm.stream for alarm in alarms} == {
-            stream for stream, is_raised in zip(self.panel.streams, self.raised[night], strict=True) if is_raised
-        }
+        alarms = update_alarms(self.until(night, self.raised), night + 1, self.settings)
+        assert {self.panel.streams.index(alarm.stream) for alarm in alarms} == {*np.flatnonzero(self.raised[night])}
         return alarms
 
 
 def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--years", type=int, default=200, help="years of the main lines")
+    parser.add_argument("--years", type=int, default=200, help="years of each line")
     parser.add_argument("--only", default="", help="tables whose name contains this text")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-alarms.md")
     options = parser.parse_args()
@@ -425,8 +463,8 @@ def quiet_years(years: int) -> Iterator[str]:
     yield "**False alarms.** Share of years without drift with any alarm, over five metrics.\n\n"
     yield f"| world | years | alarms, five slices as well | {' | '.join(COMMON)} |\n"
     yield f"| --- | --- | --- |{' --- |' * len(COMMON)}\n"
-    for number, world in enumerate((*NIGHTLY, *OTHERS)):
-        yield quiet_line(world, max(1, years // (4 if number else 1) // world.runs_per_day))
+    for world in (*NIGHTLY, *OTHERS):
+        yield quiet_line(world, max(1, years // world.runs_per_day))
     yield "\n"
 
 
@@ -461,7 +499,7 @@ def _rolling_z(improvements: Floats, means: Floats) -> bool:
 
 def _multiplied_bets(improvements: Floats, means: Floats) -> bool:
     del means
-    money = np.cumsum([log_e_values(night) for night in improvements], axis=0)
+    money = np.cumsum(log_e_values(wide(improvements)).reshape(len(improvements), -1), axis=0)
     return bool((money >= np.log(len(METRICS) / 0.05)).any())
 
 
@@ -542,43 +580,44 @@ TOLD = (
 def shared_noise(years: int) -> Iterator[str]:
     """Yield a table of nights on which all rows move together."""
     yield (
-        "**Noise that all rows of a night share.** Four metrics, without slices; a drop of 0.05 in one of them after "
-        "six weeks.\n\n| rows | its deviation | nights before | years | any false alarm, with / without the margin "
-        "| drop told within 5 | within 30 |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+        "**Noise that all rows of a night share**, by its standard deviation and by the nights that the history had "
+        "before. Four of five metrics share it; without slices. A drop of 0.05 in one of them comes after one to two "
+        "weeks. Without: alarms that take rows to be independent.\n\n"
+        "| rows | its deviation | nights before | years | any false alarm | in the first 30 nights | without "
+        f"| drop told within 5 | within 30 | within 5, without |\n|{' --- |' * 10}\n"
     )
-    count = max(1, years // 4)
-    lines = ((500, 0.0, 60), (500, 0.008, 60), (500, 0.0155, 60), (500, 0.0155, 0), (2000, 0.008, 60))
-    for rows, shared, before in lines:
-        world = World("", rows, shared=shared)
-        false, told = np.zeros(2), []
-        for seed in range(count):
-            quiet = replace(Simulation(world, seed).panel, slices=())
-            false += [with_margin(quiet, world, seed, before).raised.any(), MonitoredYear(quiet).raised.any()]
-            simulation = Simulation(world, seed, 72, Drift(KINDS[seed % 3], metrics=(3,)), 42)
-            late = with_margin(replace(simulation.panel, slices=()), world, seed, before).raised[:, 3]
-            told.append(next((day - 41 for day in simulation.days_run[late] if day >= 42), 99))
-        cells = [f"**{percent(false[0] / count)}** / {percent(false[1] / count)}"]
-        cells += [percent(np.mean([night <= most for night in told])) for most in (5, 30)]
-        yield f"| {rows:,} | {shared} | {before} | {count} | {' | '.join(cells)} |\n"
+    for rows, shared, before in SHARED:
+        world, found = World("", rows, shared=shared), []
+        for seed in range(years):
+            earlier = _steps_before(world, seed, before)
+            quiet = _watch(Simulation(world, seed), earlier)
+            onset = 7 + seed % 7
+            dropped = Simulation(world, seed, onset + 30, Drift(KINDS[seed % 3], metrics=(3,)), onset)
+            year = _watch(dropped, earlier)
+            nights, without = (_first_night(dropped, each) for each in (year.raised, year.raised_without_noise))
+            false = (quiet.raised.any(), quiet.raised[:30].any(), quiet.raised_without_noise.any())
+            found.append([*false, nights <= 5, nights <= 30, without <= 5])
+        cells = [percent(share) for share in np.mean(found, axis=0)]
+        yield f"| {rows:,} | {shared} | {before} | {years} | **{cells[0]}** | {' | '.join(cells[1:])} |\n"
     yield "\n"
 
 
-def with_margin(panel: Panel, world: World, seed: int, before: int) -> "MonitoredYear":
-    """Return a year whose alarms know the noise of its nights so far, and of some nights before."""
-    steps: dict[str, list[tuple[float, float]]] = {metric: [] for metric in panel.metrics}
-    nights = [Simulation(world, seed + 10_000, before).panel] if before else []
-    found = []
-    for each in (*nights, panel):
-        for night in range(len(each.runs)):
-            for metric, step in each.select(range(max(0, night - 1), night + 1)).last_step().items():
-                steps[metric].append(step)
-            if each is panel:
-                noise = {metric: estimate_shared_noise(of_metric) for metric, of_metric in steps.items()}
-                until = panel.select(range(max(0, night - 2), night + 1))
-                found.append(replace(until, shared_noise=noise).log_e_values(len(until.runs) - 1))
-    year = MonitoredYear(panel)
-    year.__dict__["log_e_values"] = np.stack(found)
-    return year
+def _watch(simulation: Simulation, earlier: Mapping[str, Sequence[tuple[float, float]]]) -> MonitoredYear:
+    return MonitoredYear(replace(simulation.panel, slices=()), earlier=earlier)
+
+
+def _steps_before(world: World, seed: int, nights: int) -> dict[str, list[tuple[float, float]]]:
+    """Return the steps of each metric in some nights before a year."""
+    if not nights:
+        return {}
+    steps = MonitoredYear(Simulation(world, seed + 10_000, nights).panel).steps
+    return {metric: [each[metric] for each in steps if metric in each] for metric in METRICS}
+
+
+def _first_night(simulation: Simulation, raised: Bools) -> int:
+    """Return the number of nights from a drop in the fourth metric to the alarm; 99 for none."""
+    days = simulation.days_run[raised[:, 3]]
+    return next((int(day) - simulation.onset + 1 for day in days if day >= simulation.onset), 99)
 
 
 def drops(years: int) -> Iterator[str]:
@@ -604,13 +643,30 @@ def drops(years: int) -> Iterator[str]:
         (500, "one of 60 %", 0.2, (3,), 0.1),
         (100, "one of 60 %", 0.2, (3,), 0.2),
     )
-    for number, (rows, groups, changing, metrics, size) in enumerate(lines):
-        world, count = World("", rows, changing, groups=groups), max(1, years // (4 if number else 1))
-        every = [follow(world, Drift(KINDS[seed % 3], size, metrics), seed) for seed in range(count)]
-        start = f"| {rows:,} | {groups or '-'} | {changing:.0%} | {len(metrics)} of 5 | {size} | {count} | ".replace(
-            "%", " %"
-        )
+    for rows, groups, changing, metrics, size in lines:
+        world = World("", rows, changing, groups=groups)
+        every = [follow(world, Drift(KINDS[seed % 3], size, metrics), seed) for seed in range(years)]
+        start = f"| {rows:,} | {groups or '-'} | {changing * 100:.0f} % | {len(metrics)} of 5 | {size} | {years} | "
         yield f"{start}{' | '.join(describe(every))} |\n"
+    yield "\n"
+
+
+def schedules(years: int) -> Iterator[str]:
+    """Yield a table of how soon drops are told if runs come more or less often than once a day."""
+    yield (
+        "**Other intervals.** One metric of five drops after twenty runs; without slices.\n\n"
+        f"| schedule | rows | drop | years | told within 5 runs | within 30 runs |\n|{' --- |' * 6}\n"
+    )
+    for rows, size in ((300, 0.05), (100, 0.1)):
+        for name, runs in (("weekly", 53), ("daily", 366), ("every four hours", 6 * 366)):
+            nights = []
+            for seed in range(years):
+                onset = 20 + seed % 7
+                run = Simulation(World("", rows), seed, onset + 30, Drift(KINDS[seed % 3], size, (3,)), onset)
+                year = MonitoredYear(replace(run.panel, slices=()), AlarmSettings(runs=runs))
+                nights.append(_first_night(run, year.raised))
+            cells = [percent(np.mean([night <= most for night in nights])) for most in (5, 30)]
+            yield f"| {name} | {rows} | {size} | {years} | {' | '.join(cells)} |\n"
     yield "\n"
 
 
@@ -620,10 +676,9 @@ def slices(years: int) -> Iterator[str]:
         "**Drops in one slice** of 500 rows, with five slices. Also blamed: another metric or slice.\n\n"
         f"| rows of the slice | drop in it | years | {TOLD}|{' --- |' * 9}\n"
     )
-    count = max(1, years // 4)
     for language, size in ((0, 0.1), (1, 0.2), (2, 0.3), (4, 0.6)):
-        every = [follow(World(""), Drift(KINDS[seed % 3], size, language=language), seed) for seed in range(count)]
-        yield f"| {round(500 * SIZES[language])} | {size} | {count} | {' | '.join(describe(every))} |\n"
+        every = [follow(World(""), Drift(KINDS[seed % 3], size, language=language), seed) for seed in range(years)]
+        yield f"| {round(500 * SIZES[language])} | {size} | {years} | {' | '.join(describe(every))} |\n"
     yield "\n"
 
 
@@ -649,12 +704,8 @@ def causes(years: int) -> Iterator[str]:
         "metrics, the system's drop is 0.07.\n\n"
         f"| what changed | years | told within 30 nights | {' | '.join(Cause)} |\n| --- | --- | --- |{' --- |' * 4}\n"
     )
-    for kind, name, count in (
-        ("judge", "the judge", years),
-        ("lost", "the system", years // 4),
-        ("both", "both", years // 4),
-    ):
-        every = [follow(World(""), Drift(kind, 0.07), seed) for seed in range(max(1, count))]
+    for kind, name in (("judge", "the judge"), ("lost", "the system"), ("both", "both")):
+        every = [follow(World(""), Drift(kind, 0.07), seed) for seed in range(years)]
         told = [each.cause for each in every if each.nights is not None]
         cells = [percent(np.mean([cause is each for cause in told])) for each in Cause]
         yield f"| {name} | {len(every)} | {percent(len(told) / len(every))} | {' | '.join(cells)} |\n"
@@ -669,6 +720,7 @@ def percent(share: float | np.floating[Any]) -> str:
 TABLES: dict[str, Callable[[int], Iterator[str]]] = {
     "quiet": quiet_years,
     "drops": drops,
+    "schedules": schedules,
     "shared": shared_noise,
     "slices": slices,
     "causes": causes,

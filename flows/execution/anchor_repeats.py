@@ -36,6 +36,7 @@ from tasks.runs.judge_drift import (
     RepeatTurn,
     find_changed_judges,
     read_findings,
+    shuffle_rows,
 )
 from tasks.runtime.usage import Usage
 from tasks.stages.definition import Tables
@@ -148,7 +149,7 @@ def ask_rows_again(run: Run, tables: RunTables) -> dict[str, Any] | None:
     if not count or not can_ask_again(run.plan):
         return None
     ids = [row for shard in tables.shards(Stage.SAMPLES, ["row_id"]) for row in shard["row_id"].to_pylist()]
-    chosen = sorted(ids, key=lambda row: hashlib.sha256(row.encode()).digest())[:count]
+    chosen = shuffle_rows(ids)[:count]
     try:
         return _ask_rows(_Rows(run, tables, chosen), RepeatedQuestions(run.models))
     except AssayError as error:

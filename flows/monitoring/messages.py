@@ -62,7 +62,7 @@ class Findings:
         kept = self.gated.kept
         if kept is not None and kept.rows[0] < kept.rows[1]:
             yield f"{kept.rows[0]} of the {kept.rows[1]} rows of the baseline are compared"
-        if self.alarms.margin:
+        if self.alarms.margin and self.verdict == "passed":
             yield self.alarms.margin
 
     def _about(self, flow_run: str = "") -> Alert:

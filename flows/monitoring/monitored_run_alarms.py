@@ -10,9 +10,9 @@ from typing import Any
 from flows.config.result_options import MonitoringOptions
 from flows.config.run_rate import runs_per_year
 from metric_core.errors import AssayError, ConfigError
-from metric_core.statistics.alarms import Alarm, AlarmSettings
+from metric_core.statistics.alarms import ERROR, RUNS_OF_YEAR, Alarm, AlarmSettings
 from metric_core.statistics.attribution import Cause
-from metric_core.statistics.shared_noise import MARGIN
+from metric_core.statistics.shared_noise import limit_deviations
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.comparison.score_causes import CauseFinder
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
@@ -34,7 +34,7 @@ class RunAlarms:
         obstacle: Reason why no alarm could be looked for; None if that was possible.
         left_out: Sentences on earlier runs that could not be read, so that the alarms do without them.
         steps: Metric -> change of its mean since the previous run, and its standard error over rows.
-        shared_noise: Metric -> standard deviation of what all rows of a run share, where there is any.
+        shared_noise: Metric -> standard deviation of what all rows of a run may share.
     """
 
     alarms: tuple[OutcomeAlarm, ...] = ()
@@ -58,9 +58,14 @@ class RunAlarms:
 
     @property
     def margin(self) -> str:
-        """Sentence on the noise of earlier runs that drops have to exceed; empty without any."""
-        sizes = [f"{MARGIN * sqrt(2) * noise:.2g} for {metric}" for metric, noise in self.shared_noise.items()]
-        return f"noise that all rows of a run share is no evidence: up to {', '.join(sizes)}" if sizes else ""
+        """Sentence on the noise of whole runs that drops have to exceed; empty if that of their rows is larger."""
+        deviations = limit_deviations(ERROR, RUNS_OF_YEAR)
+        sizes = [
+            f"{deviations * sqrt(2) * noise:.2g} for {metric}"
+            for metric, noise in self.shared_noise.items()
+            if metric in self.steps and sqrt(2) * noise > self.steps[metric][1]
+        ]
+        return f"all rows of a run may move together by chance: up to {', '.join(sizes)}" if sizes else ""
 
     def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
         """Return the alarms as incidents."""

@@ -29,7 +29,9 @@ from numpy.typing import NDArray
 from metric_core.errors import ConfigError
 from metric_core.statistics.betting import average_over_all_sets, largest_drop, smallest_drop
 from metric_core.statistics.resampling import Floats, Interval
-from metric_core.statistics.run_panel import LONGEST_WINDOW, Panel, Stream
+from metric_core.statistics.run_evidence import LONGEST_WINDOW, exceeds_noise, log_e_values, log_e_values_above
+from metric_core.statistics.run_panel import Panel, Stream
+from metric_core.statistics.shared_noise import limit_deviations
 
 ERROR = 0.05
 """Share of calendar years with any false alarm, at most."""
@@ -188,22 +190,31 @@ def shares_of(streams: Sequence[Stream]) -> Floats:
     return shares
 
 
-def find_raised(
-    log_e_values: Floats, means: Floats, weights: Floats, shares: Floats, error: float
-) -> NDArray[np.bool_]:
+def sum_evidence(log_e: Floats, beyond: NDArray[np.bool_], means: Floats, weights: Floats) -> Floats:
+    """Return the evidence of each stream: the weighted sum of its e-values, 0 if noise explains all runs that count.
+
+    Args:
+        log_e: Logarithms of e-values, as runs x streams.
+        beyond: Where noise that all rows share does not explain the drop, as runs x streams.
+        means: Mean improvements, as runs x streams; NaN without rows.
+        weights: Weights of the runs.
+    """
+    counted = ~_before_recovery(means)
+    evidence = add_e_values(log_e, weights[:, None] * counted)
+    return np.where((beyond & counted).any(axis=0), evidence, 0.0)
+
+
+def find_raised(evidence: Floats, shares: Floats, error: float) -> NDArray[np.bool_]:
     """Return which streams have an alarm.
 
     Args:
-        log_e_values: Logarithms of e-values, as runs x streams.
-        means: Mean improvements, as runs x streams; NaN without rows.
-        weights: Weights of the runs.
+        evidence: Evidence of each stream.
         shares: Share of the error of each stream.
         error: Share of years with any false alarm, at most.
     """
-    e_values = add_e_values(log_e_values, weights[:, None] * ~_before_recovery(means))
-    if e_values.max(initial=0.0) < 1 / error:  # An average is no larger than what it is of.
+    if evidence.max(initial=0.0) < 1 / error:  # An average is no larger than what it is of.
         return np.zeros(len(shares), dtype=bool)
-    return average_over_all_sets(e_values, shares) >= 1 / error
+    return average_over_all_sets(evidence, shares) >= 1 / error
 
 
 def add_e_values(log_e_values: Floats, weights: Floats) -> Floats:
@@ -272,36 +283,28 @@ class PanelEvidence:
         self._first = max(0, len(panel.runs) - RUNS_ADDED)
         self._last = len(panel.runs) - 1
         self._runs = range(self._first, len(panel.runs))
+        self._deviations = limit_deviations(settings.error, settings.runs)
         self._weights = settings.weights([number - self._last + run for run in self._runs])
-        self._shares = shares
+        self._shares, self._shares_of_streams = shares, np.array([shares[stream] for stream in panel.streams])
         self._means = dict(zip(panel.streams, panel.means().T, strict=True))
 
     def find_raised(self) -> set[Stream]:
         """Return the streams that have an alarm, all of them tested together."""
-        streams = self._panel.streams
-        raised = find_raised(
-            np.stack([self._panel.log_e_values(run) for run in self._runs]),
-            self._counted_means(streams),
-            self._weights,
-            np.array([self._shares[stream] for stream in streams]),
-            self._error,
-        )
-        return {stream for stream, is_raised in zip(streams, raised, strict=True) if is_raised}
+        raised = find_raised(self._evidence(), self._shares_of_streams, self._error)
+        return {stream for stream, is_raised in zip(self._panel.streams, raised, strict=True) if is_raised}
 
     def after_last(self) -> Floats:
         """Return the evidence of each stream after the last run, all of them tested together."""
-        streams = self._panel.streams
-        log_e_values = np.stack([self._panel.log_e_values(run) for run in self._runs])
-        weights = self._weights[:, None] * ~_before_recovery(self._counted_means(streams))
-        shares = np.array([self._shares[stream] for stream in streams])
-        return average_over_all_sets(add_e_values(log_e_values, weights), shares)
+        return average_over_all_sets(self._evidence(), self._shares_of_streams)
 
     def is_raised(self, stream: Stream) -> bool:
         """Return whether a stream has an alarm, tested alone at its share of the error."""
-        place = self._panel.streams.index(stream)
-        found = np.stack([self._panel.log_e_values(run) for run in self._runs])[:, [place]]
-        error = self._error * self._shares[stream]
-        return bool(find_raised(found, self._counted_means([stream]), self._weights, np.ones(1), error)[0])
+        return bool(self._evidence()[self._panel.streams.index(stream)] >= 1 / (self._error * self._shares[stream]))
+
+    def _evidence(self) -> Floats:
+        panel = self._panel
+        found, beyond = log_e_values(panel, self._runs), exceeds_noise(panel, self._runs, self._deviations)
+        return sum_evidence(found, beyond, self._counted_means(panel.streams), self._weights)
 
     def _counted_means(self, streams: Sequence[Stream]) -> Floats:
         return np.stack([self._means[stream][self._first :] for stream in streams], axis=1)
@@ -330,7 +333,8 @@ class PanelEvidence:
         # Limits take many tests: only of the metrics and slices that need them.
         panel = self._panel.only(found)
         shares = np.array([self._shares[stream] for stream in panel.streams])
-        before = _before_recovery(self._counted_means(panel.streams))
+        counted_means = self._counted_means(panel.streams)
+        before = _before_recovery(counted_means)
         firsts = np.array(
             [
                 self._since(earlier_alarms[stream])
@@ -339,16 +343,21 @@ class PanelEvidence:
                 for place, stream in enumerate(panel.streams)
             ]
         )
-
         threshold = 1 / (self._error * shares)
 
         def is_more(drops: Floats) -> NDArray[np.bool_]:
-            found = np.stack([panel.log_e_values(run, drops) for run in self._runs])
-            return np.greater_equal(add_e_values(found, self._weights[:, None] * ~before), threshold)
+            found, beyond = (
+                log_e_values(panel, self._runs, drops),
+                exceeds_noise(panel, self._runs, self._deviations, drops),
+            )
+            return sum_evidence(found, beyond, counted_means, self._weights) >= threshold
 
         def is_less(drops: Floats) -> NDArray[np.bool_]:
-            found = np.stack([panel.log_e_values_above(run, firsts, drops) for run in self._runs])
-            return np.greater_equal(add_e_values(found, self._weights[:, None]), threshold)
+            found = add_e_values(log_e_values_above(panel, self._runs, firsts, drops), self._weights[:, None])
+            beyond = exceeds_noise(panel, self._runs, self._deviations, drops, above=True) & (
+                np.array(self._runs)[:, None] >= firsts
+            )
+            return np.greater_equal(np.where(beyond.any(axis=0), found, 0.0), threshold)
 
         low, high = largest_drop(is_more, len(shares)), smallest_drop(is_less, len(shares))
         limits = {

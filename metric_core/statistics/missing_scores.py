@@ -4,10 +4,12 @@ Scores that are missing by chance change nothing. They are not if one run lacks 
 lack those of different rows: the good ones here, the bad ones there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metric_core.statistics.bounded_means import estimate_interval
 from metric_core.statistics.paired_tests import mcnemar_mid_p
@@ -38,7 +40,7 @@ class MissingScores:
     @property
     def is_selective(self) -> bool:
         """Whether the scores are missing by more than chance: more in one run, or those of different rows."""
-        return 2 * min(self.p, self.p_which) <= 1 - LEVEL
+        return _is_selective(self.p, self.p_which)
 
     def can_explain(self, difference: float = 0.0) -> bool:
         """Return whether scores are missing by more than chance, and they could make up for a difference.
@@ -84,7 +86,9 @@ def find_missing_scores(
         }
         for scored, other in ((columns.a, columns.b), (columns.b, columns.a))
     ]
-    p_which = _p_which(columns, pairs, lost)
+    values = [np.array(list(each.values()), dtype=np.float64) for each in lost]
+    names = [columns.groups_of([*pairs.rows, *each]) for each in lost]
+    p_which = _p_which((pairs.a, pairs.b), values, names)
     if pairs.bounds is None:
         return MissingScores(p, None, p_which=p_which)
     ends = [
@@ -109,25 +113,57 @@ def find_missing_scores(
     )
 
 
-def _p_which(columns: ScoreColumns, pairs: Pairs, lost: Sequence[Mapping[str, float]]) -> float:
+def are_selective(before: Floats, after: Floats, groups: NDArray[np.int64] | None = None) -> bool:
+    """Return whether two runs lack scores by more than chance: more in one, or those of different rows.
+
+    Args:
+        before: Score of each row of both runs in the first; NaN where it lacks one.
+        after: Score of each row in the second run.
+        groups: Number of the group of each row; None if rows are independent.
+
+    >>> before = np.repeat([1.0, 0.0], [60, 40])
+    >>> worst, best = (np.where(np.arange(100) // 10 == tenth, np.nan, before) for tenth in (9, 0))
+    >>> are_selective(worst, best), are_selective(worst, worst), are_selective(worst, before)
+    (True, False, True)
+    """
+    has_before, has_after = ~np.isnan(before), ~np.isnan(after)
+    both, only_before, only_after = has_before & has_after, has_before & ~has_after, has_after & ~has_before
+    if not (only_before.any() or only_after.any()):
+        return False
+    p = mcnemar_mid_p(int(only_after.sum()), int(only_before.sum()))
+    lost = (before[only_before], after[only_after])
+    sides = (only_before, only_after)
+    names = [None if groups is None else np.concatenate([groups[both], groups[each]]) for each in sides]
+    return _is_selective(p, _p_which((before[both], after[both]), lost, names))
+
+
+def _is_selective(p: float, p_which: float) -> bool:
+    return 2 * min(p, p_which) <= 1 - LEVEL
+
+
+def _p_which(scored: Sequence[Floats], lost: Sequence[Floats], groups: Sequence[Any]) -> float:
     """Return the p-value of "the missing scores move neither run's mean".
 
     A run that lacks rows which score low in the other run has a mean that is too high. What both lack cancels out.
 
     Args:
+        scored: Scores of the paired rows in the first run, and in the second.
         lost: Scores of the rows that the second run lacks, and of those that the first run lacks.
+        groups: Groups of the paired rows and these, for each of both; None if rows are independent.
     """
     shift = variance = 0.0
-    for sign, scores, values in zip((-1, 1), (pairs.a, pairs.b), lost, strict=True):
-        pooled = np.concatenate([scores, list(values.values())])
+    for sign, scores, values, names in zip((-1, 1), scored, lost, groups, strict=True):
+        if not len(values):
+            continue
+        pooled = np.concatenate([scores, values])
         _, place, ties = np.unique(pooled, return_inverse=True, return_counts=True)
         ranks = (np.cumsum(ties) - (ties - 1) / 2)[place]
         is_lost = np.arange(len(pooled)) >= len(scores)
         high = (ranks - ranks.mean()) / len(ranks)
-        pull = Units.from_values((is_lost - is_lost.mean()) * high, columns.groups_of([*pairs.rows, *values]))
+        pull = Units.from_values((is_lost - is_lost.mean()) * high, names)
         shift += sign * float(pull.sums.sum())
         by_rows = float(is_lost.var() * (high @ high)) * len(ranks) / max(len(ranks) - 1, 1)
-        variance += by_rows if pairs.groups is None else max(by_rows, float(pull.sums @ pull.sums))
+        variance += by_rows if names is None else max(by_rows, float(pull.sums @ pull.sums))
     if variance <= 0:
         return 1.0
     from scipy.special import ndtr  # noqa: PLC0415 scipy loads slowly

@@ -5,30 +5,21 @@ give the same answers for weeks. So e-values are never multiplied over runs. Eac
 whatever the other runs are; see `metric_core.statistics.alarms` for how they are added.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from math import sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metric_core.statistics.betting import Bools, log_e_values, log_e_values_above
+from metric_core.statistics.betting import Bools
 from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.shared_noise import MARGIN
 from metric_core.statistics.slices import RowSlices, Slice, divide_rows
 
 Codes = NDArray[np.int64]
 
-WINDOWS = ((1, 1 / 3), (3, 2 / 3))
-"""Numbers of runs whose mean per row is tested after each run, with the share of the money that is bet on each.
-
-A single run shows a large drop at once; the mean of three has two thirds of the variance, the rest is the baseline's.
-"""
-LONGEST_WINDOW = max(runs for runs, _ in WINDOWS)
 FIRST_RUNS = 7
 """Number of runs whose mean per row is a second baseline: the accepted run and those after it.
 
@@ -64,7 +55,7 @@ class SliceRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """Rows of a panel that are tested together.
 
     Args:
@@ -125,8 +116,8 @@ class Panel:
         untested: Metric -> reason why it is not tested.
         first_runs: The second baseline, which runs after it are compared with as well; None if there is none.
         baseline_runs: Number of runs whose mean per row the improvements are measured from.
-        shared_noise: Metric -> standard deviation, as a part of its range, of what all rows of a run share, which is no
-            improvement; 0 for others.
+        shared_noise: Metric -> standard deviation, as a part of its range, of what all rows of a run may share; 0 for
+            others.
     """
 
     metrics: tuple[str, ...]
@@ -203,7 +194,7 @@ class Panel:
         if self.favorable is not None:
             # A row that may have been left out because of its score may have had the worst one.
             values = np.where(np.isnan(values), self.favorable[places] - 1.0, values)
-        mean = _mean_of(np.concatenate([np.zeros((1, *values.shape[1:])), values]))
+        mean = mean_of(np.concatenate([np.zeros((1, *values.shape[1:])), values]))
         return replace(self, first_runs=FirstRuns(mean, len(places) + 1, last))
 
     def only(self, streams: Sequence[Stream]) -> "Panel":
@@ -223,40 +214,42 @@ class Panel:
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """The streams that are tested: all metrics over all rows, then over each slice."""
-        return tuple(Stream(metric, part.slice) for part in self._parts for metric in self.metrics)
+        return tuple(Stream(metric, part.slice) for part in self.parts for metric in self.metrics)
 
     @cached_property
-    def _parts(self) -> tuple[_Part, ...]:
+    def parts(self) -> tuple[Part, ...]:
+        """All rows, and the rows of each slice."""
         every = np.ones(self.improvements.shape[1], dtype=bool)
         slices = [self._part(part.slice, part.members) for part in self.slices]
         return (self._part(None, every), *slices)
 
-    def _part(self, part: Slice | None, members: Bools) -> _Part:
+    def _part(self, part: Slice | None, members: Bools) -> Part:
         rows = np.flatnonzero(members)
         if self.groups is None:
-            return _Part(part, rows, None)
+            return Part(part, rows, None)
         rows = rows[np.argsort(self.groups[rows], kind="stable")]
-        return _Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
+        return Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
 
     def means(self) -> Floats:
         """Return the mean improvement of every run and stream, as runs x streams; NaN without rows.
 
         It is a mean over rows, or over the means of groups, on the second baseline if there is one for the run.
         """
-        means = np.full((len(self.runs), len(self.streams)), np.nan)
-        for run, values in enumerate(self.improvements):
-            *_, (_, before, _) = self._baselines(run)
-            means[run] = np.concatenate([_mean_of(part.units(values - before)) for part in self._parts])
+        runs = np.arange(len(self.runs))
+        means = np.full((len(runs), len(self.streams)), np.nan)
+        for later, _, before, _ in self.baselines(runs):
+            values = wide(self.improvements[later] - before)
+            means[later] = self.join([mean_of(part.units(values)) for part in self.parts])
         return means
 
-    def _baselines(self, run: int) -> Iterator[tuple[float, Floats | float, int]]:
-        """Yield the baselines of a run: the share of the money on each, its improvement, its number of runs."""
+    def baselines(self, runs: Codes) -> Iterator[tuple[Codes, Floats, Floats | float, int]]:
+        """Yield the baselines of runs: the runs, the share of the money on it in each, its improvement, its runs."""
         first = self.first_runs
-        if first is None or self.runs[run] <= first.last:
-            yield 1.0, 0.0, self.baseline_runs
-            return
-        yield 1 - _SHARE_OF_FIRST, 0.0, self.baseline_runs
-        yield _SHARE_OF_FIRST, first.improvements, first.runs
+        has_first = np.array([first is not None and self.runs[run] > first.last for run in runs], dtype=bool)
+        yield runs, np.where(has_first, 1 - _SHARE_OF_FIRST, 1.0), 0.0, self.baseline_runs
+        if first is not None and has_first.any():
+            later = runs[has_first]
+            yield later, np.full(len(later), _SHARE_OF_FIRST), first.improvements, first.runs
 
     def last_step(self) -> dict[str, tuple[float, float]]:
         """Return the mean change of each metric since the run before the last, and its standard error over rows.
@@ -265,7 +258,7 @@ class Panel:
         """
         if len(self.runs) == 1:
             return {}
-        changes = self._parts[0].units(self.improvements[-1] - self.improvements[-2])
+        changes = self.parts[0].units(self.improvements[-1] - self.improvements[-2])
         known = {metric: each[~np.isnan(each)] for metric, each in zip(self.metrics, changes.T, strict=True)}
         return {
             metric: (float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))))
@@ -287,76 +280,33 @@ class Panel:
         starts = self._part_of(stream).starts
         return 0 if starts is None else len(starts)
 
-    def _part_of(self, stream: Stream) -> _Part:
-        return next(part for part in self._parts if part.slice == stream.slice)
+    def _part_of(self, stream: Stream) -> Part:
+        return next(part for part in self.parts if part.slice == stream.slice)
 
     def compared_with(self, reference: "Panel") -> "Panel":
         """Return the improvements on the mean per row of the runs of another panel, instead of on the baseline."""
         count = len(reference.runs)
-        before = _window(reference.improvements, count - 1, count)
+        before = mean_of(reference.improvements)
         improvements = self.improvements - before
         favorable = None
         if self.favorable is not None or reference.favorable is not None:
             # Without a score on those runs, the row may have had the worst one.
             worst = before if reference.favorable is None else np.fmin.reduce(reference.favorable, axis=0) - 1.0
-            best = self._bets - np.where(np.isnan(before), worst, before)
+            best = self.bets - np.where(np.isnan(before), worst, before)
             favorable = np.where(np.isnan(improvements), np.clip(best, -1.0, 1.0), np.nan)
         clipped = np.clip(improvements, -1.0, 1.0)
         return replace(self, improvements=clipped, favorable=favorable, first_runs=None, baseline_runs=count)
 
-    def log_e_values(self, run: int, drops: Floats | None = None) -> Floats:
-        """Return the logarithm of the e-value of each stream against "in these runs, at most the drop was lost".
-
-        Args:
-            run: Index of the run. The run itself is tested, and the mean per row of the runs that end with it.
-            drops: Drop of each stream, as a part of the metric's range; None means no drop.
-        """
-        drops = np.zeros(len(self.streams)) if drops is None else drops
-        return self._add_e_values(self._bets, run, lambda margin: drops + margin, log_e_values)
-
-    def log_e_values_above(self, run: int, first: Codes, drops: Floats) -> Floats:
-        """Return the logarithm of the e-value of each stream against "since a run, at least the drop was lost".
-
-        Args:
-            run: Index of the run to test.
-            first: Index of that first run, for each stream. Windows that reach back further are left out.
-            drops: Drop of each stream, as a part of the metric's range.
-        """
-
-        def rest(margin: Floats) -> Floats:
-            return np.maximum(drops - margin, -1.0)
-
-        return self._add_e_values(self.improvements, run, rest, log_e_values_above, first)
-
-    def _add_e_values(
-        self, values: Floats, run: int, drops: Callable[[Floats], Floats], test: Any, first: Codes | None = None
-    ) -> Floats:
-        """Return the logarithm of the sum of the e-values of all windows and baselines of a run.
-
-        Args:
-            drops: Returns the drops to test, given a margin for shared noise.
-        """
-        noise = MARGIN * np.array([self.shared_noise.get(stream.metric, 0.0) for stream in self.streams])
-        parts = []
-        for runs, share in WINDOWS:
-            window = _window(values, run, runs)
-            for share_of_baseline, before, number in self._baselines(run):
-                margin = noise * sqrt(1 / min(runs, run + 1) + 1 / number)
-                found = self._log_e(np.clip(window - before, -1.0, 1.0), drops(margin), test)
-                found += np.log(share * share_of_baseline)
-                parts.append(found if first is None else np.where(run - runs + 1 >= first, found, -np.inf))
-        total: Floats = np.logaddexp.reduce(parts, axis=0)
-        return total
-
     @cached_property
-    def _bets(self) -> Floats:
+    def bets(self) -> Floats:
+        """The improvements, with the greatest possible ones where scores are missing."""
         if self.favorable is None:
             return self.improvements
         return np.where(np.isnan(self.improvements), self.favorable, self.improvements)
 
-    def _log_e(self, values: Floats, drops: Floats, test: Any) -> Floats:
-        pairs = zip(self._parts, np.split(drops, len(self._parts)), strict=True)
-        return np.concatenate([test(part.units(values), drop) for part, drop in pairs])
+    def join(self, found: Sequence[Floats]) -> Floats:
+        """Return values of runs and metrics side by side, of each part, as runs x streams."""
+        return np.concatenate([each.reshape(-1, len(self.metrics)) for each in found], axis=1)
 
 
 def find_slice_rows(slices: RowSlices, rows: Sequence[str]) -> list[SliceRows]:
@@ -386,12 +336,12 @@ def number_groups(groups: Sequence[str | None]) -> Codes:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
-def _window(values: Floats, run: int, runs: int) -> Floats:
-    """Return the mean of every row and metric over the runs that end with this one."""
-    return _mean_of(values[max(0, run - runs + 1) : run + 1])
+def wide(values: Floats) -> Floats:
+    """Return runs x rows x metrics as rows x (runs and metrics)."""
+    return np.moveaxis(values, 0, 1).reshape(values.shape[1], -1)
 
 
-def _mean_of(values: Floats) -> Floats:
+def mean_of(values: Floats) -> Floats:
     """Return the mean over the first axis of values that are not NaN; NaN where all are."""
     has_value = ~np.isnan(values)
     counts = has_value.sum(axis=0)

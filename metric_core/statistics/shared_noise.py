@@ -1,56 +1,83 @@
-"""Estimate how much all rows of a run move together for no reason that lasts, from the runs of an evaluation.
+"""Estimate how much all rows of a run may move together for no reason that lasts, from the runs of an evaluation.
 
 A server, a version of the judge or its load may move all scores of a run by a little. Rows are then not independent,
 and no number of rows shows that it is noise. The runs do: the mean changes from run to run by more than its rows
 explain. What they explain of a change is its standard error over rows; the variance that is left is twice that of a
 run.
 
-The estimate is one of medians, so drops and repairs, which move few of the changes, do not inflate it. Noise that stays
-for weeks is not seen: it is a change of the system as long as it stays.
+The estimate is the largest noise that earlier runs do not refute, so that it is wide where they are few. It rests on a
+quantile of the squared changes, which drops and repairs, being few, move little. Noise that stays for weeks is not
+seen: it is a change of the system as long as it stays.
 """
 
 from collections.abc import Sequence
-from math import sqrt
+from math import inf, sqrt
+from statistics import NormalDist
 
 import numpy as np
 
-from metric_core.statistics.resampling import Floats
+ASSUMED_NOISE = 0.02
+"""Standard deviation, as a part of a metric's range, that is assumed as long as the runs are too few to refute it."""
 
-LEAST_STEPS = 10
-"""Number of changes from run to run from which the noise is estimated; with fewer, it counts as 0."""
-MARGIN = 3.0
-"""Number of standard deviations of shared noise that are no evidence of a drop, of a mean of runs and its baseline."""
+_QUANTILE, _SQUARE = 0.8, 1.642374
+"""The quantile of the squared changes, and its value for the square of a standard normal variable."""
+_FREEDOM = 0.5
+"""Degrees of freedom per change: a quantile tells less than the variance does, and neighbouring changes share a run."""
+_LIMIT = 1.281552
+"""Standard normal quantile of the limit: in nine of ten histories the noise is no larger."""
+_TESTS = 10
+_LARGEST_RATIO = 2.0
+"""Largest limit, as a multiple of the estimated variance, if that exceeds the one that is assumed."""
 
-_MEDIAN = 0.454936
-"""Median of the square of a standard normal variable."""
-_DEVIATIONS = 1.5
-"""Standard deviations by which the number of large changes has to exceed a half to be no chance."""
-_HALVINGS = 40
 
+def limit_shared_noise(steps: Sequence[tuple[float, float]], size: float = 1.0) -> float:
+    """Return the largest standard deviation of what all rows of a run share that earlier runs do not refute.
 
-def estimate_shared_noise(steps: Sequence[tuple[float, float]]) -> float:
-    """Return the standard deviation of what all rows of a run share; 0 if there are few runs, or no sign of it.
+    It is a part of the range of the metric.
 
     Args:
         steps: Change of the mean from each run to the next, and its standard error over rows.
+        size: Range of the metric.
 
-    >>> estimate_shared_noise([(0.004, 0.01), (-0.012, 0.01)] * 20)
-    0.0
-    >>> round(estimate_shared_noise([(0.03, 0.01), (-0.03, 0.01)] * 20), 3)
-    0.031
+    >>> quiet = [(0.004, 0.01), (-0.012, 0.01)]
+    >>> [round(limit_shared_noise(quiet * count), 4) for count in (0, 1, 5, 20, 100)]
+    [0.02, 0.02, 0.0103, 0.0055, 0.0033]
+    >>> round(limit_shared_noise([(0.03, 0.01), (-0.03, 0.01)] * 50), 3)
+    0.018
     """
-    known = np.array([step for step in steps if step[1] > 0]).reshape(-1, 2)
-    changes, errors = known.T**2
-    if len(known) < LEAST_STEPS or _is_chance(changes / errors):
-        return 0.0
-    low, high = 0.0, float(changes.max() / _MEDIAN)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        is_more = np.median(changes / (errors + middle)) > _MEDIAN
-        low, high = (middle, high) if is_more else (low, middle)
-    return sqrt(low / 2)
+    if not steps:
+        return ASSUMED_NOISE
+    changes, errors = (np.array(steps).T / size) ** 2
+    of_rows = float(errors.mean()) / 2
+    found = max(0.0, float(np.quantile(changes / _SQUARE - errors, _QUANTILE))) / 2
+    ratio = _low_ratio(_FREEDOM * len(steps))
+    limit = (of_rows + found) / ratio - of_rows if ratio else inf
+    return sqrt(min(limit, max(_LARGEST_RATIO * found, ASSUMED_NOISE**2)))
 
 
-def _is_chance(ratios: Floats) -> bool:
-    large = int((ratios > _MEDIAN).sum())
-    return large <= len(ratios) / 2 + _DEVIATIONS * sqrt(len(ratios)) / 2
+def limit_deviations(error: float, runs: int) -> float:
+    """Return the standard deviations that normal noise of runs exceeds by chance in a share of the years.
+
+    A run is compared with two baselines, and so is the mean of three runs; as the noise is estimated, they count as
+    ten tests.
+
+    Args:
+        error: Share of the years.
+        runs: Number of runs per year.
+
+    >>> [round(limit_deviations(0.05, runs), 2) for runs in (53, 366, 2196)]
+    [3.73, 4.2, 4.58]
+    """
+    return NormalDist().inv_cdf(1 - error / (_TESTS * runs))
+
+
+def _low_ratio(freedom: float) -> float:
+    """Return the tenth percentile of an estimated variance, as a part of the true one; 0 for less than one degree.
+
+    The approximation of chi square by Wilson and Hilferty.
+
+    Args:
+        freedom: Degrees of freedom.
+    """
+    spread = 2 / (9 * freedom)
+    return max(0.0, 1 - spread - _LIMIT * sqrt(spread)) ** 3

@@ -41,7 +41,7 @@ class AlarmExplanation:
         runs_per_year: Number of runs per year that the weights of the runs assume.
         left_out: Sentences on earlier runs that were not read.
         untested: Metric -> reason why it is not tested.
-        shared_noise: Metric -> standard deviation of what all rows of a run share, as a part of its range.
+        shared_noise: Metric -> standard deviation of what all rows of a run may share, as a part of its range.
         streams: Metrics over all rows and over slices -> evidence per run, the strongest first.
     """
 

@@ -10,9 +10,9 @@ import numpy as np
 from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import Bounds
-from metric_core.statistics.paired_tests import mcnemar_mid_p
-from metric_core.statistics.resampling import LEVEL, Floats
-from metric_core.statistics.run_panel import Panel, find_slice_rows, number_groups
+from metric_core.statistics.missing_scores import are_selective
+from metric_core.statistics.resampling import Floats
+from metric_core.statistics.run_panel import Codes, Panel, find_slice_rows, number_groups
 from tasks.comparison.run_pair import Matching, RunPair, RunRows
 from tasks.runs.finished_run import FinishedRun
 
@@ -24,8 +24,9 @@ _NO_VALUES = "no row of the baseline has a value"
 def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matching: Matching) -> Panel:
     """Return the improvements of the baseline's rows in later runs.
 
-    Rows that the baseline lacks are not compared. If one run lacks more scores than the other by more than chance, rows
-    without a score in one of them count as favorably as they could be, so that scores that are missing raise no alarm.
+    Rows that the baseline lacks are not compared. If one run lacks more scores than the other by more than chance, or
+    those of better rows, rows without a score in one of them count as favorably as they could be, so that scores that
+    are missing raise no alarm.
 
     Args:
         runs: Runs since it became the baseline, oldest first; the last `RUNS_READ` are enough.
@@ -45,6 +46,8 @@ def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matc
     cells = before.cells()
     tested, untested = _choose_metrics(baseline, cells)
     rows = sorted(before.keys.values())
+    groups = {**_read_groups(baseline, matching), **last.b.groups}
+    codes = None if matching.by is None else number_groups([groups.get(row) for row in rows])
     starts: list[datetime] = []
     improvements: list[Floats] = []
     favorable: list[Floats] = []
@@ -52,19 +55,20 @@ def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matc
         if after is None:
             continue
         scores = after.cells()
-        compared = [_compare(metric, cells.get(metric.key, {}), scores.get(metric.key, {}), rows) for metric in tested]
+        compared = [
+            _compare(metric, cells.get(metric.key, {}), scores.get(metric.key, {}), rows, codes) for metric in tested
+        ]
         starts.append(datetime.fromisoformat(after.run.manifest["created"]))
         improvements.append(np.array([better for better, _ in compared]).reshape(-1, len(rows)).T)
         favorable.append(np.array([possible for _, possible in compared]).reshape(-1, len(rows)).T)
     shape = (len(starts), len(rows), len(tested))
-    groups = {**_read_groups(baseline, matching), **last.b.groups}
     return Panel(
         metrics=tuple(metric.key for metric in tested),
         ranges={metric.key: metric.range for metric in tested},
         runs=tuple(starts),
         improvements=np.array(improvements).reshape(shape),
         favorable=np.array(favorable).reshape(shape),
-        groups=None if matching.by is None else number_groups([groups.get(row) for row in rows]),
+        groups=codes,
         slices=tuple(part for divided in last.slices for part in find_slice_rows(divided, rows)),
         lower_is_better=frozenset(metric.key for metric in tested if metric.sign < 0),
         untested=untested,
@@ -145,19 +149,21 @@ def _match_rows(run: FinishedRun, names: Matching, before: RunRows) -> RunRows |
 
 
 def _compare(
-    metric: _Metric, before: Mapping[str, Score], after: Mapping[str, Score], rows: Sequence[str]
-) -> tuple[list[float], list[float]]:
+    metric: _Metric,
+    before: Mapping[str, Score],
+    after: Mapping[str, Score],
+    rows: Sequence[str],
+    groups: Codes | None,
+) -> tuple[Floats, Floats]:
     """Return the improvements of a metric's rows, and the greatest possible ones where a score is missing."""
-    improvements, favorable = [np.nan] * len(rows), [np.nan] * len(rows)
-    only_before = only_after = 0
-    for place, row in enumerate(rows):
-        old, new = metric.quality(before.get(row)), metric.quality(after.get(row))
-        if old is not None and new is not None:
-            improvements[place] = new - old if before[row].label == after[row].label else np.nan
-        elif old is not None and row in after:
-            favorable[place], only_before = 1.0 - old, only_before + 1
-        elif new is not None and row in before:
-            favorable[place], only_after = new, only_after + 1
-    if mcnemar_mid_p(only_before, only_after) > 1 - LEVEL:
-        favorable = [np.nan] * len(rows)
+    in_both = np.array([row in before and row in after for row in rows])
+    old, new = (
+        np.where(in_both, np.array([metric.quality(cells.get(row)) for row in rows], dtype=np.float64), np.nan)
+        for cells in (before, after)
+    )
+    same_scale = [in_both[place] and before[row].label == after[row].label for place, row in enumerate(rows)]
+    improvements = np.where(same_scale, new - old, np.nan)
+    favorable = np.full(len(rows), np.nan)
+    if are_selective(old, new, groups):
+        favorable = np.where(np.isnan(new), 1.0 - old, np.where(np.isnan(old), new, np.nan))
     return improvements, favorable

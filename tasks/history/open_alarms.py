@@ -10,7 +10,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.statistics.alarms import RUNS_READ, Alarm, AlarmSettings, update_alarms
 from metric_core.statistics.further_drops import RUNS_COMPARED, keep_sizes, update_further_alarms
 from metric_core.statistics.run_panel import FIRST_RUNS, Panel
-from metric_core.statistics.shared_noise import estimate_shared_noise
+from metric_core.statistics.shared_noise import limit_shared_noise
 from tasks.comparison.run_pair import Matching
 from tasks.history.alarm_entries import read_alarm_state
 from tasks.history.monitored_scores import read_monitored_runs
@@ -30,7 +30,7 @@ class OpenAlarms:
         left_out: Sentences on earlier runs that could not be read.
         before: Alarms of the previous run, in words.
         steps: Metric -> change of its mean since the previous run, and its standard error over rows, in its units.
-        shared_noise: Metric -> standard deviation of what all rows of a run share, in its units, where there is any.
+        shared_noise: Metric -> standard deviation of what all rows of a run may share, in its units.
     """
 
     alarms: tuple[Alarm, ...]
@@ -83,18 +83,22 @@ def read_alarm_runs(
     panel = read_monitored_runs(baseline, [*earlier, *runs, run], matching)
     if len(first) == FIRST_RUNS - 1:
         panel = panel.with_first_runs(first[-1].created)
-    panel = replace(panel, shared_noise=_estimate_shared_noise(panel, monitored))
+    panel = replace(panel, shared_noise=_limit_shared_noise(panel, monitored))
     shown = [place for place, start in enumerate(panel.runs) if not recent or start >= recent[0].created]
     return AlarmRuns(panel.select(shown), number, tuple(monitored), tuple(compared), tuple(left_out))
 
 
-def _estimate_shared_noise(panel: Panel, monitored: Iterable[RecordedRun]) -> dict[str, float]:
-    """Return what all rows of a run share, as a part of the range of each metric, from the outcomes of earlier runs."""
-    steps = [each.outcome.steps for each in monitored if each.outcome is not None]
-    return {
-        metric: estimate_shared_noise([each[metric] for each in steps if metric in each]) / size
-        for metric, size in panel.ranges.items()
-    }
+def _limit_shared_noise(panel: Panel, monitored: Iterable[RecordedRun]) -> dict[str, float]:
+    """Return what all rows of a run may share, as a part of the range of each metric, from earlier outcomes.
+
+    The steps of runs with an alarm about the metric do not count: a drop or its repair is no noise.
+    """
+    steps: dict[str, list[tuple[float, float]]] = {metric: [] for metric in panel.metrics}
+    for outcome in (each.outcome for each in monitored if each.outcome is not None):
+        worse = {alarm.metric for alarm in outcome.alarms}
+        for metric in (steps.keys() & outcome.steps.keys()) - worse:
+            steps[metric].append(outcome.steps[metric])
+    return {metric: limit_shared_noise(found, panel.ranges[metric]) for metric, found in steps.items()}
 
 
 def find_first_runs(compared: Iterable[RecordedRun]) -> list[RecordedRun]:
@@ -165,7 +169,7 @@ def find_open_alarms(
         tuple(left_out),
         earlier,
         {metric: (step * sizes[metric], error * sizes[metric]) for metric, (step, error) in panel.last_step().items()},
-        {metric: noise * sizes[metric] for metric, noise in panel.shared_noise.items() if noise},
+        {metric: noise * sizes[metric] for metric, noise in panel.shared_noise.items()},
     )
 
 

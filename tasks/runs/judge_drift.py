@@ -133,7 +133,7 @@ class JudgeDriftDetector:
         if repeat <= FULL_RUNS:
             return RepeatTurn(start, reference, repeat, number, tuple(rows), 0, power, same)
         first = same[-1].entry["next"]
-        order = sorted(rows, key=lambda row: hashlib.sha256(f"{reference} {row}".encode()).digest())
+        order = shuffle_rows(rows, f"{reference} ")
         chosen = tuple(order[(first + place) % len(order)] for place in range(min(count, len(order))))
         return RepeatTurn(start, reference, repeat, number, chosen, (first + len(chosen)) % len(order), power, same)
 
@@ -171,6 +171,18 @@ class JudgeDriftDetector:
             usual = _usual(entry["earlier"])[0]
             entry["has_returned"] = has_returned(_mean_distance(window) - usual, self.drift)
         return entry
+
+
+def shuffle_rows(rows: Iterable[str], seed: str = "") -> list[str]:
+    """Return rows in an order that depends on their ids alone, so that the first ones are a sample.
+
+    Args:
+        seed: Another text gives another order.
+
+    >>> shuffle_rows(["a", "b", "c"]), shuffle_rows(["c", "b", "a"], "x")
+    (['c', 'b', 'a'], ['c', 'a', 'b'])
+    """
+    return sorted(rows, key=lambda row: hashlib.sha256(f"{seed}{row}".encode()).digest())
 
 
 def read_findings(content: Mapping[str, Any]) -> Mapping[str, Any]:

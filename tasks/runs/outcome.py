@@ -162,8 +162,8 @@ class RunOutcome(_Part):
         alarms: Alarms of the sequential tests.
         alarm_state: Sums of the sequential tests over this run and those before it, as JSON.
         steps: Metric -> change of its mean since the previous run, and its standard error over rows.
-        shared_noise: Metric -> standard deviation, estimated from the steps of earlier runs, of what all rows of a run
-            share; alarms leave it out.
+        shared_noise: Metric -> largest standard deviation of what all rows of a run share that the steps of earlier
+            runs do not refute; alarms need a drop beyond it.
         changes: Sentences on what changed in the system, the judge or the data since the baseline.
         since_last: Sentences on metrics that differ significantly from those of the previous run; not alarms.
         diagnosis: Sentence on which rows became worse, and where in the pipeline.

@@ -45,7 +45,7 @@ def print_evidence(found: AlarmExplanation, alarms: Sequence[OutcomeAlarm], as_j
     for sentence in found.left_out:
         stdout.print(f"left out: {sentence}")
     for metric, noise in found.shared_noise.items():
-        stdout.print(f"noise that all rows of a run share: {metric}, standard deviation {noise:.2g} of its range")
+        stdout.print(f"noise that all rows of a run may share: {metric}, standard deviation {noise:.2g} of its range")
     for metric, reason in found.untested.items():
         stdout.print(f"not tested: {metric}, {reason}")
 

@@ -73,7 +73,9 @@ def test_what_alarms_could_not_look_at_is_named() -> None:
 
 
 def test_the_margin_for_shared_noise_is_named() -> None:
-    """It is that of one run compared with one: three deviations of their difference."""
+    """It is that of one run compared with one, 4.2 deviations, where it is larger than that of the rows."""
     assert RunAlarms().margin == ""
-    named = RunAlarms(shared_noise={"faithfulness": 0.01, "recall": 0.02}).margin
-    assert named == "noise that all rows of a run share is no evidence: up to 0.042 for faithfulness, 0.085 for recall"
+    assert RunAlarms(shared_noise={"faithfulness": 0.02}).margin == "", "the first run has no step"
+    steps = {"faithfulness": (0.0, 0.01), "recall": (0.0, 0.02), "precision": (0.0, 0.02)}
+    named = RunAlarms(steps=steps, shared_noise={"faithfulness": 0.01, "recall": 0.02, "precision": 0.01}).margin
+    assert named == "all rows of a run may move together by chance: up to 0.059 for faithfulness, 0.12 for recall"

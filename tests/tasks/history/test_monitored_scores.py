@@ -143,6 +143,23 @@ def test_an_earlier_night_with_other_rows_is_left_out(tmp_path: Path) -> None:
     assert [night.day for night in panel.runs] == [3]
 
 
+@pytest.mark.parametrize("lost", ["others", "the same"])
+def test_equally_many_missing_scores_count_favorably_if_they_are_those_of_other_rows(tmp_path: Path, lost: str) -> None:
+    """The baseline lacks low scores, and the night high ones: without them the night looks worse."""
+    rows = _rows(40) | {f"{i:03}": _cells(faithfulness=Score.scored(0.2)) for i in range(20, 40)}
+    before, after = dict(rows), dict(rows)
+    for number in range(10):
+        for cells, row in ((before, 20 + number), (after, number if lost == "others" else 30 + number)):
+            cells[f"{row:03}"] = _cells(faithfulness=Score.failed("no usable reply"))
+    panel = read_monitored_runs(_write(tmp_path, 1, before), [_write(tmp_path, 2, after)], Matching())
+    assert panel.favorable is not None
+    possible = panel.favorable[0, :, 0]
+    assert np.isnan(panel.improvements[0, :, 0]).sum() == 20
+    assert (~np.isnan(possible)).sum() == (20 if lost == "others" else 0)
+    if lost == "others":
+        assert (possible[:10].tolist(), possible[20:30].tolist()) == ([0.0] * 10, [0.2] * 10)
+
+
 @pytest.mark.parametrize("lacking", ["baseline", "night"])
 def test_scores_that_are_missing_on_one_side_count_as_favorably_as_they_could_be(tmp_path: Path, lacking: str) -> None:
     half = {"faithfulness": Score.scored(0.5), "noise_sensitivity": Score.scored(0.25)}

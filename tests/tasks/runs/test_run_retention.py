@@ -10,6 +10,10 @@ import pytest
 
 from flows.prune import PruneSettings, run_prune
 from metric_core.errors import AssayError, ConfigError
+from metric_core.statistics.run_panel import FIRST_RUNS
+from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import RecordedRun
+from tasks.runs.outcome import OutcomeBaseline, RunOutcome
 from tasks.runs.run_folder import RunFolder
 from tasks.runs.run_retention import RetentionPolicy, accepted_folders, find_expired, remove_runs
 
@@ -96,3 +100,33 @@ def test_pruning_counts_and_removes_run_folders(runs: Path, tmp_path: Path, monk
     assert {path.name for path in runs.iterdir()} == {"n1", "w2", "hand", "notes"}
     with pytest.raises(ConfigError, match="name the folder of run folders"):
         run_prune(PruneSettings(keep_last_runs=1))
+
+
+def test_runs_that_alarms_compare_with_stay_as_long_as_their_baseline(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
+    baseline = write(runs, "accepted", FIRST_RUNS + 1)
+    store = tmp_path / "home" / "baselines" / "handbook"
+    store.mkdir(parents=True)
+    record = {"folder": str(baseline), "why": "first", "format": 1}
+    (store / "a.json").write_text(json.dumps(record), encoding="utf-8")
+    named = OutcomeBaseline(run_id=baseline.name, folder=str(baseline), version="1")
+    outcome = RunOutcome(name="nightly", trigger="schedule", baseline=named)
+    for days in range(FIRST_RUNS, 0, -1):
+        name = f"n{days}"
+        folder = runs / name if days < 6 else write(runs, name, days)
+        run = RecordedRun(name, "nightly", NOW - timedelta(days=days), str(folder), "completed", outcome=outcome)
+        Catalogue().add(run)
+    settings = PruneSettings(runs=str(runs), keep_last_runs=1, dry_run=False)
+    assert run_prune(settings).run_folders == 1  # the old weekly run
+    later = RecordedRun("n0", "nightly", NOW, str(write(runs, "n0", 0)), "completed", outcome=outcome)
+    Catalogue().add(later)
+    assert run_prune(settings).run_folders == 1
+    assert {path.name for path in runs.iterdir() if path.name[0] in "na"} - {"notes"} == {
+        "accepted",
+        "n0",
+        *(f"n{days}" for days in range(2, FIRST_RUNS + 1)),
+    }
+    (store / "a.json").unlink()
+    assert run_prune(settings).run_folders == FIRST_RUNS
