@@ -378,7 +378,7 @@ def _by_score(judge: Draw, size: int, runs: int) -> str:
             names: dict[str, str] = {}
             if is_stratified:
                 of_row = dict(zip(rows, scores.tolist(), strict=True))
-                drawn, names = draw_from_strata(of_row, size, 5, (0.0, 1.0), generator)
+                drawn, names = draw_from_strata(of_row, size, 5, generator)
             else:
                 drawn = draw(rows, size, None, generator)
             chosen = [place[row] for row in drawn]

@@ -38,7 +38,17 @@ if TYPE_CHECKING:
 
 app = VerbGroup()
 
-Label = Annotated[str, typer.Option("--label", envvar="ASSAY_CALIBRATE_LABEL", help="Column with the human labels.")]
+_STORED_LABEL = "people"
+"""Name of labels that come from no column."""
+
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        envvar="ASSAY_CALIBRATE_LABEL",
+        help="Column with the human labels. Without SOURCE, a name for the labels that `assay label` has imported.",
+    ),
+]
 Metric = Annotated[
     str | None,
     typer.Option(
@@ -158,7 +168,7 @@ ListSaved = Annotated[
 @with_config_except("metrics", "baseline", "explain", "name", "system_version", "history", "history_page")
 def calibrate(
     config: RunConfig,
-    label: Label,
+    label: Label = None,
     metric: Metric = None,
     positive: Positive = None,
     span: Range = None,
@@ -175,8 +185,11 @@ def calibrate(
     verbose: Verbose = False,
 ) -> None:
     """Measure the agreement of a judge with human labels."""
-    options: dict[str, Any] = {"label": label, "metric": metric, "positive": positive, "keep": keep}
-    options |= {"span": _span(span), "sampling": sampling, "run": run, "audit": audit, "replace": replace}
+    is_stored = run is not None and config.source is None
+    if label is None and not is_stored:
+        raise ConfigError("--label names the column with the labels; it can be left out with --run and without SOURCE")
+    options: dict[str, Any] = {"label": label or _STORED_LABEL, "metric": metric, "positive": positive, "keep": keep}
+    options |= {"span": parse_span(span), "sampling": sampling, "run": run, "audit": audit, "replace": replace}
     options |= {} if seed is None else {"seed": seed}
     if judges is not None and (run is not None or audit or replace):
         raise ConfigError(
@@ -258,7 +271,12 @@ def _run_calibration(request: CalibrationRequest, verbose: bool, quiet: bool) ->
         return run_calibration(request)
 
 
-def _span(text: str | None) -> tuple[float, float] | None:
+def parse_span(text: str | None) -> tuple[float, float] | None:
+    """Return the lowest and the highest grade of the option --range.
+
+    Raises:
+        ConfigError: The text has another form.
+    """
     if text is None:
         return None
     try:

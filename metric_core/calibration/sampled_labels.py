@@ -8,7 +8,8 @@ It is right whatever the judge does, as long as the labelled rows are a random s
 precise. The weight is the one with the least variance (Angelopoulos, Duchi and Zrnic, "PPI++: Efficient
 Prediction-Powered Inference", 2023), from other folds than the rows that it applies to, and shrunk to 0 where it is
 uncertain: with a judge that knows nothing, labels alone remain. Rows count inversely to the probability with which
-they were drawn. Groups of rows are units.
+they were drawn. Groups of rows are units. Single claims are estimated in the same way: each is a row here, whose weight
+is its part in the score of the row that it comes from.
 
 With few labels, or few rows on which the judge errs, the normal approximation does not hold. Then the weight is 1, with
 limits that hold for few rows and rare errors; or the labels are used alone, exactly, if that gives narrower limits.
@@ -59,6 +60,7 @@ class SampledLabels:
         probabilities: Probability with which each row was drawn, up to a constant factor; None if all are equal.
         groups: Group of each row; None if rows are independent.
         strata: Stratum of each labelled row, if rows were drawn from each stratum separately; else None.
+        weights: Weight of each row in the means of scores and labels; None if all are equal.
     """
 
     rows: Sequence[str]
@@ -67,6 +69,7 @@ class SampledLabels:
     probabilities: Floats | None = None
     groups: Sequence[str] | None = None
     strata: Sequence[str | None] | None = None
+    weights: Floats | None = None
 
     @property
     def labelled(self) -> NDArray[np.intp]:
@@ -77,29 +80,35 @@ class SampledLabels:
     def shares(self) -> Floats:
         """Weights of the labelled rows, which sum to 1."""
         labelled = self.labelled
-        if self.probabilities is None:
-            return np.full(len(labelled), 1 / len(labelled))
-        weights = 1 / self.probabilities[labelled]
+        weights = np.ones(len(labelled)) if self.weights is None else self.weights[labelled]
+        if self.probabilities is not None:
+            weights = weights / self.probabilities[labelled]
         return weights / weights.sum() if np.ptp(weights) > 0 else np.full(len(labelled), 1 / len(labelled))
 
-    def deviations(self, values: Floats) -> Floats:
-        """Return the deviations of the labelled rows' values from the mean of their stratum, or of all.
+    @property
+    def parts(self) -> Floats:
+        """Weights of all rows, with a mean of 1."""
+        return np.ones(len(self.rows)) if self.weights is None else self.weights / self.weights.mean()
 
-        Differences between strata are not random, since the number of rows of each is known. Deviations of few rows
-        from their own mean are too small, and are enlarged accordingly.
+    def influences(self, values: Floats) -> Floats:
+        """Return the influence of each labelled row on the mean of their values: its deviation from it, by its share.
+
+        Differences between strata are not random, since the number of rows of each is known, so that only deviations
+        within a stratum count. Those of few rows from their own mean are too small, and are enlarged accordingly.
 
         Args:
             values: Value of each labelled row.
         """
-        deviations = values - self.shares @ values
+        influences: Floats = self.shares * (values - self.shares @ values)
         if self.strata is None:
-            return deviations
+            return influences
         names = np.array([self.strata[row] for row in self.labelled], dtype=object).astype(str)
         for name in np.unique(names):
             rows = np.flatnonzero(names == name)
             if len(rows) > 1:
-                deviations[rows] = (values[rows] - values[rows].mean()) * np.sqrt(len(rows) / (len(rows) - 1))
-        return deviations
+                of_stratum = influences[rows] - influences[rows].mean()
+                influences[rows] = of_stratum * np.sqrt(len(rows) / (len(rows) - 1))
+        return influences
 
     def units(self) -> tuple[Names, NDArray[np.intp]]:
         """Return the names of the units, rows or groups, and the unit of each row."""
@@ -185,6 +194,7 @@ def p_random(sample: SampledLabels) -> float | None:
     """Return the p-value of "the labelled rows are a random sample": small if they score otherwise than the others.
 
     The rank-sum test (Mann and Whitney 1947) in its normal limit, with ties; of groups, their mean scores are compared.
+    Rows with weights are claims, which are drawn one by one.
 
     Returns:
         The p-value; None if rows were drawn with different probabilities, or if fewer than `LEAST_UNITS` rows or groups
@@ -195,9 +205,9 @@ def p_random(sample: SampledLabels) -> float | None:
     >>> p_random(SampledLabels([str(number) for number in range(100)], scores, labels)) < 1e-15
     True
     """
-    if sample.probabilities is not None and np.ptp(sample.shares) > 0:
+    if sample.probabilities is not None and np.ptp(sample.probabilities[sample.labelled]) > 0:
         return None
-    unit = sample.units()[1]
+    unit = sample.units()[1] if sample.weights is None else np.arange(len(sample.rows))
     counts = np.bincount(unit)
     scores = np.bincount(unit, weights=sample.scores) / counts
     is_labelled = np.bincount(unit, weights=np.isfinite(sample.labels)) > 0
@@ -246,9 +256,11 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
     def by_unit(values: Floats, of: NDArray[np.intp]) -> Floats:
         return _sum_by(of, values, len(names))
 
-    of_scores = by_unit((scores - scores.mean()) / len(scores), unit)
-    of_known = by_unit(shares * sample.deviations(known), at)
-    of_labels = by_unit(shares * sample.deviations(labels), at)
+    parts = sample.parts
+    mean = float(parts @ scores) / len(scores)
+    of_scores = by_unit(parts * (scores - mean) / len(scores), unit)
+    of_known = by_unit(sample.influences(known), at)
+    of_labels = by_unit(sample.influences(labels), at)
     units = np.unique(at)
     fold = np.full(len(names), -1)
     fold[units[np.random.default_rng(seed).permutation(len(units))]] = np.arange(len(units)) % FOLDS
@@ -256,8 +268,8 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
     weight_of_row = weights[fold[at]]
     weight = float(shares @ weight_of_row)
     errors = labels - weight_of_row * known
-    residual = by_unit(shares * sample.deviations(errors), at)
-    value = weight * float(scores.mean()) + float(shares @ errors)
+    residual = by_unit(sample.influences(errors), at)
+    value = weight * mean + float(shares @ errors)
     rows = np.bincount(np.unique(at, return_inverse=True)[1]).astype(np.float64)
     return _Powered(value, names, weight * of_scores + residual, residual, effective_number(rows))
 
@@ -354,11 +366,12 @@ def _rectified(sample: SampledLabels, seed: int) -> RectifiedEstimate | None:
     labelled, unit, shares = sample.labelled, sample.units()[1], sample.shares
     errors = sample.labels[labelled] - sample.scores[labelled]
     rectifier = _labelled_units(sample, errors)
-    scores = Units(_sum_by(unit, sample.scores), np.bincount(unit).astype(np.float64))
+    parts = sample.parts
+    scores = Units(_sum_by(unit, parts * sample.scores), _sum_by(unit, parts))
     if min(rectifier.effective, scores.effective) < LEAST_UNITS:
         return None
     # Labelled rows are in both means. A negative correlation of few rows is not known well enough to rely on it.
-    first = _sum_by(unit, (sample.scores - scores.mean) / len(unit))
+    first = _sum_by(unit, parts * (sample.scores - scores.mean) / len(unit))
     second = _sum_by(unit[labelled], shares * (errors - rectifier.mean), len(scores))
     scale = float(np.sqrt((first @ first) * (second @ second)))
     bounds = _SHARES.of_differences.around(rectifier.sums / rectifier.counts)

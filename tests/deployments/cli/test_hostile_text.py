@@ -97,7 +97,7 @@ VERBS = {
     "gate": ("compare", "{a}", "{b}", "--gate", "{gate}"),
     "report": ("report", "{b}", "--out", "{out}"),
     "export": ("export", "{b}", "--out", "{out}.csv"),
-    "label-sample": ("label-sample", "{b}", "--rows", "5", "--label", "good", "--out", "{out}.csv"),
+    "label": ("label", "{b}", "--metric", "faithfulness", "--budget", "5", "--ask", HOSTILE, "--out", "{out}.html"),
     "accept": ("accept", "{b}", "--name", "handbook"),
     "rerun": ("rerun", "{b}", "--dry-run"),
     "history": ("history", "--rebuild", "{b}"),
