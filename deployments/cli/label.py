@@ -13,14 +13,9 @@ from deployments.cli.calibrate import Range, parse_span
 from deployments.cli.report import RunFolder
 from metric_core.errors import ConfigError
 from metric_core.statistics.resampling import SEED
-from tasks.calibration.label_imports import (
-    Disagreement,
-    ImportedLabels,
-    draw_disagreements,
-    given_labels,
-    import_labels,
-)
+from tasks.calibration.label_imports import ImportedLabels, draw_disagreements, given_labels, import_labels
 from tasks.calibration.label_sampling import DrawnSample, SampleOptions, draw_sample, sample_table
+from tasks.calibration.run_labels import Disagreement
 from tasks.reports.exports.score_tables import guess_format, write_export
 from tasks.reports.labels.label_page import LabelPage, write_label_page
 from tasks.runs.finished_run import FinishedRun
@@ -159,8 +154,8 @@ def _divide(sample: DrawnSample, pages: int, overlap: int) -> list[DrawnSample]:
 
 
 def _default_question(run: FinishedRun, metric: str) -> str:
-    entry = next((entry for entry in run.manifest["metrics"] if entry["key"] == metric), {})
-    return f"Is this row good, judged by: {entry.get('summary', metric)}"
+    summaries = {entry["key"]: entry.get("summary") or metric for entry in run.manifest["metrics"]}
+    return f"Is this row good, judged by: {summaries[metric]}"
 
 
 def _print_imported(run: Path, metric: str, found: ImportedLabels) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from metric_core.calibration.labels import GivenLabel
@@ -10,18 +9,11 @@ from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.label_items import LabelItem, digest_frame
 from tasks.calibration.label_sampling import DrawnSample, list_items
 from tasks.calibration.label_store import keep_labels, read_exported
+from tasks.calibration.run_labels import Disagreement
 from tasks.calibration.stored_labels import KnownLabels
 from tasks.runs.finished_run import FinishedRun
 
 _MIDDLE = 0.5
-
-
-class Disagreement(StrEnum):
-    """Who disagrees: people with each other, the judges of a panel, or the judge with people."""
-
-    PEOPLE = "people"
-    JUDGES = "judges"
-    JUDGE_AND_PEOPLE = "judge-people"
 
 
 @dataclass(frozen=True, slots=True)

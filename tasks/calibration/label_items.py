@@ -18,6 +18,7 @@ from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, SOURCE
 from metric_core.joint_contexts import contexts_of
 from metric_core.records import PREMISE_TEXT, Sample, Status, VerdictKind
 from metric_core.stages import PRODUCT_STAGES, Stage
+from tasks.calibration.run_labels import PART
 from tasks.runs.finished_run import FinishedRun
 from tasks.tables.records import read_samples_table
 from tasks.tables.sample_evidence import read_asked_probabilities, read_evidence
@@ -159,7 +160,7 @@ def list_verdicts(run: FinishedRun, request: MetricRequest) -> list[LabelItem]:
             for key, weight in weights.items():
                 items.append(
                     LabelItem(
-                        key="\x1f".join((row_id, *key)),
+                        key=PART.join((row_id, *key)),
                         row_id=row_id,
                         digest=texts[key].digest(request.key),
                         score=float(evidence.verdicts[key] or 0.0),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from metric_core.errors import ConfigError, RunFolderError
 from tasks.runs.run_folder import LABELS
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
+PART = "\x1f"
+"""What stands between the id of a row and the rest of the name of a verdict."""
+_MIDDLE = 0.5
 _SCHEMA = pa.schema(
     [
         pa.field("row_id", pa.string(), nullable=False),
@@ -26,6 +30,14 @@ _SCHEMA = pa.schema(
         pa.field("weight", pa.float64()),
     ]
 )
+
+
+class Disagreement(StrEnum):
+    """Who disagrees: people with each other, the judges of a panel, or the judge with people."""
+
+    PEOPLE = "people"
+    JUDGES = "judges"
+    JUDGE_AND_PEOPLE = "judge-people"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +142,19 @@ def read_run_labels(folder: Path, metric: str) -> RunLabels | None:
         strata=None if table["stratum"].null_count == table.num_rows else table["stratum"].to_pylist(),
         weights=None if table["weight"].null_count == table.num_rows else table["weight"].to_pylist(),
     )
+
+
+def read_contradicted(folder: Path) -> set[str]:
+    """Return the ids of the rows on which a score or a verdict contradicts a label; none without labels.
+
+    Raises:
+        RunFolderError: The file cannot be read.
+    """
+    if not (folder / LABELS).exists():
+        return set()
+    table = _read(folder / LABELS)
+    differs = pc.not_equal(pc.greater(table["label"], _MIDDLE), pc.greater_equal(table["score"], _MIDDLE))
+    return {name.partition(PART)[0] for name in table.filter(differs)["row_id"].to_pylist()}
 
 
 def _read(path: Path) -> pa.Table:

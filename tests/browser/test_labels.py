@@ -36,6 +36,7 @@ def write_run(folder: Path, rows: int = ROWS, passage: str = folders.ATTACK) -> 
         {**key, "row_id": claim["row_id"], "claim_id": claim["claim_id"], "verdict": 1, "probability": 0.9}
         for claim in claims
     ]
+    verdicts[0]["panel"] = [{"judge": name, "label": name} for name in ("yes", "no")]
     samples = [
         {
             "row_id": row,
@@ -67,10 +68,10 @@ def progress(page: "Page") -> str:
     return page.inner_text("#progress-text")
 
 
-def answer(page: "Page", *, is_strict: bool = True) -> None:
-    """Label the item that is shown; a person who is not strict takes the first wrong claim for right."""
-    wrong = page.inner_text("#claim").startswith("wrong") and (is_strict or not progress(page).startswith("1 "))
-    page.keyboard.press("n" if wrong else "y")
+def answer(page: "Page", *, is_careless: bool = False) -> None:
+    """Label the item that is shown; a careless person errs on the first one."""
+    is_error = is_careless and progress(page).startswith("1 of ")
+    page.keyboard.press("n" if page.inner_text("#claim").startswith("wrong") != is_error else "y")
 
 
 def export(page: "Page", file: Path) -> Path:
@@ -78,6 +79,42 @@ def export(page: "Page", file: Path) -> Path:
         page.keyboard.press("e")
     download.value.save_as(file)
     return file
+
+
+def label_twice(open_page: OpenPage, tmp_path: Path) -> list[Path]:
+    """Label 16 items as two people, who close the browser in the middle and disagree once; return what they export."""
+    files: list[Path] = []
+    for name in ("anna", folders.ATTACK[:90]):
+        page = open_page(tmp_path / "label.html")
+        assert "0.9" not in page.content().partition('id="label-data"')[0]  # people do not see what the judge says
+        begin(page, name)
+        for _ in range(7):
+            answer(page, is_careless=name != "anna")
+        page.keyboard.press("ArrowLeft")
+        assert progress(page) == "7 of 16, 7 labelled"
+        page.reload()  # as if the browser had been closed
+        begin(page, name)
+        assert progress(page) == "8 of 16, 7 labelled"
+        for _ in range(9):
+            answer(page)
+        assert progress(page) == "16 of 16, 16 labelled: all labelled, export them"
+        files.append(export(page, tmp_path / f"{len(files)}.jsonl"))
+    return files
+
+
+def check_work_lists(open_page: OpenPage, assay: Assay, tmp_path: Path) -> None:  # noqa: F811
+    """Filter the report of a run by disagreement, and open the page of what the judges disagree on."""
+    run, about = str(tmp_path / "run"), ("--metric", "faithfulness")
+    page = open_page(tmp_path / "run" / "report.html")
+    page.select_option("#disagreement", "judges")
+    assert page.locator("tr.row").count() == 1
+    page.select_option("#disagreement", "judge-people")
+    assert 1 < page.locator("tr.row").count() < ROWS
+    out = ("--out", str(tmp_path / "split.html"))
+    assert assay("label", run, *about, "--claims", "--from", "judges", *out).code == 0
+    page = open_page(tmp_path / "split.html")
+    begin(page, "anna")
+    assert (progress(page), page.inner_text("#claim").split()[0]) == ("1 of 1, 0 labelled", "right")
 
 
 def test_labels_of_two_people_reach_a_gate(
@@ -90,26 +127,7 @@ def test_labels_of_two_people_reach_a_gate(
     run, about = str(write_run(tmp_path / "run")), ("--metric", "faithfulness")
     drawn = assay("label", run, *about, "--budget", "16", "--claims", "--out", str(tmp_path / "label.html"))
     assert drawn.code == 0, drawn.err
-    files = []
-    for name in ("anna", folders.ATTACK[:90]):
-        page = open_page(tmp_path / "label.html")
-        assert "0.9" not in page.content().partition('id="label-data"')[0]  # people do not see what the judge says
-        begin(page, name)
-        for _ in range(7):
-            answer(page, is_strict=name == "anna" or "right" in page.inner_text("#claim"))
-        page.keyboard.press("ArrowLeft")
-        assert progress(page) == "7 of 16, 7 labelled"
-        page.reload()  # as if the browser had been closed
-        begin(page, name)
-        assert progress(page) == "8 of 16, 7 labelled"
-        for _ in range(9):
-            answer(page)
-        assert progress(page) == "16 of 16, 16 labelled: all labelled, export them"
-        files.append(export(page, tmp_path / f"{len(files)}.jsonl"))
-    lines = [json.loads(line) for line in files[1].read_text(encoding="utf-8").splitlines()]
-    lines[0]["label"] = 1 - lines[0]["label"]  # the second person errs on the first claim
-    files[1].write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-
+    files = label_twice(open_page, tmp_path)
     done = assay("label", run, *about, "--import", str(files[0]), "--import", str(files[1]))
     assert done.code == 0, done.err
     assert "16 claims that several people labelled: Krippendorff's alpha 0.8" in done.out
@@ -137,6 +155,8 @@ def test_labels_of_two_people_reach_a_gate(
     assert (done.code, "passed" in done.out) == (0, True), done.out + done.err
     gate.write_text("absolute = ['faithfulness.corrected >= 0.9']\n", encoding="utf-8")
     assert assay("compare", run, "--gate", str(gate)).code != 0
+
+    check_work_lists(open_page, assay, tmp_path)
 
     later = write_run(tmp_path / "later")  # another run with the same texts
     done = assay("calibrate", "--run", str(later), *about, "--no-keep")
