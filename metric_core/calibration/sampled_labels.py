@@ -185,7 +185,8 @@ def estimate_label_difference(before: SampledLabels, after: SampledLabels, seed:
     for sign, powered in zip((-1.0, 1.0), both, strict=True):
         influence[np.searchsorted(names, powered.names)] += sign * powered.influence
     units = min(powered.units for powered in both)
-    error = float(np.sqrt((influence**2).sum() * units / (units - 1)))
+    variance = (influence**2).sum() * units / (units - 1) + sum(powered.between for powered in both)
+    error = float(np.sqrt(variance))
     value = both[1].value - both[0].value
     return LabelMean(NormalEstimate(value, error, units - 1, DIFFERENCE), True, "", labelled, rows)
 
@@ -233,6 +234,7 @@ class _Powered:
         influence: Influence of each unit on the estimate.
         residual: The part of it that comes from the labels; it is 0 for units without.
         units: Number of labelled rows, or effective number of groups with labels.
+        between: Variance from the sizes of strata, beyond that of the scores: other rows would have other strata.
     """
 
     value: float
@@ -240,10 +242,12 @@ class _Powered:
     influence: Floats
     residual: Floats
     units: float
+    between: float = 0.0
 
     def estimate(self) -> NormalEstimate:
         """Return the estimate with its standard error and degrees of freedom."""
-        error = float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1)))
+        variance = (self.influence**2).sum() * self.units / (self.units - 1) + self.between
+        error = float(np.sqrt(variance))
         return NormalEstimate(self.value, error, self.units - 1, SHARE)
 
 
@@ -271,7 +275,25 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
     residual = by_unit(sample.influences(errors), at)
     value = weight * mean + float(shares @ errors)
     rows = np.bincount(np.unique(at, return_inverse=True)[1]).astype(np.float64)
-    return _Powered(value, names, weight * of_scores + residual, residual, effective_number(rows))
+    between = max(0.0, _between_strata(sample, of_scores) - weight**2 * float(of_scores @ of_scores))
+    return _Powered(value, names, weight * of_scores + residual, residual, effective_number(rows), between)
+
+
+def _between_strata(sample: SampledLabels, of_scores: Floats) -> float:
+    """Return the variance that the mean label has because the shares of the strata are those of these rows.
+
+    Args:
+        of_scores: Influence of each unit on the mean score, which shows how rows of a group vary together.
+    """
+    if sample.strata is None:
+        return 0.0
+    shares, labels, parts = sample.shares, sample.labels[sample.labelled], sample.parts / len(sample.rows)
+    _, stratum = np.unique([str(sample.strata[row]) for row in sample.labelled], return_inverse=True)
+    sizes = _sum_by(stratum, shares)
+    spread = float(sizes @ (_sum_by(stratum, shares * labels) / sizes - shares @ labels) ** 2)
+    alone = parts * (sample.scores - float(parts @ sample.scores))
+    together = float(of_scores @ of_scores) / float(alone @ alone) if alone.any() else 1.0
+    return spread * float(parts @ parts) * max(1.0, together)
 
 
 def _best_weight(labels: Floats, scores: Floats) -> float:

@@ -108,7 +108,7 @@ def draw_sample(run: FinishedRun, options: SampleOptions) -> DrawnSample:
     if sum((options.strata is not None, options.is_active, options.by is not None)) > 1:
         raise ConfigError("rows are drawn by strata, actively, or one per group: name one of --strata, --active, --by")
     if options.is_active:
-        strata = max(2, min(_ACTIVE_STRATA, options.budget // _LABELS_OF_STRATUM))
+        strata = active_strata(options.budget)
     if strata is not None and not 2 <= strata <= MOST_STRATA:
         raise ConfigError(f"wanted 2 to {MOST_STRATA} strata, got {strata}")
     items = list_items(run, options.metric, is_claims=options.is_claims, has_beliefs=options.is_active)
@@ -130,6 +130,15 @@ def draw_sample(run: FinishedRun, options: SampleOptions) -> DrawnSample:
         strata=None if names is None else tuple(names[digest] for digest in drawn),
         frame=digest_frame(items),
     )
+
+
+def active_strata(budget: int) -> int:
+    """Return the number of strata of an active choice of so many items.
+
+    >>> active_strata(30), active_strata(100)
+    (6, 10)
+    """
+    return max(_LEAST_OF_STRATUM, min(_ACTIVE_STRATA, budget // _LABELS_OF_STRATUM))
 
 
 def sample_table(run: FinishedRun, sample: DrawnSample, label: str) -> pa.Table:
