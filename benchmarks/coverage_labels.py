@@ -170,7 +170,7 @@ def public_tables(runs: int) -> Iterator[str]:
     titles = [f"{size} labels, {title}" for size in SIZES[1:] for title in WAYS.values()]
     yield _row("data; score", titles) + _row("---", ["---"] * len(titles))
     for name, read in PUBLIC.items():
-        labels, beliefs = judged(read())
+        labels, beliefs = ask_judge(read())
         for score, scores in (("verdict", (beliefs >= 0.5).astype(np.float64)), ("probability", beliefs)):
             cells = []
             for size in SIZES[1:]:
@@ -180,7 +180,7 @@ def public_tables(runs: int) -> Iterator[str]:
             yield _row(f"{name}; {score}", cells)
 
 
-def judged(examples: list[Example]) -> tuple[Floats, Floats]:
+def ask_judge(examples: list[Example]) -> tuple[Floats, Floats]:
     """Return the labels of examples, and the packaged judge's probabilities of yes."""
     judge = BuiltinJudge(MiniLm(), SpacyPipeline())
     answers = judge.choose([example.question for example in examples])

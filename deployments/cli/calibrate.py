@@ -46,7 +46,7 @@ Label = Annotated[
     typer.Option(
         "--label",
         envvar="ASSAY_CALIBRATE_LABEL",
-        help="Column with the human labels. Without SOURCE, a name for the labels that `assay label` has imported.",
+        help="Column with the human labels. With --run and without SOURCE, those that `assay label` has imported are used.",
     ),
 ]
 Metric = Annotated[

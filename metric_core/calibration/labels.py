@@ -125,7 +125,7 @@ class GivenLabel:
 
 @dataclass(frozen=True, slots=True)
 class SettledLabels:
-    """What several people say together.
+    """Labels on which several people agree, and items on which they do not.
 
     Args:
         values: Item -> label.

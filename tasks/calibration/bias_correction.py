@@ -60,7 +60,7 @@ class LabelScale:
 
     Args:
         span: Lowest and highest grade; None for yes and no.
-        unit: What is labelled: `rows`, or `claims` for the verdicts behind the scores.
+        unit: Name of the labelled items: `rows`, or `claims` for the verdicts behind the scores.
     """
 
     label: str

@@ -16,7 +16,7 @@ from tasks.runs.run_folder import LABELS
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
 PART = "\x1f"
-"""What stands between the id of a row and the rest of the name of a verdict."""
+"""Separator between the id of a row and the rest of the name of a verdict."""
 _MIDDLE = 0.5
 _SCHEMA = pa.schema(
     [
@@ -33,7 +33,7 @@ _SCHEMA = pa.schema(
 
 
 class Disagreement(StrEnum):
-    """Who disagrees: people with each other, the judges of a panel, or the judge with people."""
+    """Kind of disagreement: among people, among the judges of a panel, or between judge and people."""
 
     PEOPLE = "people"
     JUDGES = "judges"

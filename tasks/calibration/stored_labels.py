@@ -34,7 +34,7 @@ STORED = "stored labels"
 
 @dataclass(frozen=True, slots=True)
 class KnownLabels:
-    """What people have said about the items of a run.
+    """The items of a run with their stored labels.
 
     Args:
         stored: All that is stored about the items.

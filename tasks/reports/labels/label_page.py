@@ -27,7 +27,7 @@ _HIGHEST_KEY = 9
 
 @dataclass(frozen=True, slots=True)
 class LabelPage:
-    """What a page of labels asks.
+    """The question of a page of labels, and its answers.
 
     Args:
         ask: Question about each row; claims have their own.

@@ -97,7 +97,7 @@ def export(
 
 
 def truth(key: str) -> float:
-    """What people say of a row or a claim."""
+    """The label that people give a row or a claim."""
     return float(int(key[1:3]) % 4 > 0)
 
 
