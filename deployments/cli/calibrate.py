@@ -46,7 +46,7 @@ Label = Annotated[
     typer.Option(
         "--label",
         envvar="ASSAY_CALIBRATE_LABEL",
-        help="Column with the human labels. With --run and without SOURCE, those that `assay label` has imported are used.",
+        help="Column with the human labels. With --run and without it, those that `assay label` has imported are used.",
     ),
 ]
 Metric = Annotated[
@@ -168,6 +168,7 @@ ListSaved = Annotated[
 @with_config_except("metrics", "baseline", "explain", "name", "system_version", "history", "history_page")
 def calibrate(
     config: RunConfig,
+    context: typer.Context,
     label: Label = None,
     metric: Metric = None,
     positive: Positive = None,
@@ -185,9 +186,10 @@ def calibrate(
     verbose: Verbose = False,
 ) -> None:
     """Measure the agreement of a judge with human labels."""
-    is_stored = run is not None and config.source is None
-    if label is None and not is_stored:
-        raise ConfigError("--label names the column with the labels; it can be left out with --run and without SOURCE")
+    if label is None:
+        if run is None or context.params["source"] is not None:
+            raise ConfigError("--label names the column with the labels; with --run and no SOURCE it can be left out")
+        config = config.model_copy(update={"source": None})
     options: dict[str, Any] = {"label": label or _STORED_LABEL, "metric": metric, "positive": positive, "keep": keep}
     options |= {"span": parse_span(span), "sampling": sampling, "run": run, "audit": audit, "replace": replace}
     options |= {} if seed is None else {"seed": seed}

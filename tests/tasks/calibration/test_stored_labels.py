@@ -12,11 +12,12 @@ from metric_core.calibration.labels import LabelRules
 from metric_core.errors import ConfigError, SourceError
 from metric_core.records import Score
 from metric_core.stages import Stage
-from tasks.calibration.label_imports import Disagreement, draw_disagreements, import_labels
+from tasks.calibration.label_imports import draw_disagreements, import_labels
 from tasks.calibration.label_items import list_rows, list_verdicts
 from tasks.calibration.label_pairing import PairedLabels
 from tasks.calibration.label_sampling import DrawnSample, SampleOptions, draw_sample
 from tasks.calibration.label_store import find_labels, read_exported
+from tasks.calibration.run_labels import Disagreement
 from tasks.calibration.stored_labels import pair_stored
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.reports import folders
@@ -166,7 +167,8 @@ def test_an_active_sample_keeps_its_probabilities_and_strata(tmp_path: Path) -> 
         name: (stratum, p) for name, stratum, p in zip(of_run.rows, of_run.strata, of_run.probabilities, strict=True)
     }
     for item, stratum, p in zip(sample.items, sample.strata, sample.probabilities, strict=True):
-        assert known[item.key] == (stratum, pytest.approx(p))
+        assert known[item.key][0] == stratum
+        assert known[item.key][1] == pytest.approx(p)
     beliefs = {
         stratum: [i.belief for i, s in zip(sample.items, sample.strata, strict=True) if s == stratum]
         for stratum in sample.strata
