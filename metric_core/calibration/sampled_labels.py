@@ -90,6 +90,11 @@ class SampledLabels:
         """Weights of all rows, with a mean of 1."""
         return np.ones(len(self.rows)) if self.weights is None else self.weights / self.weights.mean()
 
+    def stratum(self) -> NDArray[np.intp]:
+        """Return the number of the stratum of each labelled row; 0 without strata."""
+        names = ["" if self.strata is None else str(self.strata[row]) for row in self.labelled]
+        return np.unique(names, return_inverse=True)[1].astype(np.intp)
+
     def influences(self, values: Floats) -> Floats:
         """Return the influence of each labelled row on the mean of their values: its deviation from it, by its share.
 
@@ -102,13 +107,11 @@ class SampledLabels:
         influences: Floats = self.shares * (values - self.shares @ values)
         if self.strata is None:
             return influences
-        names = np.array([self.strata[row] for row in self.labelled], dtype=object).astype(str)
-        for name in np.unique(names):
-            rows = np.flatnonzero(names == name)
-            if len(rows) > 1:
-                of_stratum = influences[rows] - influences[rows].mean()
-                influences[rows] = of_stratum * np.sqrt(len(rows) / (len(rows) - 1))
-        return influences
+        stratum = self.stratum()
+        counts = np.bincount(stratum).astype(np.float64)
+        within = influences - (_sum_by(stratum, influences) / counts)[stratum]
+        enlarged = within * np.sqrt(counts / np.maximum(counts - 1, 1))[stratum]
+        return np.where(counts[stratum] > 1, enlarged, influences)
 
     def units(self) -> tuple[Names, NDArray[np.intp]]:
         """Return the names of the units, rows or groups, and the unit of each row."""
@@ -185,8 +188,7 @@ def estimate_label_difference(before: SampledLabels, after: SampledLabels, seed:
     for sign, powered in zip((-1.0, 1.0), both, strict=True):
         influence[np.searchsorted(names, powered.names)] += sign * powered.influence
     units = min(powered.units for powered in both)
-    variance = (influence**2).sum() * units / (units - 1) + sum(powered.between for powered in both)
-    error = float(np.sqrt(variance))
+    error = float(np.sqrt((influence**2).sum() * units / (units - 1) + both[0].between + both[1].between))
     value = both[1].value - both[0].value
     return LabelMean(NormalEstimate(value, error, units - 1, DIFFERENCE), True, "", labelled, rows)
 
@@ -246,8 +248,7 @@ class _Powered:
 
     def estimate(self) -> NormalEstimate:
         """Return the estimate with its standard error and degrees of freedom."""
-        variance = (self.influence**2).sum() * self.units / (self.units - 1) + self.between
-        error = float(np.sqrt(variance))
+        error = float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1) + self.between))
         return NormalEstimate(self.value, error, self.units - 1, SHARE)
 
 
@@ -255,24 +256,19 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
     names, unit = sample.units()
     labelled, shares = sample.labelled, sample.shares
     scores, known, labels = sample.scores, sample.scores[labelled], sample.labels[labelled]
-    at = unit[labelled]
-
-    def by_unit(values: Floats, of: NDArray[np.intp]) -> Floats:
-        return _sum_by(of, values, len(names))
-
-    parts = sample.parts
+    at, count, parts = unit[labelled], len(names), sample.parts
     mean = float(parts @ scores) / len(scores)
-    of_scores = by_unit(parts * (scores - mean) / len(scores), unit)
-    of_known = by_unit(sample.influences(known), at)
-    of_labels = by_unit(sample.influences(labels), at)
+    of_scores = _sum_by(unit, parts * (scores - mean) / len(scores), count)
+    of_known = _sum_by(at, sample.influences(known), count)
+    of_labels = _sum_by(at, sample.influences(labels), count)
     units = np.unique(at)
-    fold = np.full(len(names), -1)
+    fold = np.full(count, -1)
     fold[units[np.random.default_rng(seed).permutation(len(units))]] = np.arange(len(units)) % FOLDS
     weights = np.array([_best_weight(of_labels[fold != k], (of_scores - of_known)[fold != k]) for k in range(FOLDS)])
     weight_of_row = weights[fold[at]]
     weight = float(shares @ weight_of_row)
     errors = labels - weight_of_row * known
-    residual = by_unit(sample.influences(errors), at)
+    residual = _sum_by(at, sample.influences(errors), count)
     value = weight * mean + float(shares @ errors)
     rows = np.bincount(np.unique(at, return_inverse=True)[1]).astype(np.float64)
     between = max(0.0, _between_strata(sample, of_scores) - weight**2 * float(of_scores @ of_scores))
@@ -287,9 +283,8 @@ def _between_strata(sample: SampledLabels, of_scores: Floats) -> float:
     """
     if sample.strata is None:
         return 0.0
-    shares, labels, parts = sample.shares, sample.labels[sample.labelled], sample.parts / len(sample.rows)
-    _, stratum = np.unique([str(sample.strata[row]) for row in sample.labelled], return_inverse=True)
-    sizes = _sum_by(stratum, shares)
+    shares, stratum, parts = sample.shares, sample.stratum(), sample.parts / len(sample.rows)
+    labels, sizes = sample.labels[sample.labelled], _sum_by(stratum, shares)
     spread = float(sizes @ (_sum_by(stratum, shares * labels) / sizes - shares @ labels) ** 2)
     alone = parts * (sample.scores - float(parts @ sample.scores))
     together = float(of_scores @ of_scores) / float(alone @ alone) if alone.any() else 1.0
