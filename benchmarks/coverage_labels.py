@@ -219,7 +219,8 @@ def _choose(way: str, size: int, run: _Population, generator: np.random.Generato
     names: dict[str, str] = {}
     if way in ("strata", "active"):
         values, strata = (run.scores, 5) if way == "strata" else (run.beliefs, active_strata(size))
-        drawn, names = draw_from_strata(dict(zip(rows, values.tolist(), strict=True)), size, strata, generator)
+        scores, is_active = dict(zip(rows, values.tolist(), strict=True)), way == "active"
+        drawn, names = draw_from_strata(scores, size, strata, generator, is_active=is_active)
     else:
         drawn = draw(rows, size, None, generator)
     chosen = [int(row) for row in drawn]

@@ -19,7 +19,7 @@ from metric_core.calibration.labels import (
     read_labels,
 )
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
-from metric_core.calibration.sampled_labels import p_random
+from metric_core.calibration.random_sample import p_random
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.evidence import Evidence

@@ -26,8 +26,8 @@ _LEAST_OF_STRATUM = 2
 _LEAST_SPREAD = 0.2
 """Least standard deviation that the labels of a stratum are assumed to have."""
 _ACTIVE_STRATA = 10
-_LABELS_OF_STRATUM = 5
-"""Number of labels per stratum, on average, of an active choice."""
+_LABELS_OF_STRATUM = 10
+"""Number of labels per stratum, on average, of an active choice; each has at least half of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def draw_sample(run: FinishedRun, options: SampleOptions) -> DrawnSample:
     names = None
     if strata is not None:
         scores = {digest: item.belief if options.is_active else item.score for digest, item in of_digest.items()}
-        drawn, names = draw_from_strata(scores, options.budget, strata, generator)
+        drawn, names = draw_from_strata(scores, options.budget, strata, generator, is_active=options.is_active)
     else:
         rows = None if options.by is None else RunRows.from_run(run, Matching(by=options.by)).groups
         groups = None if rows is None else {of.digest: rows[of.row_id] for of in items if of.row_id in rows}
@@ -136,7 +136,7 @@ def active_strata(budget: int) -> int:
     """Return the number of strata of an active choice of so many items.
 
     >>> active_strata(30), active_strata(100)
-    (6, 10)
+    (3, 10)
     """
     return max(_LEAST_OF_STRATUM, min(_ACTIVE_STRATA, budget // _LABELS_OF_STRATUM))
 
@@ -200,7 +200,7 @@ def draw(
 
 
 def draw_from_strata(
-    scores: Mapping[str, float], count: int, strata: int, generator: np.random.Generator
+    scores: Mapping[str, float], count: int, strata: int, generator: np.random.Generator, *, is_active: bool = False
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Draw rows at random from each part of the range of the scores, in random order.
 
@@ -210,6 +210,7 @@ def draw_from_strata(
     Args:
         scores: Row id -> score, from 0 to 1.
         strata: Number of equal parts of that range.
+        is_active: True to draw from parts with equally many rows instead, at least five of each if possible.
 
     Returns:
         Mappings from the id of each drawn row to the probability with which it was drawn, and to the name of its
@@ -226,9 +227,10 @@ def draw_from_strata(
     """
     if not 1 <= count <= len(scores):
         raise ConfigError(f"cannot draw {count} rows: there are {len(scores)} rows to draw from")
+    ranks = _ranks(scores) if is_active else scores
     parts: dict[int, list[str]] = {}
-    for row_id, score in scores.items():
-        parts.setdefault(min(strata - 1, int(score * strata)), []).append(row_id)
+    for row_id in scores:
+        parts.setdefault(min(strata - 1, int(ranks[row_id] * strata)), []).append(row_id)
     members = [parts[number] for number in sorted(parts)]
     if count < min(_LEAST_OF_STRATUM * len(members), len(scores)):
         raise ConfigError(
@@ -237,7 +239,8 @@ def draw_from_strata(
         )
     means = [float(np.mean([scores[row] for row in rows])) for rows in members]
     spread = [max(_LEAST_SPREAD, math.sqrt(max(0.0, mean * (1 - mean)))) for mean in means]
-    numbers = _allocate([len(rows) for rows in members], spread, count)
+    least = min(_LABELS_OF_STRATUM // 2, count // len(members)) if is_active else _LEAST_OF_STRATUM
+    numbers = _allocate([len(rows) for rows in members], spread, count, least)
     letters = generator.permutation(list(string.ascii_uppercase[: len(members)]))
     drawn, stratum = {}, {}
     for letter, rows, number in zip(letters, members, numbers, strict=True):
@@ -253,9 +256,17 @@ def draw_from_strata(
     return {row_id: drawn[row_id] for row_id in order}, stratum
 
 
-def _allocate(sizes: Sequence[int], spread: Sequence[float], count: int) -> list[int]:
-    """Return how many rows to draw from each stratum: in proportion to size times spread, at least two, at most all."""
-    numbers = [min(size, _LEAST_OF_STRATUM) for size in sizes]
+def _ranks(scores: Mapping[str, float]) -> dict[str, float]:
+    """Return the share of scores below each score, half of the equal ones included."""
+    values = np.array(list(scores.values()), dtype=np.float64)
+    order = np.sort(values)
+    ends = [np.searchsorted(order, values, side=side) for side in ("left", "right")]
+    return dict(zip(scores, ((ends[0] + ends[1]) / 2 / len(values)).tolist(), strict=True))
+
+
+def _allocate(sizes: Sequence[int], spread: Sequence[float], count: int, least: int) -> list[int]:
+    """Return how many rows to draw from each stratum: in proportion to size times spread, within limits."""
+    numbers = [min(size, least) for size in sizes]
     for _ in range(count - sum(numbers)):
         wanted = [
             size * deviation / (number + 1) if number < size else 0.0

@@ -8,12 +8,12 @@ import pytest
 from metric_core.calibration import sampled_labels
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.estimates import RectifiedEstimate
+from metric_core.calibration.random_sample import p_random
 from metric_core.calibration.sampled_labels import (
     SampledLabels,
     _estimate_powered,
     estimate_label_difference,
     estimate_label_mean,
-    p_random,
 )
 from metric_core.statistics.resampling import Floats, Interval, Units
 
