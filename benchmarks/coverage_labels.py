@@ -1,20 +1,24 @@
 """Measure how often numbers that rest on labels of people hold, in worlds whose truth is known.
 
-    PYTHONPATH=. python benchmarks/coverage_labels.py [--runs 1000] [--write]
+    PYTHONPATH=. python benchmarks/coverage_labels.py [--runs 1000] [--public] [--write]
 
 Prints coverage of 95 % intervals, half widths, false passes of gates, and errors and power of audits, beside an obvious
 or former method; `--write` puts the tables into docs/statistics-labels.md. 1,000 runs take half an hour of CPU time.
-A short form is in tests/metric_core/calibration.
+A short form is in tests/metric_core/calibration. `--public` measures the ways to choose labels instead, on public data
+that people have labelled, with the packaged judge; it needs the data in `../shared/meta_eval` beside the repository.
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from unittest.mock import patch
 
 import numpy as np
 
 from benchmarks.docs_tables import publish
+from benchmarks.labelled_examples import DATA, Example, attributions, begin, factcheck, nuggets, wice
 from metric_core.calibration import judge_error, sampled_labels, transfer, weighted_statistics
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.calibrate import LabelledScores, measure_human_agreement
@@ -22,15 +26,29 @@ from metric_core.calibration.estimates import ExactEstimate
 from metric_core.calibration.judge_error import correct_mean, estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
+from metric_core.prompts.judge_questions import YES
 from metric_core.statistics.bounded_means import BoundedMean
 from metric_core.statistics.resampling import Floats, Interval, Units
-from tasks.calibration.label_sampling import draw, draw_from_strata
+from tasks.calibration.label_sampling import active_strata, draw, draw_from_strata
+from tasks.models.embedders.minilm import MiniLm
+from tasks.models.judges.builtin.builtin_judge import BuiltinJudge
+from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 
+PUBLIC_BEGIN, PUBLIC_END = "<!-- begin: benchmarks/coverage_labels.py --public -->", "<!-- end of public labels -->"
 BEGIN, END = "<!-- begin: benchmarks/coverage_labels.py -->", "<!-- end of labels -->"
 SIZES = (20, 50, 100)
 OWN = (20, 50, 100, 200, 400)
 GROUPS = (10, 20, 60)
 GROUPED = (50, 100, 200)
+CLAIMS = (30, 50, 100, 200)
+WAYS = {"uniform": "uniform", "strata": "by score (`--strata 5`)", "active": "`--active`"}
+PUBLIC: dict[str, Callable[[], list[Example]]] = {
+    "BEGIN": begin,
+    "WiCE": wice,
+    "Factcheck-Bench": factcheck,
+    "AttributionBench": attributions,
+    "QAMPARI nuggets": nuggets,
+}
 RUN = 300
 
 Draw = Callable[[np.random.Generator, Floats], Floats]
@@ -75,8 +93,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="runs per cell")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-labels.md")
+    parser.add_argument("--public", action="store_true", help="choose labels of public data")
     options = parser.parse_args()
-    publish(tables(options.runs), BEGIN, END, write=options.write)
+    if options.public and not DATA.is_dir():
+        sys.exit(f"the labelled data is missing: no {DATA}")
+    if options.public:
+        publish(public_tables(options.runs), PUBLIC_BEGIN, PUBLIC_END, write=options.write)
+    else:
+        publish(tables(options.runs), BEGIN, END, write=options.write)
 
 
 def tables(runs: int) -> Iterator[str]:
@@ -122,6 +146,13 @@ def _tables(runs: int) -> Iterator[str]:
     yield _row("judge", heads) + _row("---", ["---"] * len(SIZES))
     for name, judge in JUDGES.items():
         yield _row(name, [_by_score(judge, size, runs) for size in SIZES])
+    yield "\n**Single claims.** Labels of claims of a run of 500 rows with 1 to 9 claims each; those of a row are good "
+    yield "or hard to judge together, and the mean score counts rows equally. Coverage (half width), root mean square "
+    yield "error.\n\n"
+    yield _row("choice", [f"{size} labels" for size in CLAIMS]) + _row("---", ["---"] * len(CLAIMS))
+    for way, title in WAYS.items():
+        yield _row(title, [_claims(way, size, runs) for size in CLAIMS])
+    yield _row("uniform, as if claims were independent and equal", [_claims("naive", size, runs) for size in CLAIMS])
     yield "\n**Audits** with 30 labels, 70 % good, of a calibration with 100, 60 % good: share that finds "
     yield "a difference.\n\n"
     yield _row("judge now", ["found"]) + _row("---", ["---"])
@@ -129,6 +160,94 @@ def _tables(runs: int) -> Iterator[str]:
         title = f"right in {now[0]:.0%} of good, {now[1]:.0%} of bad rows".replace("%", " %")
         yield _row(title, [_audits(now, max(60, runs // 2))])
     yield "\n"
+
+
+def public_tables(runs: int) -> Iterator[str]:
+    """Yield the table of public data as Markdown."""
+    yield "Coverage (half width) of the mean label, by labels of claims chosen in each way; half width as a share of "
+    yield "that of a uniform choice. Runs of as many rows as the data has, drawn from it with replacement, so that its "
+    yield "mean label is the truth. The score is the judge's verdict, or its probability.\n\n"
+    titles = [f"{size} labels, {title}" for size in SIZES[1:] for title in WAYS.values()]
+    yield _row("data; score", titles) + _row("---", ["---"] * len(titles))
+    for name, read in PUBLIC.items():
+        labels, beliefs = ask_judge(read())
+        for score, scores in (("verdict", (beliefs >= 0.5).astype(np.float64)), ("probability", beliefs)):
+            cells = []
+            for size in SIZES[1:]:
+                found = {way: _public(_Population(labels, scores, beliefs), way, size, runs) for way in WAYS}
+                alone = float(np.mean(found["uniform"][1]))
+                cells += [f"{_cell(*each)}, {np.mean(each[1]) / alone:.2f}" for each in found.values()]
+            yield _row(f"{name}; {score}", cells)
+
+
+def ask_judge(examples: list[Example]) -> tuple[Floats, Floats]:
+    """Return the labels of examples, and the packaged judge's probabilities of yes."""
+    judge = BuiltinJudge(MiniLm(), SpacyPipeline())
+    answers = judge.choose([example.question for example in examples])
+    known = [
+        (example.label, answer.probabilities[YES])
+        for example, answer in zip(examples, answers, strict=True)
+        if answer.probabilities
+    ]
+    labels, beliefs = zip(*known, strict=True)
+    return np.array(labels, dtype=np.float64), np.array(beliefs)
+
+
+@dataclass(frozen=True)
+class _Population:
+    labels: Floats
+    scores: Floats
+    beliefs: Floats
+
+
+def _public(data: _Population, way: str, size: int, runs: int) -> tuple[list[bool], list[float]]:
+    generator = np.random.default_rng(25)
+    count, truth = len(data.labels), float(data.labels.mean())
+    held, widths = [], []
+    for _ in range(runs):
+        rows = generator.integers(0, count, count)
+        sample = _choose(way, size, _Population(data.labels[rows], data.scores[rows], data.beliefs[rows]), generator)
+        interval = estimate_label_mean(sample).estimate.interval()
+        held.append(_covers(interval, truth))
+        widths.append(_half(interval))
+    return held, widths
+
+
+def _choose(way: str, size: int, run: _Population, generator: np.random.Generator) -> SampledLabels:
+    """Return the rows of a run with labels of some, chosen in one of the ways of `assay label`."""
+    rows = [f"{number:05}" for number in range(len(run.labels))]
+    names: dict[str, str] = {}
+    if way in ("strata", "active"):
+        values, strata = (run.scores, 5) if way == "strata" else (run.beliefs, active_strata(size))
+        scores, is_active = dict(zip(rows, values.tolist(), strict=True)), way == "active"
+        drawn, names = draw_from_strata(scores, size, strata, generator, is_active=is_active)
+    else:
+        drawn = draw(rows, size, None, generator)
+    chosen = [int(row) for row in drawn]
+    labels, probabilities = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    labels[chosen], probabilities[chosen] = run.labels[chosen], list(drawn.values())
+    strata_of = [names.get(row) for row in rows] if names else None
+    return SampledLabels(rows, run.scores, labels, probabilities, None, strata_of)
+
+
+def _claims(way: str, size: int, runs: int) -> str:
+    generator = np.random.default_rng(23)
+    held, widths, errors = [], [], []
+    for _ in range(runs):
+        numbers = 1 + generator.binomial(8, 0.5, 500)
+        row, count = np.repeat(np.arange(500), numbers), int(numbers.sum())
+        labels = (generator.random(count) < generator.beta(1.75, 0.58, 500)[row]).astype(np.float64)
+        is_unsure = generator.random(count) < generator.beta(1, 3, 500)[row]
+        sure = np.where(labels > 0, generator.beta(12, 1, count), generator.beta(1, 12, count))
+        beliefs = np.where(is_unsure, generator.uniform(0.2, 0.8, count), sure)
+        sample = _choose(way, size, _Population(labels, (beliefs >= 0.5).astype(np.float64), beliefs), generator)
+        if way != "naive":
+            sample = replace(sample, groups=[f"{number:03}" for number in row], weights=1 / numbers[row])
+        found = estimate_label_mean(sample).estimate
+        held.append(_covers(found.interval(), 1.75 / 2.33))
+        widths.append(_half(found.interval()))
+        errors.append((found.value or 0.0) - 1.75 / 2.33)
+    return f"{_cell(held, widths)}, {np.sqrt(np.mean(np.square(errors))):.3f}"
 
 
 def _own_tables(runs: int) -> Iterator[str]:
@@ -378,7 +497,7 @@ def _by_score(judge: Draw, size: int, runs: int) -> str:
             names: dict[str, str] = {}
             if is_stratified:
                 of_row = dict(zip(rows, scores.tolist(), strict=True))
-                drawn, names = draw_from_strata(of_row, size, 5, (0.0, 1.0), generator)
+                drawn, names = draw_from_strata(of_row, size, 5, generator)
             else:
                 drawn = draw(rows, size, None, generator)
             chosen = [place[row] for row in drawn]

@@ -63,6 +63,25 @@ def factcheck() -> list[Example]:
     return [_verdict("Factcheck-Bench", row, row["response"], row["label_supported"]) for row in rows(name)]
 
 
+def attributions() -> list[Example]:
+    """Read AttributionBench: claims of answers and the texts that they cite."""
+    name = "citations_attributionbench"
+    return [_verdict("AttributionBench", row, row["response"], row["label_attributable"]) for row in rows(name)]
+
+
+def nuggets() -> list[Example]:
+    """Read nuggets of QAMPARI questions and the answers that support them, in full or not."""
+    return [
+        Example(
+            "QAMPARI",
+            row["group_id"],
+            row["label_assignment"] == "support",
+            ask_verdict(row["nugget"], row["response"]),
+        )
+        for row in rows("nuggets_qampari")
+    ]
+
+
 def factscore() -> list[Example]:
     """Read FActScore: atomic facts about people and their Wikipedia pages; only for testing transfer."""
     return [

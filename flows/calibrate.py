@@ -38,6 +38,7 @@ from tasks.calibration.bias_correction import (
 from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
+from tasks.calibration.stored_labels import STORED, pair_stored
 from tasks.opening.run_models import models_for
 from tasks.options.metric_options import is_packaged_metric
 from tasks.prefect_support.budget_stop import stop_at_budget
@@ -115,11 +116,12 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
         plan = compose_plan(config, plan_source(config), metrics)
         identity = metric_fingerprint(plan, ready.metric, models)
         judge = judge_name(plan, models, ready.metric)
-    measured = _measure(request, FinishedRun(evaluation.folder), ready.metric, ready.data, (identity, judge))
-    calibration = measured.calibration
+    run = FinishedRun(evaluation.folder)
+    rows = pair_labels(run, ready.metric, ready.data, request.rules)
+    calibration = _measure(request, run, ready.metric, ready.data, rows, (identity, judge))
     folder = RunFolder(Path(evaluation.folder))
     calibration_files.save(calibration, folder.path / CALIBRATION)
-    corrected, needed = _write_to_run(folder, calibration, measured.rows, _entry(calibration))
+    corrected, needed = _write_to_run(folder, calibration, rows, _entry(calibration))
     description = f"{calibration.metric} compared with {calibration.label}"
     text = calibration_markdown(calibration)
     unpublished = write_artifact(
@@ -149,19 +151,22 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
         AssayError: Anything that the user can fix; the message says how.
     """
     run = FinishedRun(str(request.run))
-    data = _read_data(request)
-    if (by := request.config.by or run.config.get("by")) is not None:
-        groups = read_groups(run.samples(), by)
-        ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist()]
-        data = replace(data, groups=dict(zip(ids, group_names(ids, groups), strict=True)))
     metric = _metric_of_run(request, run)
+    groups = None
+    if (by := request.config.by or run.config.get("by")) is not None:
+        ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist()]
+        groups = dict(zip(ids, group_names(ids, read_groups(run.samples(), by)), strict=True))
+    if request.config.source is None:
+        data, rows = pair_stored(run, metric, request.rules, groups)
+    else:
+        data = replace(_read_data(request), groups=groups)
+        rows = pair_labels(run, metric, data, request.rules)
     entry = run.manifest.get("calibration") or {}
     name = recorded_judge_name(run.manifest, metric)
     identity = (entry.get("identities") or {}).get(metric.key, "")
-    measured = _measure(request, run, metric, data, (identity, name))
-    calibration = measured.calibration
+    calibration = _measure(request, run, metric, data, rows, (identity, name))
     if not request.replace:
-        refuse_fewer_labels(run.folder, metric.key, measured.rows.of_run)
+        refuse_fewer_labels(run.folder, metric.key, rows.of_run)
     folder = RunFolder(run.folder)
     known = (entry.get("metrics") or {}).get(metric.key)
     if request.audit:
@@ -178,7 +183,7 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
         kept = calibration_files.save_latest(calibration, request.replace) if request.keep else None
         calibration_files.save(calibration, folder.path / CALIBRATION)
         facts = _entry(calibration)
-    corrected, needed = _write_to_run(folder, calibration, measured.rows, facts)
+    corrected, needed = _write_to_run(folder, calibration, rows, facts)
     return CalibrationResult(
         folder=str(run.folder),
         calibration=calibration,
@@ -264,24 +269,16 @@ def _is_about(label: str, request: MetricRequest) -> bool:
     return any(name in label or (len(label) >= _SHORTEST_NAME and name.startswith(label)) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """A calibration and the rows that it was measured on."""
-
-    calibration: Calibration
-    rows: PairedLabels
-
-
-def _measure(
+def _measure(  # noqa: PLR0913, PLR0917 what a calibration records
     request: CalibrationRequest,
     run: FinishedRun,
     metric: MetricRequest,
     data: LabelledData,
+    rows: PairedLabels,
     judge: tuple[str, JudgeName],
-) -> _Measured:
-    rows = pair_labels(run, metric, data, request.rules)
+) -> Calibration:
     agreement = measure_human_agreement(rows.judged, request.seed)
-    calibration = Calibration(
+    return Calibration(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         identity=judge[0],
         judge=judge[1],
@@ -289,7 +286,7 @@ def _measure(
         name=metric.metric.name,
         parameters=dict(metric.parameters),
         verdict=str(run.config.get("verdict") or request.config.verdict_kind),
-        source=request.config.source or "",
+        source=request.config.source or STORED,
         data=_data_digest(run, data),
         label=request.label,
         positive=request.positive,
@@ -301,7 +298,6 @@ def _measure(
         versions={"rag-assay": version()},
         **_results(agreement, rows, describe_model_annotators(data.annotators, judge[1].model)),
     )
-    return _Measured(calibration, rows)
 
 
 def _results(agreement: HumanAgreement, rows: PairedLabels, warning: str) -> dict[str, Any]:
@@ -372,7 +368,9 @@ def _write_to_run(
     manifest, summary = folder.read_json(MANIFEST), folder.read_json(SUMMARY)
     key = calibration.metric
     is_random = rows.is_random and rows.of_run is not None
-    own = {"label": calibration.label, "span": calibration.span, "is_random": is_random}
+    own: dict[str, Any] = {"label": calibration.label, "span": calibration.span, "is_random": is_random}
+    if rows.of_run is not None and rows.of_run.weights is not None:
+        own["unit"] = "claims"
     if rows.of_run is not None:
         write_labels(folder.path, key, rows.of_run)
     entry = {"not_covered": [], **(manifest.get("calibration") or {})}

@@ -38,7 +38,17 @@ if TYPE_CHECKING:
 
 app = VerbGroup()
 
-Label = Annotated[str, typer.Option("--label", envvar="ASSAY_CALIBRATE_LABEL", help="Column with the human labels.")]
+_STORED_LABEL = "people"
+"""Name of labels that come from no column."""
+
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        envvar="ASSAY_CALIBRATE_LABEL",
+        help="Column with the human labels. With --run and without it, those that `assay label` has imported are used.",
+    ),
+]
 Metric = Annotated[
     str | None,
     typer.Option(
@@ -158,7 +168,8 @@ ListSaved = Annotated[
 @with_config_except("metrics", "baseline", "explain", "name", "system_version", "history", "history_page")
 def calibrate(
     config: RunConfig,
-    label: Label,
+    context: typer.Context,
+    label: Label = None,
     metric: Metric = None,
     positive: Positive = None,
     span: Range = None,
@@ -175,8 +186,12 @@ def calibrate(
     verbose: Verbose = False,
 ) -> None:
     """Measure the agreement of a judge with human labels."""
-    options: dict[str, Any] = {"label": label, "metric": metric, "positive": positive, "keep": keep}
-    options |= {"span": _span(span), "sampling": sampling, "run": run, "audit": audit, "replace": replace}
+    if label is None:
+        if run is None or context.params["source"] is not None:
+            raise ConfigError("--label names the column with the labels; with --run and no SOURCE it can be left out")
+        config = config.model_copy(update={"source": None})
+    options: dict[str, Any] = {"label": label or _STORED_LABEL, "metric": metric, "positive": positive, "keep": keep}
+    options |= {"span": parse_span(span), "sampling": sampling, "run": run, "audit": audit, "replace": replace}
     options |= {} if seed is None else {"seed": seed}
     if judges is not None and (run is not None or audit or replace):
         raise ConfigError(
@@ -258,7 +273,12 @@ def _run_calibration(request: CalibrationRequest, verbose: bool, quiet: bool) ->
         return run_calibration(request)
 
 
-def _span(text: str | None) -> tuple[float, float] | None:
+def parse_span(text: str | None) -> tuple[float, float] | None:
+    """Return the lowest and the highest grade of the option --range.
+
+    Raises:
+        ConfigError: The text has another form.
+    """
     if text is None:
         return None
     try:

@@ -2,14 +2,15 @@
 
 import math
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from metric_core.errors import ConfigError, SourceError
 from metric_core.records import finite_number
+from metric_core.statistics.agreement import interval_alpha
 from metric_core.statistics.resampling import LEVEL
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -103,6 +104,83 @@ def read_labels(cells: Mapping[str, Any], rules: LabelRules) -> Labels:
             f"which is outside of the range {rules.span[0]:g} to {rules.span[1]:g}"
         )
     return Labels(scale, values, len(cells) - len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLabel:
+    """A label that a person gave.
+
+    Args:
+        label: 0 or 1, or a grade; None if the person could not decide.
+        given: Time at which it was given, in ISO 8601; a later label of the same person replaces an earlier one.
+        is_final: True if it settles what other people disagreed on.
+    """
+
+    item: str
+    annotator: str
+    label: float | None
+    given: str
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SettledLabels:
+    """Labels on which several people agree, and items on which they do not.
+
+    Args:
+        values: Item -> label.
+        contested: Items on which people disagree, and nothing settles it.
+        undecided: Number of items that nobody could decide.
+        annotators: Number of labels by who gave them.
+        shared: Number of items with the labels of several people, without those that settle a disagreement.
+        alpha: Krippendorff's alpha over these; None without any, or if all labels are the same.
+    """
+
+    values: Mapping[str, float]
+    contested: tuple[str, ...]
+    undecided: int
+    annotators: Mapping[str, int]
+    shared: int
+    alpha: float | None
+
+
+def settle_labels(given: Iterable[GivenLabel]) -> SettledLabels:
+    """Return one label per item: the final one, else that of the majority, or the mean of grades at most 1 apart.
+
+    >>> labels = [("a", "anna", 1), ("a", "ben", 1), ("b", "anna", 1), ("b", "ben", 0), ("c", "ben", None)]
+    >>> found = settle_labels(GivenLabel(*label, given="2026-11-26") for label in labels)
+    >>> found.values, found.contested, found.undecided, found.alpha
+    ({'a': 1.0}, ('b',), 1, 0.0)
+    """
+    latest: dict[tuple[str, str, bool], GivenLabel] = {}
+    for each in sorted(given, key=lambda each: each.given):
+        latest[each.item, each.annotator, each.is_final] = each
+    first: dict[str, list[float]] = defaultdict(list)
+    final: dict[str, float] = {}
+    for each in latest.values():
+        if each.label is not None and each.is_final:
+            final[each.item] = float(each.label)
+        elif not each.is_final:
+            first[each.item].extend([] if each.label is None else [float(each.label)])
+    settled = {item: _settle(labels) for item, labels in first.items() if labels} | final
+    shared = [labels for labels in first.values() if len(labels) > 1]
+    return SettledLabels(
+        values={item: label for item, label in settled.items() if label is not None},
+        contested=tuple(item for item, label in settled.items() if label is None),
+        undecided=len(first.keys() - settled.keys()),
+        annotators=dict(Counter(each.annotator for each in latest.values() if each.label is not None)),
+        shared=len(shared),
+        alpha=interval_alpha(shared),
+    )
+
+
+def _settle(labels: list[float]) -> float | None:
+    """Return the label of the majority, or the mean of grades that are close; None if people disagree."""
+    label, count = Counter(labels).most_common(1)[0]
+    if 2 * count > len(labels):
+        return label
+    is_close = max(labels) - min(labels) <= 1 and not set(labels) <= {0.0, 1.0}
+    return sum(labels) / len(labels) if is_close else None
 
 
 def describe_equal_labels(labels: int) -> str:

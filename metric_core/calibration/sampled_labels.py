@@ -8,7 +8,8 @@ It is right whatever the judge does, as long as the labelled rows are a random s
 precise. The weight is the one with the least variance (Angelopoulos, Duchi and Zrnic, "PPI++: Efficient
 Prediction-Powered Inference", 2023), from other folds than the rows that it applies to, and shrunk to 0 where it is
 uncertain: with a judge that knows nothing, labels alone remain. Rows count inversely to the probability with which
-they were drawn. Groups of rows are units.
+they were drawn. Groups of rows are units. Single claims are estimated in the same way: each is a row here, whose weight
+is its part in the score of the row that it comes from.
 
 With few labels, or few rows on which the judge errs, the normal approximation does not hold. Then the weight is 1, with
 limits that hold for few rows and rare errors; or the labels are used alone, exactly, if that gives narrower limits.
@@ -59,6 +60,7 @@ class SampledLabels:
         probabilities: Probability with which each row was drawn, up to a constant factor; None if all are equal.
         groups: Group of each row; None if rows are independent.
         strata: Stratum of each labelled row, if rows were drawn from each stratum separately; else None.
+        weights: Weight of each row in the means of scores and labels; None if all are equal.
     """
 
     rows: Sequence[str]
@@ -67,6 +69,7 @@ class SampledLabels:
     probabilities: Floats | None = None
     groups: Sequence[str] | None = None
     strata: Sequence[str | None] | None = None
+    weights: Floats | None = None
 
     @property
     def labelled(self) -> NDArray[np.intp]:
@@ -77,29 +80,38 @@ class SampledLabels:
     def shares(self) -> Floats:
         """Weights of the labelled rows, which sum to 1."""
         labelled = self.labelled
-        if self.probabilities is None:
-            return np.full(len(labelled), 1 / len(labelled))
-        weights = 1 / self.probabilities[labelled]
+        weights = np.ones(len(labelled)) if self.weights is None else self.weights[labelled]
+        if self.probabilities is not None:
+            weights = weights / self.probabilities[labelled]
         return weights / weights.sum() if np.ptp(weights) > 0 else np.full(len(labelled), 1 / len(labelled))
 
-    def deviations(self, values: Floats) -> Floats:
-        """Return the deviations of the labelled rows' values from the mean of their stratum, or of all.
+    @property
+    def parts(self) -> Floats:
+        """Weights of all rows, with a mean of 1."""
+        return np.ones(len(self.rows)) if self.weights is None else self.weights / self.weights.mean()
 
-        Differences between strata are not random, since the number of rows of each is known. Deviations of few rows
-        from their own mean are too small, and are enlarged accordingly.
+    def stratum(self) -> NDArray[np.intp]:
+        """Return the number of the stratum of each labelled row; 0 without strata."""
+        names = ["" if self.strata is None else str(self.strata[row]) for row in self.labelled]
+        return np.unique(names, return_inverse=True)[1].astype(np.intp)
+
+    def influences(self, values: Floats) -> Floats:
+        """Return the influence of each labelled row on the mean of their values: its deviation from it, by its share.
+
+        Differences between strata are not random, since the number of rows of each is known, so that only deviations
+        within a stratum count. Those of few rows from their own mean are too small, and are enlarged accordingly.
 
         Args:
             values: Value of each labelled row.
         """
-        deviations = values - self.shares @ values
+        influences: Floats = self.shares * (values - self.shares @ values)
         if self.strata is None:
-            return deviations
-        names = np.array([self.strata[row] for row in self.labelled], dtype=object).astype(str)
-        for name in np.unique(names):
-            rows = np.flatnonzero(names == name)
-            if len(rows) > 1:
-                deviations[rows] = (values[rows] - values[rows].mean()) * np.sqrt(len(rows) / (len(rows) - 1))
-        return deviations
+            return influences
+        stratum = self.stratum()
+        counts = np.bincount(stratum).astype(np.float64)
+        within = influences - (_sum_by(stratum, influences) / counts)[stratum]
+        enlarged = within * np.sqrt(counts / np.maximum(counts - 1, 1))[stratum]
+        return np.where(counts[stratum] > 1, enlarged, influences)
 
     def units(self) -> tuple[Names, NDArray[np.intp]]:
         """Return the names of the units, rows or groups, and the unit of each row."""
@@ -176,42 +188,9 @@ def estimate_label_difference(before: SampledLabels, after: SampledLabels, seed:
     for sign, powered in zip((-1.0, 1.0), both, strict=True):
         influence[np.searchsorted(names, powered.names)] += sign * powered.influence
     units = min(powered.units for powered in both)
-    error = float(np.sqrt((influence**2).sum() * units / (units - 1)))
+    error = float(np.sqrt((influence**2).sum() * units / (units - 1) + both[0].between + both[1].between))
     value = both[1].value - both[0].value
     return LabelMean(NormalEstimate(value, error, units - 1, DIFFERENCE), True, "", labelled, rows)
-
-
-def p_random(sample: SampledLabels) -> float | None:
-    """Return the p-value of "the labelled rows are a random sample": small if they score otherwise than the others.
-
-    The rank-sum test (Mann and Whitney 1947) in its normal limit, with ties; of groups, their mean scores are compared.
-
-    Returns:
-        The p-value; None if rows were drawn with different probabilities, or if fewer than `LEAST_UNITS` rows or groups
-        are labelled, or have no label.
-
-    >>> scores, labels = np.linspace(0, 1, 100), np.full(100, np.nan)
-    >>> labels[:50] = 1.0
-    >>> p_random(SampledLabels([str(number) for number in range(100)], scores, labels)) < 1e-15
-    True
-    """
-    if sample.probabilities is not None and np.ptp(sample.shares) > 0:
-        return None
-    unit = sample.units()[1]
-    counts = np.bincount(unit)
-    scores = np.bincount(unit, weights=sample.scores) / counts
-    is_labelled = np.bincount(unit, weights=np.isfinite(sample.labels)) > 0
-    size, labelled = len(counts), int(is_labelled.sum())
-    if min(labelled, size - labelled) < LEAST_UNITS:
-        return None
-    _, place, ties = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(ties) - (ties - 1) / 2)[place]
-    variance = labelled * (size - labelled) / 12 * (size + 1 - float((ties**3 - ties).sum()) / (size * (size - 1)))
-    if variance <= 0:
-        return 1.0
-    from scipy.special import ndtr  # noqa: PLC0415 scipy loads slowly
-
-    return float(2 * ndtr(-abs(float(ranks[is_labelled].sum()) - labelled * (size + 1) / 2) / np.sqrt(variance)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +202,7 @@ class _Powered:
         influence: Influence of each unit on the estimate.
         residual: The part of it that comes from the labels; it is 0 for units without.
         units: Number of labelled rows, or effective number of groups with labels.
+        between: Variance from the sizes of strata, beyond that of the scores: other rows would have other strata.
     """
 
     value: float
@@ -230,10 +210,11 @@ class _Powered:
     influence: Floats
     residual: Floats
     units: float
+    between: float = 0.0
 
     def estimate(self) -> NormalEstimate:
         """Return the estimate with its standard error and degrees of freedom."""
-        error = float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1)))
+        error = float(np.sqrt((self.influence**2).sum() * self.units / (self.units - 1) + self.between))
         return NormalEstimate(self.value, error, self.units - 1, SHARE)
 
 
@@ -241,25 +222,39 @@ def _estimate_powered(sample: SampledLabels, seed: int) -> _Powered:
     names, unit = sample.units()
     labelled, shares = sample.labelled, sample.shares
     scores, known, labels = sample.scores, sample.scores[labelled], sample.labels[labelled]
-    at = unit[labelled]
-
-    def by_unit(values: Floats, of: NDArray[np.intp]) -> Floats:
-        return _sum_by(of, values, len(names))
-
-    of_scores = by_unit((scores - scores.mean()) / len(scores), unit)
-    of_known = by_unit(shares * sample.deviations(known), at)
-    of_labels = by_unit(shares * sample.deviations(labels), at)
+    at, count, parts = unit[labelled], len(names), sample.parts
+    mean = float(parts @ scores) / len(scores)
+    of_scores = _sum_by(unit, parts * (scores - mean) / len(scores), count)
+    of_known = _sum_by(at, sample.influences(known), count)
+    of_labels = _sum_by(at, sample.influences(labels), count)
     units = np.unique(at)
-    fold = np.full(len(names), -1)
+    fold = np.full(count, -1)
     fold[units[np.random.default_rng(seed).permutation(len(units))]] = np.arange(len(units)) % FOLDS
     weights = np.array([_best_weight(of_labels[fold != k], (of_scores - of_known)[fold != k]) for k in range(FOLDS)])
     weight_of_row = weights[fold[at]]
     weight = float(shares @ weight_of_row)
     errors = labels - weight_of_row * known
-    residual = by_unit(shares * sample.deviations(errors), at)
-    value = weight * float(scores.mean()) + float(shares @ errors)
+    residual = _sum_by(at, sample.influences(errors), count)
+    value = weight * mean + float(shares @ errors)
     rows = np.bincount(np.unique(at, return_inverse=True)[1]).astype(np.float64)
-    return _Powered(value, names, weight * of_scores + residual, residual, effective_number(rows))
+    between = max(0.0, _between_strata(sample, of_scores) - weight**2 * float(of_scores @ of_scores))
+    return _Powered(value, names, weight * of_scores + residual, residual, effective_number(rows), between)
+
+
+def _between_strata(sample: SampledLabels, of_scores: Floats) -> float:
+    """Return the variance that the mean label has because the shares of the strata are those of these rows.
+
+    Args:
+        of_scores: Influence of each unit on the mean score, which shows how rows of a group vary together.
+    """
+    if sample.strata is None:
+        return 0.0
+    shares, stratum, parts = sample.shares, sample.stratum(), sample.parts / len(sample.rows)
+    labels, sizes = sample.labels[sample.labelled], _sum_by(stratum, shares)
+    spread = float(sizes @ (_sum_by(stratum, shares * labels) / sizes - shares @ labels) ** 2)
+    alone = parts * (sample.scores - float(parts @ sample.scores))
+    together = float(of_scores @ of_scores) / float(alone @ alone) if alone.any() else 1.0
+    return spread * float(parts @ parts) * max(1.0, together)
 
 
 def _best_weight(labels: Floats, scores: Floats) -> float:
@@ -335,11 +330,8 @@ def _worth_of_strata(sample: SampledLabels, values: Floats, bounds: Bounds) -> f
     if sample.strata is None or len(units) < len(values):
         return 1.0
     ends, shares = (bounds.low, bounds.high), sample.shares
-    _, stratum, sizes = np.unique(
-        np.array([sample.strata[row] for row in sample.labelled], dtype=object).astype(str),
-        return_inverse=True,
-        return_counts=True,
-    )
+    stratum = sample.stratum()
+    sizes = np.bincount(stratum)
     if sizes.min() < LEAST_UNITS:
         return 1.0
     weights, sums = (np.bincount(stratum, weights=each) for each in (shares, shares * values))
@@ -354,11 +346,12 @@ def _rectified(sample: SampledLabels, seed: int) -> RectifiedEstimate | None:
     labelled, unit, shares = sample.labelled, sample.units()[1], sample.shares
     errors = sample.labels[labelled] - sample.scores[labelled]
     rectifier = _labelled_units(sample, errors)
-    scores = Units(_sum_by(unit, sample.scores), np.bincount(unit).astype(np.float64))
+    parts = sample.parts
+    scores = Units(_sum_by(unit, parts * sample.scores), _sum_by(unit, parts))
     if min(rectifier.effective, scores.effective) < LEAST_UNITS:
         return None
     # Labelled rows are in both means. A negative correlation of few rows is not known well enough to rely on it.
-    first = _sum_by(unit, (sample.scores - scores.mean) / len(unit))
+    first = _sum_by(unit, parts * (sample.scores - scores.mean) / len(unit))
     second = _sum_by(unit[labelled], shares * (errors - rectifier.mean), len(scores))
     scale = float(np.sqrt((first @ first) * (second @ second)))
     bounds = _SHARES.of_differences.around(rectifier.sums / rectifier.counts)

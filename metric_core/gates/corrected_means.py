@@ -11,7 +11,7 @@ from metric_core.statistics.resampling import Interval
 
 NO_CORRECTION = (
     "there is no bias-corrected mean: no calibration covers this metric, and no random sample of the run is labelled; "
-    "`assay label-sample` draws one"
+    "`assay label` draws one"
 )
 
 

@@ -60,16 +60,19 @@ class LabelScale:
 
     Args:
         span: Lowest and highest grade; None for yes and no.
+        unit: Name of the labelled items: `rows`, or `claims` for the verdicts behind the scores.
     """
 
     label: str
     span: tuple[float, float] | None
+    unit: str = "rows"
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> "LabelScale":
         """Return the scale in an entry of run.json."""
         span = facts.get("span")
-        return cls(facts["label"], None if span is None else (float(span[0]), float(span[1])))
+        unit = str(facts.get("unit", "rows"))
+        return cls(facts["label"], None if span is None else (float(span[0]), float(span[1])), unit)
 
     def from_unit(self, value: float, *, is_difference: bool = False) -> float:
         """Return a value from 0 to 1 on the scale of the labels."""
@@ -113,6 +116,7 @@ class Correction:
             for name, end in ends.items()
         }
         facts = {"method": str(self.method), "reason": self.reason, "labelled": self.labelled, "rows": self.rows}
+        facts |= {} if self.scale.unit == "rows" else {"unit": self.scale.unit}
         return {"label": self.scale.label, "span": self.scale.span, **scaled, **facts}
 
 

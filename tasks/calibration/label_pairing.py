@@ -19,7 +19,7 @@ from metric_core.calibration.labels import (
     read_labels,
 )
 from metric_core.calibration.platt import Floats, ProbabilityMap, Rows
-from metric_core.calibration.sampled_labels import p_random
+from metric_core.calibration.random_sample import p_random
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.evidence import Evidence
@@ -46,11 +46,11 @@ _SELECTED = 0.001
 
 RANDOM, UNKNOWN = "random", "unknown"
 PROBABILITY_COLUMN = "label_probability"
-"""Column with the probability with which `assay label-sample` drew a row."""
+"""Column with the probability with which `assay label` drew a row."""
 ANNOTATOR_COLUMN = "annotator"
 """Column with the name of who labelled a row."""
 STRATUM_COLUMN = "label_stratum"
-"""Column with the stratum that `assay label-sample --strata` drew a row from."""
+"""Column with the stratum that `assay label --strata` drew a row from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,13 @@ def read_labelled(
     if drawn is None:
         return LabelledData(labels, groups, Sampling(sampling == RANDOM), annotators)
     probabilities = _probabilities(drawn, labels, named or PROBABILITY_COLUMN)
-    found = Sampling(True, probabilities) if strata is None else _stratified(drawn, strata, probabilities)
+    found = Sampling(True, probabilities) if strata is None else stratified_sampling(drawn, strata, probabilities)
     return LabelledData(labels, groups, found, annotators)
 
 
-def _stratified(drawn: Mapping[str, Any], strata: Mapping[str, Any], probabilities: Mapping[str, float]) -> Sampling:
+def stratified_sampling(
+    drawn: Mapping[str, Any], strata: Mapping[str, Any], probabilities: Mapping[str, float]
+) -> Sampling:
     """Return the sampling of rows that were drawn from strata and labelled in full or in part.
 
     Args:
@@ -223,7 +225,7 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
     if not labelled:
         raise SourceError(
             f"none of the {len(data.labels.values)} labelled rows is a row of {run.folder}: no id is in both. Label "
-            "rows of this run; `assay label-sample RUN` writes them with their ids."
+            "rows of this run; `assay label RUN` writes them with their ids."
         )
     scored = [row_id for row_id in labelled if cells[row_id]["value"] is not None]
     counts = Counts(
@@ -234,7 +236,7 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
         compared=len(scored),
         positive=sum(labelled[i] == 1 for i in scored) if data.labels.scale is Scale.BINARY else None,
     )
-    _require_enough(counts, [labelled[row_id] for row_id in scored])
+    require_enough(counts, [labelled[row_id] for row_id in scored])
     scores = np.array([cells[row_id]["value"] for row_id in scored], dtype=np.float64)
     labels, span = _scale_labels(np.array([labelled[row_id] for row_id in scored]), data.labels.scale, request, rules)
     rescorer = _Rescorer(run, request, scored)
@@ -246,18 +248,18 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
         probabilities=rescorer.probabilities(scores) if data.labels.scale is Scale.BINARY or span else None,
         predict=rescorer.predict if rescorer.can_map and (data.labels.scale is Scale.BINARY or span) else None,
         groups=None if data.groups is None else [data.groups[row_id] for row_id in scored],
-        weights=_weights(data.sampling, scored),
+        weights=label_weights(data.sampling, scored),
     )
     has_ends = data.labels.scale is Scale.BINARY or span is not None
     of_run = _of_run(cells, dict(zip(scored, labels.tolist(), strict=True)), data, request) if has_ends else None
     is_whole = of_run is not None and None not in of_run.labels
     is_said_random = data.sampling.is_random and not is_whole
-    selected = _describe_selection(of_run) if is_said_random and of_run is not None else ""
+    selected = describe_selection(of_run) if is_said_random and of_run is not None else ""
     is_random = is_whole or (is_said_random and not selected)
     return PairedLabels(judged, counts, span, tuple(_warnings(counts, data, rules, span)), of_run, is_random, selected)
 
 
-def _describe_selection(of_run: RunLabels) -> str:
+def describe_selection(of_run: RunLabels) -> str:
     """Return why labelled rows that are said to be a random sample are none; empty if nothing contradicts it."""
     sample = of_run.as_sample()
     p = p_random(sample)
@@ -289,7 +291,7 @@ def _of_run(
     )
 
 
-def _weights(sampling: Sampling, rows: Sequence[str]) -> Floats | None:
+def label_weights(sampling: Sampling, rows: Sequence[str]) -> Floats | None:
     """Return the number of rows of the run that each labelled row represents; None if it is the same for all."""
     if sampling.probabilities is None:
         return None
@@ -303,7 +305,8 @@ def _cells(run: FinishedRun, request: MetricRequest) -> list[dict[str, Any]]:
     return [row for row in rows if row["metric"] == request.key]
 
 
-def _require_enough(counts: Counts, labels: Sequence[float]) -> None:
+def require_enough(counts: Counts, labels: Sequence[float]) -> None:
+    """Raise a SourceError if labels of scored rows are too few, or all the same."""
     if len(labels) < LEAST_ROWS or len(set(labels)) < 2:
         seen = "all with the same label" if labels else "none"
         seen = seen if len(labels) >= LEAST_ROWS or not labels else f"only {len(labels)}"

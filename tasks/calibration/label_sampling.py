@@ -1,18 +1,19 @@
-"""Draw rows of a run for people to label, each with a known probability."""
+"""Draw rows or single claims of a run for people to label, each with a known probability."""
 
+import hashlib
 import math
 import string
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from metric_core.errors import ConfigError
-from metric_core.records import Status
-from metric_core.stages import Stage
 from metric_core.statistics.resampling import SEED
+from tasks.calibration.label_items import LabelItem, digest_frame, list_rows, list_verdicts, read_texts
 from tasks.calibration.label_pairing import PROBABILITY_COLUMN, STRATUM_COLUMN, group_of_cell
 from tasks.comparison.run_pair import Matching, RunRows
 from tasks.runs.finished_run import FinishedRun
@@ -24,70 +25,145 @@ MOST_STRATA = 20
 _LEAST_OF_STRATUM = 2
 _LEAST_SPREAD = 0.2
 """Least standard deviation that the labels of a stratum are assumed to have."""
+_ACTIVE_STRATA = 10
+_LABELS_OF_STRATUM = 10
+"""Number of labels per stratum, on average, of an active choice; each has at least half of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleOptions:
-    """Options of a sample of rows.
+    """Options of a sample.
 
     Args:
-        rows: Number of rows to draw, at least 1.
-        label: Name of the empty column for the labels.
-        metric: Key of a metric: only rows with a score of it are drawn. None draws from all rows.
+        metric: Key of the metric that the labels are about: only what it has scored is drawn.
+        budget: Number of rows or claims to draw, at least 1.
+        is_claims: True to draw single claims or passages that the metric reads verdicts on, False to draw rows.
         by: Column that groups rows: at most one row per group is drawn, since labels of rows that belong together say
             less than those of others. None draws rows independently.
-        strata: Number of parts of the metric's range. Rows are drawn from each separately, more from those where the
-            labels are more uncertain. None draws from all rows at once.
+        strata: Number of parts of the metric's range. Items are drawn from each separately, more from those where the
+            labels are more uncertain. None draws from all at once.
+        is_active: True to draw from strata of the judge's probability, more from those where it is unsure, or where the
+            judges of a panel disagree.
     """
 
-    rows: int
-    label: str = "label"
-    metric: str | None = None
+    metric: str
+    budget: int
+    is_claims: bool = False
     by: str | None = None
     strata: int | None = None
+    is_active: bool = False
     seed: int = SEED
 
 
-def sample_rows(run: Path, options: SampleOptions) -> pa.Table:
-    """Draw rows of a run at random, and return them in random order with an empty column for the labels.
+@dataclass(frozen=True)
+class DrawnSample:
+    """Rows or claims to label, in random order: people can stop anywhere, what is labelled by then is a sample, too.
 
-    People can stop anywhere: the rows labelled so far are a random sample, too.
+    Args:
+        probabilities: Probability with which each item was drawn; None if they were not chosen by chance.
+        strata: Name of the stratum of each item, a letter that does not reveal the score; None without strata.
+        frame: Digest of all items that could have been drawn.
+        whole: Digest of the sample that this is a part of; empty if it is whole.
+    """
+
+    items: tuple[LabelItem, ...]
+    probabilities: tuple[float, ...] | None
+    strata: tuple[str, ...] | None
+    frame: str
+    whole: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the whole sample: items, probabilities and strata."""
+        if self.whole:
+            return self.whole
+        facts = (self.frame, [item.digest for item in self.items], self.probabilities, self.strata)
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+def list_items(run: FinishedRun, metric: str, *, is_claims: bool, has_beliefs: bool = False) -> list[LabelItem]:
+    """Return what people can label for a metric.
+
+    Args:
+        has_beliefs: True if the probabilities of rows are needed, too.
+
+    Raises:
+        ConfigError: The run has no such metric, or its values are not numbers, or not means of verdicts.
+    """
+    if not is_claims and not has_beliefs:
+        return list_rows(run, metric)
+    found = next((request for request in run.requests if request.key == metric), None)
+    return list_rows(run, metric, found) if found is None or not is_claims else list_verdicts(run, found)
+
+
+def draw_sample(run: FinishedRun, options: SampleOptions) -> DrawnSample:
+    """Draw rows or claims of a run at random.
 
     Raises:
         RunFolderError: The folder does not hold a finished run.
-        ConfigError: There are too few rows or groups, the metric or the column is unknown, or the name of the labels is
-            taken.
+        ConfigError: There are too few rows, claims or groups, the metric or the column is unknown, or the options
+            exclude each other.
     """
-    label, by = options.label, options.by
-    finished = FinishedRun(run)
-    samples = pa.concat_tables(finished.samples())
-    ids: list[str] = samples["row_id"].to_pylist()
-    if options.strata is not None and (options.metric is None or by is not None):
-        problem = "need --metric, whose scores divide the rows" if by is None else "cannot be drawn together with --by"
-        raise ConfigError(f"strata {problem}")
-    if options.strata is not None and not 2 <= options.strata <= MOST_STRATA:
-        raise ConfigError(f"wanted 2 to {MOST_STRATA} strata, got {options.strata}")
+    strata = options.strata
+    if sum((options.strata is not None, options.is_active, options.by is not None)) > 1:
+        raise ConfigError("rows are drawn by strata, actively, or one per group: name one of --strata, --active, --by")
+    if options.is_active:
+        strata = active_strata(options.budget)
+    if strata is not None and not 2 <= strata <= MOST_STRATA:
+        raise ConfigError(f"wanted 2 to {MOST_STRATA} strata, got {strata}")
+    items = list_items(run, options.metric, is_claims=options.is_claims, has_beliefs=options.is_active)
+    of_digest: dict[str, LabelItem] = {}
+    for item in items:
+        of_digest.setdefault(item.digest, item)
+    generator = np.random.default_rng(options.seed)
+    names = None
+    if strata is not None:
+        scores = {digest: item.belief if options.is_active else item.score for digest, item in of_digest.items()}
+        drawn, names = draw_from_strata(scores, options.budget, strata, generator, is_active=options.is_active)
+    else:
+        rows = None if options.by is None else RunRows.from_run(run, Matching(by=options.by)).groups
+        groups = None if rows is None else {of.digest: rows[of.row_id] for of in items if of.row_id in rows}
+        drawn = draw(list(of_digest), options.budget, groups, generator)
+    return DrawnSample(
+        items=tuple(of_digest[digest] for digest in drawn),
+        probabilities=tuple(drawn.values()),
+        strata=None if names is None else tuple(names[digest] for digest in drawn),
+        frame=digest_frame(items),
+    )
+
+
+def active_strata(budget: int) -> int:
+    """Return the number of strata of an active choice of so many items.
+
+    >>> active_strata(30), active_strata(100)
+    (3, 10)
+    """
+    return max(_LEAST_OF_STRATUM, min(_ACTIVE_STRATA, budget // _LABELS_OF_STRATUM))
+
+
+def sample_table(run: FinishedRun, sample: DrawnSample, label: str) -> pa.Table:
+    """Return drawn rows as a table with an empty column for the labels.
+
+    Raises:
+        ConfigError: The name of the labels is taken.
+    """
     if label in (*SHOWN, "id", PROBABILITY_COLUMN, STRATUM_COLUMN):
         raise ConfigError(
             f"the labels cannot have the name {label!r}, which is that of another column; name another one"
         )
-    scores = None if options.metric is None else _scores(finished, options.metric, ids)
-    generator = np.random.default_rng(options.seed)
-    strata: Mapping[str, str] | None = None
-    if scores is not None and options.strata is not None:
-        bounds = _bounds(finished, options)
-        drawn, strata = draw_from_strata(_numbers(scores), options.rows, options.strata, bounds, generator)
-    else:
-        groups = None if by is None else RunRows.from_run(finished, Matching(by=by)).groups
-        drawn = draw(ids if scores is None else list(scores), options.rows, groups, generator)
-    place = {row_id: number for number, row_id in enumerate(ids)}
-    chosen = samples.take([place[row_id] for row_id in drawn])
-    table = pa.table({"id": chosen["row_id"], **{name: chosen[name] for name in SHOWN}})
-    table = table.append_column(label, pa.nulls(len(drawn), pa.string()))
-    table = table.append_column(PROBABILITY_COLUMN, pa.array(list(drawn.values()), pa.float64()))
-    if strata is None:
-        return table
-    return table.append_column(STRATUM_COLUMN, pa.array([strata[row_id] for row_id in drawn], pa.string()))
+    texts = read_texts(run, sample.items)
+    shown = [texts[item.key] for item in sample.items]
+    columns = {
+        "id": [item.row_id for item in sample.items],
+        "user_input": [each.question for each in shown],
+        "retrieved_contexts": [each.passages for each in shown],
+        "response": [each.answer for each in shown],
+        "reference": [each.reference for each in shown],
+    }
+    table = pa.table(columns).append_column(label, pa.nulls(len(shown), pa.string()))
+    if sample.probabilities is not None:
+        table = table.append_column(PROBABILITY_COLUMN, pa.array(sample.probabilities, pa.float64()))
+    return table if sample.strata is None else table.append_column(STRATUM_COLUMN, pa.array(sample.strata))
 
 
 def draw(
@@ -124,11 +200,7 @@ def draw(
 
 
 def draw_from_strata(
-    scores: Mapping[str, float],
-    count: int,
-    strata: int,
-    bounds: tuple[float, float],
-    generator: np.random.Generator,
+    scores: Mapping[str, float], count: int, strata: int, generator: np.random.Generator, *, is_active: bool = False
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Draw rows at random from each part of the range of the scores, in random order.
 
@@ -136,8 +208,9 @@ def draw_from_strata(
     score were the share of good rows, but at least 0.2 (Neyman 1934): a judge is wrong on high scores, too.
 
     Args:
-        strata: Number of equal parts of the range.
-        bounds: Least and greatest possible score.
+        scores: Row id -> score, from 0 to 1.
+        strata: Number of equal parts of that range.
+        is_active: True to draw from parts with equally many rows instead, at least five of each if possible.
 
     Returns:
         Mappings from the id of each drawn row to the probability with which it was drawn, and to the name of its
@@ -148,38 +221,52 @@ def draw_from_strata(
 
     >>> from collections import Counter
     >>> scores = {f"row {i}": float(i >= 20) for i in range(100)}
-    >>> drawn, strata = draw_from_strata(scores, 20, 4, (0.0, 1.0), np.random.default_rng(1))
+    >>> drawn, strata = draw_from_strata(scores, 20, 4, np.random.default_rng(1))
     >>> sorted(Counter(strata.values()).values()), sorted(set(drawn.values()))
     ([4, 16], [0.2])
     """
     if not 1 <= count <= len(scores):
         raise ConfigError(f"cannot draw {count} rows: there are {len(scores)} rows to draw from")
-    low, width = bounds[0], bounds[1] - bounds[0]
+    ranks = _ranks(scores) if is_active else scores
     parts: dict[int, list[str]] = {}
-    for row_id, score in scores.items():
-        share = (score - low) / width if width > 0 else 0.0
-        parts.setdefault(min(strata - 1, max(0, int(share * strata))), []).append(row_id)
+    for row_id in scores:
+        parts.setdefault(min(strata - 1, int(ranks[row_id] * strata)), []).append(row_id)
     members = [parts[number] for number in sorted(parts)]
     if count < min(_LEAST_OF_STRATUM * len(members), len(scores)):
         raise ConfigError(
             f"cannot draw {count} rows from {len(members)} strata: draw at least {_LEAST_OF_STRATUM} of each, or name "
             "fewer strata"
         )
-    means = [float(np.clip((np.mean([scores[row] for row in rows]) - low) / (width or 1.0), 0, 1)) for rows in members]
-    spread = [max(_LEAST_SPREAD, math.sqrt(mean * (1 - mean))) for mean in means]
-    numbers = _allocate([len(rows) for rows in members], spread, count)
+    means = [float(np.mean([scores[row] for row in rows])) for rows in members]
+    spread = [max(_LEAST_SPREAD, math.sqrt(max(0.0, mean * (1 - mean)))) for mean in means]
+    least = min(_LABELS_OF_STRATUM // 2, count // len(members)) if is_active else _LEAST_OF_STRATUM
+    numbers = _allocate([len(rows) for rows in members], spread, count, least)
     letters = generator.permutation(list(string.ascii_uppercase[: len(members)]))
     drawn, stratum = {}, {}
     for letter, rows, number in zip(letters, members, numbers, strict=True):
         for place in generator.permutation(len(rows))[:number]:
             drawn[rows[place]], stratum[rows[place]] = number / len(rows), str(letter)
     order = [list(drawn)[place] for place in generator.permutation(len(drawn))]
+    seen: Counter[str] = Counter()
+    turns = {}
+    for row_id in order:  # the first rows of each stratum come first, so that people can stop early
+        seen[stratum[row_id]] += 1
+        turns[row_id] = min(seen[stratum[row_id]], _LEAST_OF_STRATUM + 1)
+    order.sort(key=turns.__getitem__)
     return {row_id: drawn[row_id] for row_id in order}, stratum
 
 
-def _allocate(sizes: Sequence[int], spread: Sequence[float], count: int) -> list[int]:
-    """Return how many rows to draw from each stratum: in proportion to size times spread, at least two, at most all."""
-    numbers = [min(size, _LEAST_OF_STRATUM) for size in sizes]
+def _ranks(scores: Mapping[str, float]) -> dict[str, float]:
+    """Return the share of scores below each score, half of the equal ones included."""
+    values = np.array(list(scores.values()), dtype=np.float64)
+    order = np.sort(values)
+    ends = [np.searchsorted(order, values, side=side) for side in ("left", "right")]
+    return dict(zip(scores, ((ends[0] + ends[1]) / 2 / len(values)).tolist(), strict=True))
+
+
+def _allocate(sizes: Sequence[int], spread: Sequence[float], count: int, least: int) -> list[int]:
+    """Return how many rows to draw from each stratum: in proportion to size times spread, within limits."""
+    numbers = [min(size, least) for size in sizes]
     for _ in range(count - sum(numbers)):
         wanted = [
             size * deviation / (number + 1) if number < size else 0.0
@@ -187,29 +274,3 @@ def _allocate(sizes: Sequence[int], spread: Sequence[float], count: int) -> list
         ]
         numbers[int(np.argmax(wanted))] += 1
     return numbers
-
-
-def _bounds(run: FinishedRun, options: SampleOptions) -> tuple[float, float]:
-    """Return the range of a metric that a run has."""
-    bounds = next(entry.get("bounds") for entry in run.manifest["metrics"] if entry["key"] == options.metric)
-    if bounds is None:
-        raise ConfigError(f"the metric {options.metric} has no range that could be divided into strata")
-    return float(bounds[0]), float(bounds[1])
-
-
-def _numbers(scores: Mapping[str, float | None]) -> dict[str, float]:
-    numbers = {row_id: score for row_id, score in scores.items() if score is not None}
-    if len(numbers) < len(scores):
-        raise ConfigError("rows cannot be drawn from strata of a metric whose values are categories")
-    return numbers
-
-
-def _scores(run: FinishedRun, metric: str, ids: Sequence[str]) -> dict[str, float | None]:
-    """Return the score of each row that a metric has scored; None for categories."""
-    known = [entry["key"] for entry in run.manifest["metrics"]]
-    if metric not in known:
-        raise ConfigError(f"the run {run.folder} has no metric {metric!r}; it has: {', '.join(known)}")
-    cells = run.rows(Stage.AGGREGATION, ids).to_pylist()
-    return {
-        cell["row_id"]: cell["value"] for cell in cells if cell["metric"] == metric and cell["status"] == Status.SCORED
-    }

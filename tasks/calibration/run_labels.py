@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from metric_core.errors import ConfigError, RunFolderError
 from tasks.runs.run_folder import LABELS
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 
+PART = "\x1f"
+"""Separator between the id of a row and the rest of the name of a verdict."""
+_MIDDLE = 0.5
 _SCHEMA = pa.schema(
     [
         pa.field("row_id", pa.string(), nullable=False),
@@ -23,13 +27,22 @@ _SCHEMA = pa.schema(
         pa.field("probability", pa.float64()),
         pa.field("group", pa.string()),
         pa.field("stratum", pa.string()),
+        pa.field("weight", pa.float64()),
     ]
 )
 
 
+class Disagreement(StrEnum):
+    """Kind of disagreement: among people, among the judges of a panel, or between judge and people."""
+
+    PEOPLE = "people"
+    JUDGES = "judges"
+    JUDGE_AND_PEOPLE = "judge-people"
+
+
 @dataclass(frozen=True, slots=True)
 class RunLabels:
-    """The scored rows of a run with the labels of some, for one metric.
+    """The scored rows of a run, or the verdicts behind their scores, with the labels of some, for one metric.
 
     Args:
         scores: Score of each row, from 0 to 1.
@@ -37,6 +50,7 @@ class RunLabels:
         probabilities: Probability with which each labelled row was drawn; None if all are equal.
         groups: Group of each row; None if rows are independent.
         strata: Stratum of each labelled row, if rows were drawn from each stratum separately; else None.
+        weights: Part of each verdict in the score of its row; None for rows.
     """
 
     rows: Sequence[str]
@@ -45,6 +59,7 @@ class RunLabels:
     probabilities: Sequence[float | None] | None = None
     groups: Sequence[str] | None = None
     strata: Sequence[str | None] | None = None
+    weights: Sequence[float] | None = None
 
     def as_sample(self) -> SampledLabels:
         """Return the rows for estimates of the mean label."""
@@ -56,6 +71,7 @@ class RunLabels:
             probabilities=probabilities,
             groups=self.groups,
             strata=self.strata,
+            weights=None if self.weights is None else np.array(self.weights, dtype=np.float64),
         )
 
 
@@ -95,6 +111,7 @@ def write_labels(folder: Path, metric: str, labels: RunLabels) -> None:
         "probability": labels.probabilities or [None] * count,
         "group": labels.groups or [None] * count,
         "stratum": labels.strata or [None] * count,
+        "weight": labels.weights or [None] * count,
     }
     tables = [pa.table(columns, schema=_SCHEMA)]
     if (path := folder / LABELS).exists():
@@ -123,7 +140,21 @@ def read_run_labels(folder: Path, metric: str) -> RunLabels | None:
         probabilities=None if table["probability"].null_count == table.num_rows else table["probability"].to_pylist(),
         groups=None if table["group"].null_count == table.num_rows else table["group"].to_pylist(),
         strata=None if table["stratum"].null_count == table.num_rows else table["stratum"].to_pylist(),
+        weights=None if table["weight"].null_count == table.num_rows else table["weight"].to_pylist(),
     )
+
+
+def read_contradicted(folder: Path) -> set[str]:
+    """Return the ids of the rows on which a score or a verdict contradicts a label; none without labels.
+
+    Raises:
+        RunFolderError: The file cannot be read.
+    """
+    if not (folder / LABELS).exists():
+        return set()
+    table = _read(folder / LABELS)
+    differs = pc.not_equal(pc.greater(table["label"], _MIDDLE), pc.greater_equal(table["score"], _MIDDLE))
+    return {name.partition(PART)[0] for name in table.filter(differs)["row_id"].to_pylist()}
 
 
 def _read(path: Path) -> pa.Table:

@@ -78,12 +78,13 @@ def _basis(entry: Mapping[str, Any]) -> str:
     """Return the rows and labels that an entry rests on."""
     if "method" not in entry or entry["labelled"] is None:
         return ""
+    unit = entry.get("unit", "rows")
     rows, labelled = f"{entry['rows']:,}", f"{entry['labelled']:,}"
     if _is_whole(entry):
-        return f"of all {rows} scored rows"
+        return f"of all {rows} scored {unit}"
     bases = {
-        Method.POWERED: f"of {rows} scored rows, by {labelled} labels of them drawn at random",
-        Method.LABELS: f"by {labelled} labels alone, drawn at random from {rows} scored rows",
+        Method.POWERED: f"of {rows} scored {unit}, by {labelled} labels of them drawn at random",
+        Method.LABELS: f"by {labelled} labels alone, drawn at random from {rows} scored {unit}",
         Method.JUDGE: f"of {rows} scored rows, if the judge errs on them as on the {labelled} labelled rows",
     }
     basis = bases.get(Method(entry["method"]), "")

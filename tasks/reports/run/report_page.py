@@ -6,7 +6,7 @@ page forbids every request and every other script.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from metric_core.reasons import why_left_out
 from metric_core.stages import Stage
 from tasks.calibration.bias_correction import read_corrected_means
+from tasks.calibration.run_labels import Disagreement, read_contradicted
 from tasks.reports.documents.html import to_html
 from tasks.reports.page import open_templates, render_page
 from tasks.reports.run.anchor_view import anchor_view
@@ -26,7 +27,7 @@ from tasks.reports.run.evidence_view import row_view
 from tasks.reports.run.judge_view import judge_view
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
-from tasks.reports.run.row_tables import entity_match, read_row_tables
+from tasks.reports.run.row_tables import RowTables, entity_match, read_row_tables
 from tasks.reports.run.score_table import MetricScale, read_cells, worst_rows_first
 from tasks.reports.run.slices_section import CELL_HEIGHT, CELL_WIDTH, RowSliceNumbers, slice_sections
 from tasks.reports.run.summary_rows import stage_table, verdict_line
@@ -57,12 +58,14 @@ class _Rows:
         embedded: Number of these rows.
         too_large: Number of rows left out because the page would become too large.
         total: Number of rows of the run.
+        disagreements: Kinds of disagreement that some of these rows have.
     """
 
     data: str
     embedded: int
     too_large: int
     total: int
+    disagreements: tuple[Disagreement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,8 @@ def _rows(
     chosen = rows_of_run.order[: rows_of_run.most]
     match, rankings = entity_match(manifest["metrics"]), ranking_metrics(manifest["metrics"])
     changed = {row["row_id"]: row["columns"] for row in (manifest.get("baseline") or {}).get("rows_changed", ())}
-    diagnoses = read_row_diagnoses(folder, chosen)
+    diagnoses, contradicted = read_row_diagnoses(folder, chosen), read_contradicted(folder)
+    disagreements: set[Disagreement] = set()
     embedded: list[str] = []
     room = LARGEST_DATA
     for tables in read_row_tables(folder, chosen):
@@ -164,13 +168,25 @@ def _rows(
             "changed": changed.get(row_id, []),
             "slices": rows_of_run.slices.find(tables.sample),
             "diagnosis": diagnoses.get(row_id),
+            "disagreements": _disagreements(tables, contradicted),
         }
         data = script_json(row_view(tables, metric_scales, match, rankings) | more)
         size = len(data.encode(errors="replace"))
         if size <= room:
             embedded.append(data)
             room -= size
-    return _Rows(f"[{','.join(embedded)}]", len(embedded), len(chosen) - len(embedded), len(rows_of_run.order))
+            disagreements.update(more["disagreements"])
+    numbers = len(embedded), len(chosen) - len(embedded), len(rows_of_run.order)
+    return _Rows(f"[{','.join(embedded)}]", *numbers, tuple(who for who in Disagreement if who in disagreements))
+
+
+def _disagreements(tables: RowTables, contradicted: Collection[str]) -> list[Disagreement]:
+    """Return who disagrees on a row."""
+    voted = (row["panel"] or () for stage in (Stage.VERDICTS, Stage.RATINGS) for row in tables.rows(stage))
+    is_split = any(len({vote["label"] for vote in votes} - {None}) > 1 for votes in voted)
+    is_contradicted = tables.sample["row_id"] in contradicted
+    found = ((Disagreement.JUDGES, is_split), (Disagreement.JUDGE_AND_PEOPLE, is_contradicted))
+    return [who for who, is_so in found if is_so]
 
 
 def _run_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,8 @@ function matches(entry) {
   if (slice && entry.row.slices[slice.split(":")[0]] !== Number(slice.split(":")[1])) return false;
   const diagnosis = $("diagnosis-filter")?.value;
   if (diagnosis && entry.row.diagnosis?.name !== diagnosis) return false;
+  const disagreement = $("disagreement")?.value;
+  if (disagreement && !entry.row.disagreements.includes(disagreement)) return false;
   const metric = $("metric").value;
   const cells = (metric === "" ? entry.row.cells : [entry.row.cells[Number(metric)]]).filter(Boolean);
   const status = $("status").value;
@@ -163,7 +165,7 @@ function showDiagnosis(name) {
 }
 
 function resetFilters() {
-  for (const id of ["search", "metric", "status", "slice", "diagnosis-filter", "least", "greatest"]) if ($(id)) $(id).value = "";
+  for (const id of ["search", "metric", "status", "slice", "diagnosis-filter", "disagreement", "least", "greatest"]) if ($(id)) $(id).value = "";
   enableRange();
 }
 

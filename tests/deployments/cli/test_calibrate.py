@@ -59,12 +59,22 @@ def test_unusable_labels_end_with_one_message(assay: Assay, tmp_path: Path) -> N
     assert done.err == "error: the data has no column 'fathful'. Did you mean 'faithful'?\n"
 
 
+def test_a_file_of_labels_is_not_ignored_for_want_of_a_column(assay: Assay, tmp_path: Path) -> None:
+    run = compared.write_run(tmp_path / "run", 0.5)
+    done = assay("calibrate", str(LABELS), "--run", str(run))
+    assert (done.code, "--label names the column" in done.err) == (2, True)
+    done = assay("calibrate", "--run", str(run), "--metric", "faithfulness")
+    assert (done.code, "no labels of faithfulness are stored" in done.err) == (3, True)
+
+
 def test_a_sample_never_replaces_a_file_that_people_may_have_filled_in(assay: Assay, tmp_path: Path) -> None:
     run, file = compared.write_run(tmp_path / "run", 0.5), tmp_path / "to_label.csv"
-    options = ("label-sample", str(run), "--rows", "5", "--out", str(file))
+    options = ("label", str(run), "--metric", "faithfulness", "--budget", "5", "--out", str(file))
     assert assay(*options).code == 0
     filled = file.read_text(encoding="utf-8").replace("\n", "\n1", 1)
     file.write_text(filled, encoding="utf-8")
+    former = assay("label-sample", *options[1:])
+    assert (former.code, "It is now called 'label'" in former.err) == (2, True)
     again = assay(*options)
     assert (again.code, "already exists, and may hold labels" in again.err) == (2, True)
     assert file.read_text(encoding="utf-8") == filled

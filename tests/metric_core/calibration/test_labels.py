@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from metric_core.calibration.labels import LabelRules, Scale, describe_model_annotators, read_labels
+from metric_core.calibration.labels import (
+    GivenLabel,
+    LabelRules,
+    Scale,
+    SettledLabels,
+    describe_model_annotators,
+    read_labels,
+    settle_labels,
+)
 from metric_core.errors import ConfigError, SourceError
 
 
@@ -81,3 +89,39 @@ def test_a_model_that_labels_is_recognized_by_its_name(name: str, words: str) ->
     found = describe_model_annotators({name: 1, "anna": 5}, "Qwen/Qwen3-8B")
     assert words in found
     assert bool(found) == bool(words)
+
+
+def settle(*given: tuple[str, float | None] | tuple[str, float | None, str]) -> SettledLabels:
+    """Labels of one item by several people, in the order of time; the third value marks the final one."""
+    return settle_labels(
+        GivenLabel("item", name, label, f"2026-11-26T00:00:{second:02}Z", bool(final))
+        for second, (name, label, *final) in enumerate(given)
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        ([("a", 1)], 1.0),
+        ([("a", 1), ("b", 1), ("c", 0)], 1.0),
+        ([("a", 1), ("b", 0)], None),
+        ([("a", 1), ("b", 0), ("b", 1)], 1.0),  # b has changed their mind
+        ([("a", 1), ("b", 0), ("c", 0, "final"), ("c", 1, "final")], 1.0),
+        ([("c", 0, "final"), ("a", 1), ("b", 1)], 0.0),
+        ([("a", 1), ("b", None)], 1.0),
+        ([("a", 3), ("b", 4)], 3.5),
+        ([("a", 2), ("b", 4)], None),
+    ],
+)
+def test_several_people_settle_on_a_label_or_contest_it(given: list[Any], label: float | None) -> None:
+    found = settle(*given)
+    assert found.values == ({} if label is None else {"item": label})
+    assert found.contested == (("item",) if label is None else ())
+    assert found.undecided == 0
+
+
+def test_what_nobody_can_decide_is_counted_and_a_final_label_is_no_agreement() -> None:
+    found = settle(("a", None), ("b", None))
+    assert (found.values, found.contested, found.undecided, found.annotators) == ({}, (), 1, {})
+    found = settle(("a", 1), ("c", 1, "final"))
+    assert (found.shared, found.alpha, found.annotators) == (0, None, {"a": 1, "c": 1})

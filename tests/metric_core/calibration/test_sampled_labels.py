@@ -8,12 +8,12 @@ import pytest
 from metric_core.calibration import sampled_labels
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.estimates import RectifiedEstimate
+from metric_core.calibration.random_sample import p_random
 from metric_core.calibration.sampled_labels import (
     SampledLabels,
     _estimate_powered,
     estimate_label_difference,
     estimate_label_mean,
-    p_random,
 )
 from metric_core.statistics.resampling import Floats, Interval, Units
 
@@ -305,3 +305,29 @@ def test_few_labels_of_strata_are_worth_more_than_as_many_of_all_rows() -> None:
     assert 0.6 < width(strata, scores) / width(None, scores) < 1
     for given, of in ((few, None), (strata, groups)):
         assert width(given, alone, of) == width(None, alone, of)
+
+
+def test_claims_count_by_their_part_in_the_score_of_a_row() -> None:
+    """Rows with one and with nine claims: labels of claims that all agree with the judge give the mean over rows."""
+    numbers = np.tile([1, 9], 60)
+    row = np.repeat(np.arange(120), numbers)
+    scores = np.where(numbers[row] == 1, 1.0, 0.0)
+    labels = np.where(np.random.default_rng(9).random(len(row)) < 0.5, scores, np.nan)
+    names = [f"{number:04}" for number in range(len(row))]
+    groups = [f"row {number:03}" for number in row]
+    claims = SampledLabels(names, scores, labels, None, groups, None, 1 / numbers[row])
+    assert estimate_label_mean(claims).estimate.value == pytest.approx(0.5)
+    assert estimate_label_mean(replace(claims, weights=None)).estimate.value == pytest.approx(0.1, abs=0.02)
+    whole = replace(claims, labels=scores)
+    assert estimate_label_mean(whole).estimate.value == pytest.approx(0.5)
+
+
+def test_strata_of_other_rows_would_have_other_sizes() -> None:
+    """Labels are the same within each stratum: what remains uncertain is how many rows are of which stratum."""
+    labels = np.where(np.arange(ROWS) % 2, np.where(np.arange(ROWS) < 200, np.arange(ROWS) % 4 > 1, 1.0), np.nan)
+    strata = [None if np.isnan(label) else "A" if label else "B" for label in labels]
+    names = [str(number) for number in range(ROWS)]
+    scores = np.random.default_rng(10).random(ROWS)
+    found = _estimate_powered(SampledLabels(names, scores, labels, None, None, strata), 1).estimate()
+    share = np.nanmean(labels)
+    assert found.error == pytest.approx(np.sqrt(share * (1 - share) / ROWS), rel=0.05)

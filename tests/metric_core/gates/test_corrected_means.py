@@ -56,7 +56,7 @@ def test_grades_are_compared_on_their_own_scale() -> None:
 def test_without_a_corrected_mean_a_rule_is_inconclusive_and_says_why() -> None:
     none = check(Threshold(0.5), None)
     assert (none.outcome, none.rows) == (Outcome.INCONCLUSIVE, 0)
-    assert "`assay label-sample` draws one" in none.reason
+    assert "`assay label` draws one" in none.reason
     refused = check(Threshold(0.5), CorrectedMean(None, (0.0, 1.0), 40, "an audit found that it does not hold"))
     assert (refused.outcome, refused.reason) == (
         Outcome.INCONCLUSIVE,

@@ -2,7 +2,14 @@
 
 import pytest
 
-from metric_core.statistics.agreement import Labels, fleiss_kappa, krippendorff_alpha, measure_agreement, pair_agreement
+from metric_core.statistics.agreement import (
+    Labels,
+    fleiss_kappa,
+    interval_alpha,
+    krippendorff_alpha,
+    measure_agreement,
+    pair_agreement,
+)
 
 
 def test_fleiss_kappa_of_fourteen_raters_and_five_categories() -> None:
@@ -26,7 +33,10 @@ def test_fleiss_kappa_of_fourteen_raters_and_five_categories() -> None:
 def test_krippendorff_alpha_with_missing_labels() -> None:
     observers = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
     items = [[label for label in unit if label != "."] for unit in zip(*observers, strict=True)]
-    assert krippendorff_alpha([labels for labels in items if len(labels) > 1]) == pytest.approx(0.743, abs=5e-4)
+    compared = [labels for labels in items if len(labels) > 1]
+    assert krippendorff_alpha(compared) == pytest.approx(0.743, abs=5e-4)
+    assert interval_alpha([list(map(float, labels)) for labels in compared]) == pytest.approx(0.849, abs=5e-4)
+    assert interval_alpha([[1.0, 1.0]]) is None
 
 
 def test_two_judges_by_hand() -> None:

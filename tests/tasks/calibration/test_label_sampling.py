@@ -9,7 +9,8 @@ import pytest
 from metric_core.errors import ConfigError
 from metric_core.records import Direction, Score
 from metric_core.stages import Stage
-from tasks.calibration.label_sampling import SampleOptions, draw, draw_from_strata, sample_rows
+from tasks.calibration.label_sampling import SampleOptions, draw, draw_from_strata, draw_sample, sample_table
+from tasks.runs.finished_run import FinishedRun
 from tests.tasks.reports import folders
 
 
@@ -32,8 +33,10 @@ def test_the_table_has_texts_and_an_empty_column_but_no_scores(tmp_path: Path) -
     cells = {row: {"mine": Score.scored(1) if row != "r3" else Score.failed("x")} for row in ids}
     samples = [{"row_id": row, "row_number": number, "response": f"Answer {row}."} for number, row in enumerate(ids)]
     metric = {"mine": {"direction": Direction.HIGHER, "bounds": [0, 1]}}
-    run = folders.write_run(tmp_path / "run", cells, {Stage.SAMPLES: samples}, metric, {"status": "completed"})
-    table = sample_rows(run, SampleOptions(rows=19, label="faithful", metric="mine"))
+    folder = folders.write_run(tmp_path / "run", cells, {Stage.SAMPLES: samples}, metric, {"status": "completed"})
+    run = FinishedRun(folder)
+    sample = draw_sample(run, SampleOptions(metric="mine", budget=19))
+    table = sample_table(run, sample, "faithful")
     columns = ["id", "user_input", "retrieved_contexts", "response", "reference", "faithful", "label_probability"]
     assert table.column_names == columns
     assert (table["faithful"].null_count, set(table["label_probability"].to_pylist())) == (19, {1.0})
@@ -41,16 +44,16 @@ def test_the_table_has_texts_and_an_empty_column_but_no_scores(tmp_path: Path) -
     assert table["id"].to_pylist() != sorted(table["id"].to_pylist())
     assert table["response"].to_pylist() == [f"Answer {row}." for row in table["id"].to_pylist()]
     with pytest.raises(ConfigError, match="cannot draw 20 rows: there are 19 rows to draw from"):
-        sample_rows(run, SampleOptions(rows=20, metric="mine"))
+        draw_sample(run, SampleOptions(metric="mine", budget=20))
     with pytest.raises(ConfigError, match="has no metric 'other'; it has: mine"):
-        sample_rows(run, SampleOptions(rows=2, metric="other"))
+        draw_sample(run, SampleOptions(metric="other", budget=2))
     with pytest.raises(ConfigError, match="the labels cannot have the name 'response'"):
-        sample_rows(run, SampleOptions(rows=2, label="response"))
+        sample_table(run, sample, "response")
 
 
 def test_strata_get_rows_where_labels_are_uncertain_and_hide_the_scores() -> None:
     scores = {f"r{number}": (0.0, 0.5, 1.0, 1.0)[number % 4] for number in range(400)}
-    drawn, strata = draw_from_strata(scores, 100, 4, (0.0, 1.0), np.random.default_rng(1))
+    drawn, strata = draw_from_strata(scores, 100, 4, np.random.default_rng(1))
     of_score: dict[float, set[str]] = {}
     for row in drawn:
         of_score.setdefault(scores[row], set()).add(strata[row])
@@ -63,7 +66,7 @@ def test_strata_get_rows_where_labels_are_uncertain_and_hide_the_scores() -> Non
     assert list(drawn) != sorted(drawn, key=strata.__getitem__)  # in random order
     letters = set()
     for seed in range(40):
-        drawn, strata = draw_from_strata(scores, 10, 4, (0.0, 1.0), np.random.default_rng(seed))
+        drawn, strata = draw_from_strata(scores, 10, 4, np.random.default_rng(seed))
         letters |= {strata[row] for row in drawn if scores[row] == 0}
     assert letters >= {"A", "B", "C"}
 
@@ -71,18 +74,18 @@ def test_strata_get_rows_where_labels_are_uncertain_and_hide_the_scores() -> Non
 def test_what_strata_cannot_be_is_refused(tmp_path: Path) -> None:
     ids = [f"r{number}" for number in range(20)]
     cells = {row: {"mine": Score.scored(number / 19)} for number, row in enumerate(ids)}
-    samples = [{"row_id": row, "row_number": number, "response": "An answer."} for number, row in enumerate(ids)]
+    samples = [{"row_id": row, "row_number": number, "response": f"{row}."} for number, row in enumerate(ids)]
     metric = {"mine": {"direction": Direction.HIGHER, "bounds": [0, 1]}}
-    run = folders.write_run(tmp_path / "run", cells, {Stage.SAMPLES: samples}, metric, {"status": "completed"})
-    table = sample_rows(run, SampleOptions(rows=12, metric="mine", strata=4))
+    folder = folders.write_run(tmp_path / "run", cells, {Stage.SAMPLES: samples}, metric, {"status": "completed"})
+    run = FinishedRun(folder)
+    table = sample_table(run, draw_sample(run, SampleOptions(metric="mine", budget=12, strata=4)), "label")
     assert table.column_names[-1] == "label_stratum"
     assert table.num_rows == 12
     for options, message in (
-        (SampleOptions(rows=12, strata=4), "strata need --metric"),
-        (SampleOptions(rows=12, metric="mine", by="document", strata=4), "cannot be drawn together with --by"),
-        (SampleOptions(rows=12, metric="mine", strata=99), "wanted 2 to 20 strata, got 99"),
-        (SampleOptions(rows=7, metric="mine", strata=4), "draw at least 2 of each"),
-        (SampleOptions(rows=21, metric="mine", strata=4), "there are 20 rows"),
+        (SampleOptions(metric="mine", budget=12, by="document", strata=4), "name one of --strata, --active, --by"),
+        (SampleOptions(metric="mine", budget=12, strata=99), "wanted 2 to 20 strata, got 99"),
+        (SampleOptions(metric="mine", budget=7, strata=4), "draw at least 2 of each"),
+        (SampleOptions(metric="mine", budget=21, strata=4), "there are 20 rows"),
     ):
         with pytest.raises(ConfigError, match=message):
-            sample_rows(run, options)
+            draw_sample(run, options)

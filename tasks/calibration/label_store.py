@@ -1,0 +1,163 @@
+"""Keep the labels of people: who gave them, when, for which texts, and with which probability these were drawn.
+
+The labels of an import are a Parquet file in ASSAY_HOME/labels, and the digests of all that could have been drawn are
+another one, so that labels hold for every run with the same texts.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+
+from metric_core.calibration.labels import GivenLabel
+from metric_core.errors import RunFolderError, SourceError
+from metric_core.parsing.regular_files import regular
+from tasks.calibration.label_items import LabelItem, digest_frame
+from tasks.runtime.atomic_files import atomic_file, translate_write_errors
+from tasks.runtime.home import assay_home
+
+FOLDER, FRAMES = "labels", "frames"
+_SCHEMA = pa.schema(
+    [
+        pa.field("item", pa.string(), nullable=False),
+        pa.field("annotator", pa.string(), nullable=False),
+        pa.field("label", pa.float64()),
+        pa.field("labelled_at", pa.string()),
+        pa.field("sample", pa.string(), nullable=False),
+        pa.field("frame", pa.string(), nullable=False),
+        pa.field("probability", pa.float64()),
+        pa.field("stratum", pa.string()),
+        pa.field("is_final", pa.bool_(), nullable=False),
+    ]
+)
+_FRAME = pa.schema([pa.field("item", pa.string(), nullable=False)])
+
+
+def _check_time(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLabel:
+    """An item of a page, with what a person said about it.
+
+    Args:
+        item: Digest of the texts that were shown.
+        label: 0 or 1, or a grade; None if the person was not sure, or has not come to it.
+        labelled_at: Time of the answer, in ISO 8601; None without one.
+        sample: Digest of the sample that the item was drawn in.
+        frame: Digest of all that could have been drawn.
+        probability: Probability with which the item was drawn; None if it was not chosen by chance.
+        is_final: True if the label settles a disagreement.
+    """
+
+    item: Annotated[str, Field(min_length=1)]
+    annotator: Annotated[str, Field(pattern=r"\S", max_length=200)]
+    label: Annotated[float, Field(allow_inf_nan=False)] | None
+    labelled_at: Annotated[str, AfterValidator(_check_time)] | None
+    sample: str
+    frame: str
+    probability: Annotated[float, Field(gt=0, le=1)] | None
+    stratum: str | None
+    is_final: bool = False
+
+    @property
+    def given(self) -> GivenLabel | None:
+        """The label; None if the person has not come to the item."""
+        if self.labelled_at is None:
+            return None
+        return GivenLabel(self.item, self.annotator, self.label, self.labelled_at, self.is_final)
+
+
+_LABEL = TypeAdapter(StoredLabel)
+
+
+def read_exported(path: Path) -> list[StoredLabel]:
+    """Read a file that the page of labels has exported.
+
+    Raises:
+        SourceError: The file cannot be read, or is none of these.
+    """
+    try:
+        lines = regular(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path} cannot be read: {error}") from error
+    labels = [_parse(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    if not labels:
+        raise SourceError(f"{path} has no labels")
+    return labels
+
+
+def _parse(path: Path, number: int, line: str) -> StoredLabel:
+    try:
+        return _LABEL.validate_json(line)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise SourceError(
+            f"line {number} of {path} is no label ({where}: {problem['msg']}). Import files that the page of `assay "
+            "label` has exported."
+        ) from error
+
+
+def keep_labels(labels: Sequence[StoredLabel], items: Sequence[LabelItem]) -> Path:
+    """Store imported labels, and return their file; importing the same labels again changes nothing.
+
+    Args:
+        items: All items of the run that could have been drawn, if this is what the labels' frame says.
+
+    Raises:
+        RunFolderError: The file cannot be written.
+    """
+    folder = assay_home() / FOLDER
+    rows = [asdict(label) for label in labels]
+    name = hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:32]
+    with translate_write_errors(f"the labels in {folder}", RunFolderError):
+        (folder / FRAMES).mkdir(parents=True, exist_ok=True)
+        frame = folder / FRAMES / f"{digest_frame(items)}.parquet"
+        if not frame.exists():
+            digests = sorted({item.digest for item in items})
+            with atomic_file(frame) as temporary:
+                pq.write_table(pa.table({"item": digests}, schema=_FRAME), temporary)
+        path = folder / f"{name}.parquet"
+        with atomic_file(path) as temporary:
+            pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), temporary)
+    return path
+
+
+def find_labels(items: Collection[str]) -> list[StoredLabel]:
+    """Return what people have said about items, in no order.
+
+    Args:
+        items: Digests of the texts.
+
+    Raises:
+        RunFolderError: A file of labels cannot be read.
+    """
+    wanted = pa.array(sorted(items), pa.string())
+    return [StoredLabel(**row) for row in _rows((assay_home() / FOLDER).glob("*.parquet"), wanted)]
+
+
+def _rows(paths: Iterable[Path], wanted: pa.Array) -> Iterator[Mapping[str, Any]]:
+    for path in sorted(paths):
+        try:
+            table = pq.read_table(path, schema=_SCHEMA, filters=[("item", "in", wanted.to_pylist())])
+        except (OSError, pa.ArrowException) as error:
+            raise RunFolderError(f"{path} cannot be read ({error}). Import its labels again.") from error
+        yield from table.to_pylist()
+
+
+def read_frame(frame: str) -> frozenset[str]:
+    """Return the digests of all items of a frame; none if it is unknown."""
+    path = assay_home() / FOLDER / FRAMES / f"{frame}.parquet"
+    if not frame.isalnum() or not path.exists():
+        return frozenset()
+    return frozenset(pq.read_table(path, schema=_FRAME)["item"].to_pylist())

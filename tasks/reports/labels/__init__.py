@@ -1,0 +1,1 @@
+"""The page on which people label what was drawn from a run."""
