@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from metric_core.calibration.sampled_labels import LEAST_UNITS, SampledLabels
+from metric_core.calibration.sampled_labels import SampledLabels
+from metric_core.statistics.bounded_means import LEAST_UNITS
 
 
 def p_random(sample: SampledLabels) -> float | None:
