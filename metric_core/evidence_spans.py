@@ -108,25 +108,28 @@ class PlacedSpan:
         parts: Parts of the span that chunks hold; they may overlap as the chunks do. Empty unless it is carried.
         change: The words that changed, or the reason why the place is not certain; None if the span is carried, lost or
             unseen.
+        near: Id of the chunk that holds the changed form of the span; None if there is none.
     """
 
     span: EvidenceSpan
     state: SpanState
     parts: tuple[SpanPart, ...] = ()
     change: str | None = None
+    near: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the span in the form of the samples table."""
         parts = [
             {"passage": part.passage, "start": part.start, "end": part.end, "share": part.share} for part in self.parts
         ]
-        return {**self.span.to_json(), "state": str(self.state), "change": self.change, "parts": parts}
+        place = {"state": str(self.state), "change": self.change, "near": self.near, "parts": parts}
+        return {**self.span.to_json(), **place}
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> "PlacedSpan":
         """Return the span of an item of the samples table."""
         parts = tuple(SpanPart(**part) for part in item["parts"] or ())
-        return cls(EvidenceSpan.from_json(item), SpanState(item["state"]), parts, item["change"])
+        return cls(EvidenceSpan.from_json(item), SpanState(item["state"]), parts, item["change"], item["near"])
 
     @property
     def counts(self) -> bool:
@@ -138,7 +141,8 @@ def passage_grades(spans: Iterable[PlacedSpan]) -> dict[str, float]:
     """Return the grades of passages that follow from spans; a passage whose grade does not follow has none.
 
     A passage has the highest grade of the relevant spans of which it holds half, or which make up half of it. A passage
-    of nothing but judged text has the grade of that text otherwise, 0 if it holds a little of a relevant span.
+    of nothing but judged text has the grade of that text otherwise, 0 if it holds a little of a relevant span. One with
+    edited evidence has no grade, whatever else it holds.
 
     >>> fee = PlacedSpan(EvidenceSpan("...", grade=2.0), SpanState.CARRIED, (SpanPart("a", 0.0, 1.0, 0.2),))
     >>> other = PlacedSpan(EvidenceSpan("...", grade=0.0), SpanState.CARRIED, (SpanPart("b", 0.0, 1.0, 0.4),))
@@ -148,11 +152,13 @@ def passage_grades(spans: Iterable[PlacedSpan]) -> dict[str, float]:
     judged: dict[str, float] = defaultdict(float)
     found: dict[str, list[float]] = defaultdict(list)
     rest: dict[str, list[float]] = defaultdict(list)
+    edited: set[str | None] = set()
     for span in spans:
+        edited.add(span.near)
         for part in span.parts:
             judged[part.passage] += part.share
             grade = span.span.grade
             is_relevant = grade > 0 and max(part.end - part.start, part.share) >= _HALF
             (found if is_relevant else rest)[part.passage].append(grade if is_relevant else min(grade, 0.0))
-    sure = (name for name, share in judged.items() if name in found or share >= _NEARLY_ALL)
+    sure = (name for name, share in judged.items() if name not in edited and (name in found or share >= _NEARLY_ALL))
     return {name: max(found[name] if name in found else rest[name]) for name in sure}

@@ -31,6 +31,7 @@ _EVIDENCE_SPAN = pa.struct(
         pa.field("grade", pa.float64(), nullable=False),
         pa.field("state", pa.string(), nullable=False),
         pa.field("change", pa.string()),
+        pa.field("near", pa.string()),
         pa.field("parts", pa.list_(_PART)),
     ]
 )

@@ -163,9 +163,10 @@ class SpanPlaces:
     def _without_place(self, span: EvidenceSpan, finds: _Finds, *, is_known: bool, has_part: bool) -> PlacedSpan:
         everywhere = [each for best in finds.near.values() for each in best]
         near = finds.near.get(span.document, []) if is_known else everywhere
-        share, change = max((changed_words(finds.text, each.text) for each in near), default=(0.0, ""))
+        matches = ((*changed_words(finds.text, each.text), each.chunk.id) for each in near)
+        share, change, chunk = max(matches, default=(0.0, "", ""))
         if share >= LEAST_NEAR:
-            return PlacedSpan(span, SpanState.EDITED, change=change)
+            return PlacedSpan(span, SpanState.EDITED, change=change, near=chunk)
         if not self._is_complete:
             return PlacedSpan(span, SpanState.UNSEEN)
         if has_part:

@@ -76,6 +76,14 @@ def test_without_the_chunks_evidence_is_found_in_what_was_retrieved(tmp_path: Pa
     )
 
 
+def test_a_passage_with_edited_evidence_has_no_grade_whatever_else_it_holds(tmp_path: Path) -> None:
+    old = [*spans(FEE.replace("40", "45")), *spans("Open from nine.")]
+    _, sample = read_rows(tmp_path, {**ROW, "evidence_spans": old}, chunks=chunks_in(tmp_path))
+    edited, carried = sample.evidence_spans or ()
+    assert (edited.state, edited.near, carried.state) == (SpanState.EDITED, "n1", SpanState.CARRIED)
+    assert sample.relevance_judgments == {}
+
+
 def test_qrels_with_texts_are_carried_and_those_without_are_of_ids(tmp_path: Path) -> None:
     qrels = write_lines(
         tmp_path / "qrels.jsonl",
