@@ -195,7 +195,7 @@ def sum_evidence(log_e: Floats, beyond: NDArray[np.bool_], means: Floats, weight
 
     Args:
         log_e: Logarithms of e-values, as runs x streams.
-        beyond: True for a drop that noise of all rows does not explain, as runs x streams.
+        beyond: True for drops that exceed the noise that all rows share, as runs x streams.
         means: Mean improvements, as runs x streams; NaN without rows.
         weights: Weights of the runs.
     """

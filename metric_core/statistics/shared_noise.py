@@ -66,7 +66,7 @@ def limit_deviations(error: float, runs: int) -> float:
         runs: Number of runs per year.
 
     >>> [round(limit_deviations(0.05, runs), 2) for runs in (53, 366, 2196)]
-    [3.73, 4.2, 4.58]
+    [3.73, 4.19, 4.58]
     """
     return NormalDist().inv_cdf(1 - error / (_TESTS * runs))
 
