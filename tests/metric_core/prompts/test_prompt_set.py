@@ -97,7 +97,7 @@ def test_the_accuracy_prompts_begin_with_the_reference_and_with_the_response() -
     assert first[0] == [("text", REFERENCE), ("question", USER_INPUT), ("response", RESPONSE)]
     assert second[0] == [("text", RESPONSE), ("question", USER_INPUT), ("reference", REFERENCE)]
     assert any("The text is the correct answer" in line for line in first[1])
-    assert any("whose key is the reference" in line for line in second[1])
+    assert any("Mark the text by the reference" in line for line in second[1])
 
 
 def test_a_verdict_sees_its_claim_and_its_premise_alone() -> None:
