@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from deployments.local_server import ServerAddress, start_server
+from deployments.local_server import ServerAddress, local_server, start_server
 from tests.waiting import DEAD_SECONDS
 
 
 def ensure_local_server(home: Path) -> ServerAddress:
-    """Return the address of the local server in a home, which is started if none runs, however long that takes."""
+    """Return the address of the local server in a home, which is started if none runs, however long that takes.
+
+    It is that server even while Prefect's settings name another one, or the stub.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PREFECT_API_URL", raising=False)
+        patch.setattr(local_server, "find_configured_url", lambda: None)
         return start_server(home).wait(DEAD_SECONDS)
 
 

@@ -145,18 +145,16 @@ def prefect_address(server_home: Path) -> ServerAddress:
 
 
 @pytest.fixture(scope="module")
-def evaluate() -> Iterator[Evaluate]:
-    """Yield a function that evaluates the example; runs in different folders share no cache and no tables."""
+def evaluate() -> Evaluate:
+    """Return a function that evaluates the example; runs in different folders share no cache and no tables."""
 
     def run(folder: Path, server: Server, **options: Any) -> Run:
-        with pytest.MonkeyPatch.context() as patch:
+        with use_stub(), pytest.MonkeyPatch.context() as patch:
             patch.setenv("ASSAY_HOME", str(folder / "home"))
-            patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
             run_evaluation(RunConfig.model_validate(configuration(folder, server, **options)))
         return Run(folder / "run")
 
-    with use_stub():
-        yield run
+    return run
 
 
 def configuration(folder: Path, server: Server, **options: Any) -> dict[str, Any]:
