@@ -96,7 +96,7 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
     """Load the prompts of a packaged language, or of a folder with the same files.
 
     Args:
-        language_or_folder: Name of a language (`en`), or of a variant of one (`en-short`), or path of a folder.
+        language_or_folder: Name of a language (`en`, `de`), or of a variant of one (`en-short`), or path of a folder.
 
     Raises:
         ConfigError: The language or folder does not exist, or a file is missing, empty, unreadable or has wrong
@@ -120,7 +120,7 @@ def packaged_languages() -> list[str]:
     """Return the languages that come with the package, with their variants.
 
     >>> packaged_languages()
-    ['en', 'en-short']
+    ['de', 'en', 'en-short', 'es', 'fr', 'hi']
     """
     return sorted(
         entry.name for entry in files(__package__).iterdir() if entry.is_dir() and not entry.name.startswith("_")

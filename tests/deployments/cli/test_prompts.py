@@ -21,11 +21,12 @@ def assay(*arguments: str) -> str:
     return result.output
 
 
-def test_exported_prompts_are_the_packaged_ones(tmp_path: Path) -> None:
-    folder = tmp_path / "prompts"
-    assert f"{len(QuestionKind) + 3} prompts in {folder}" in assay("export", str(folder))
-    assert load_prompts(folder).wordings == load_prompts("en").wordings
-    assert "0 differ from 'en'" in assay("check", str(folder))
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_exported_prompts_are_the_packaged_ones(tmp_path: Path, language: str) -> None:
+    folder, chosen = tmp_path / "prompts", () if language == "en" else ("--language", language)
+    assert f"{len(QuestionKind) + 3} prompts in {folder}" in assay("export", str(folder), *chosen)
+    assert load_prompts(folder).wordings == load_prompts(language).wordings
+    assert f"0 differ from '{language}'" in assay("check", str(folder), *chosen)
 
 
 def test_a_changed_prompt_is_found_and_changes_its_digest_alone(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_bad_prompts_and_folders_are_refused(tmp_path: Path) -> None:
     assay("export", str(tmp_path))
     with pytest.raises(ConfigError, match="exists and is not an empty folder"):
         assay("export", str(tmp_path))
-    with pytest.raises(ConfigError, match="there are no prompts in 'xx'; there are: en"):
+    with pytest.raises(ConfigError, match="there are no prompts in 'xx'; there are: de, en, en-short, es, fr, hi"):
         assay("export", str(tmp_path / "new"), "--language", "xx")
     (tmp_path / "claims.txt").write_text("Split {text}.", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"claims\.txt: \{question\} must occur once"):

@@ -1,5 +1,6 @@
-"""Other languages: a user-defined folder, and the errors about an invalid one."""
+"""Other languages: the packaged ones, a user-defined folder, and the errors about an invalid one."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,38 @@ from tests.metric_core.prompts.hostile import HOSTILE
 from tests.metric_core.prompts.questions import QUESTIONS
 from tests.metric_core.prompts.structure import split
 from tests.metric_core.prompts.test_injection import assert_kept
+
+TRANSLATIONS = ("de", "es", "fr", "hi")
+_PLACEHOLDER = re.compile(r"\{[a-z_]+(?: as [a-z_]+)?\}")
+_DEFINED_ANSWER = re.compile(r"(?<!\w)(yes|partly|no|[0-4]) ?: ")
+_LABELS = (
+    "text (",
+    "question (",
+    "response (",
+    "reference (",
+    "context (",
+    "reference_contexts (",
+    "claim (",
+    "rubric (",
+)
+_ENGLISH: dict[str, tuple[str, ...]] = {
+    "system": (*_LABELS, "<quoted LABEL>", "</quoted>", "user_input", "retrieved_contexts", "JSON"),
+    "answer_json": ("JSON",),
+    "index_question": ("question", '""'),
+    "key_point_writing": ("text", "importance", "vital", "okay", "30"),
+    "questions": ("noncommittal", "true", "false"),
+    "rating_explanation": ("answer",),
+    "explanation": ("verdict",),
+}
+"""Labels, names of members and values that every language has in English, by file."""
+_NAMES_RESPONSE = (
+    "accuracy_1",
+    "groundedness_1",
+    "groundedness_2",
+    "rubric",
+    "instance_rubric",
+    "usefulness_for_response",
+)
 
 
 @pytest.fixture
@@ -104,13 +137,56 @@ def test_a_text_can_be_shown_under_another_label(german: Path) -> None:
 def test_an_unknown_language_is_explained(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        ConfigError, match=r"neither a packaged language \(en, en-short\) nor a folder with prompt files|missing"
+        ConfigError,
+        match=r"neither a packaged language \(de, en, en-short, es, fr, hi\) nor a folder with prompt files|missing",
     ):
         load_prompts(name)
 
 
+def test_the_packaged_languages_are_listed_with_their_variants() -> None:
+    assert packaged_languages() == sorted(["en", "en-short", *TRANSLATIONS])
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_a_translation_has_the_lines_placeholders_and_answers_of_the_english_prompts(language: str) -> None:
+    english, translated = load_prompts("en").wordings, load_prompts(language).wordings
+    assert list(translated) == list(english)
+    for name, wording in english.items():
+        lines, own = wording.split("\n"), translated[name].split("\n")
+        assert [_PLACEHOLDER.findall(line) for line in own] == [_PLACEHOLDER.findall(line) for line in lines], name
+        assert [_DEFINED_ANSWER.findall(line) for line in own] == [_DEFINED_ANSWER.findall(line) for line in lines], (
+            name
+        )
+        words = [line for line in lines if not _PLACEHOLDER.fullmatch(line)]
+        assert not set(words) & set(own), name
+        assert [term for term in _ENGLISH.get(name, ()) if term not in translated[name]] == [], name
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_a_translation_names_what_its_own_words_leave_open(language: str) -> None:
+    wordings = load_prompts(language).wordings
+    assert [name for name in _NAMES_RESPONSE if "(response)" not in wordings[name]] == []
+    last = wordings["system"].split("\n")[-1]
+    assert all(re.search(rf"(?<!\w){answer}(?!\w)", last) for answer in ("yes", "no", "partly"))
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_a_translation_shows_the_same_texts_and_allows_the_same_answers(language: str) -> None:
+    english, translated = load_prompts("en"), load_prompts(language)
+    for kind, question in QUESTIONS.items():
+        ours, theirs = (prompts.render(question) for prompts in (translated, english))
+        assert split(ours.user)[0] == split(theirs.user)[0], kind
+        assert ours.prefix_key == theirs.prefix_key, kind
+        assert _answers(ours.user) == _answers(theirs.user), kind
+
+
+def _answers(user: str) -> str:
+    """The allowed answers or the outline of the JSON: what follows the last colon of the wording that asks for it."""
+    line = next(line for line in reversed(split(user)[1]) if ": " in line)
+    return line[line.index("{") :] if line.endswith("}") else line.rsplit(": ", 1)[1]
+
+
 def test_english_is_packaged_with_a_short_variant_that_asks_the_same() -> None:
-    assert packaged_languages() == ["en", "en-short"]
     assert load_prompts() == load_prompts("en")
     full, short = load_prompts("en"), load_prompts("en-short")
     assert short.language == "en-short"

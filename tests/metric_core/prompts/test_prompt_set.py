@@ -7,7 +7,7 @@ import pytest
 
 from metric_core.prompts import judge_questions as q
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
-from metric_core.prompts.prompt_set import PromptSet, RenderedPrompt, load_prompts
+from metric_core.prompts.prompt_set import PromptSet, RenderedPrompt, load_prompts, packaged_languages
 from metric_core.prompts.reply_schemas import object_schema
 from metric_core.question_kinds import QuestionKind
 from tests.metric_core.prompts.questions import CONTEXT, QUESTIONS, REFERENCE, RESPONSE, SAMPLE, USER_INPUT
@@ -133,15 +133,16 @@ def _prefix_key(question: ChoiceQuestion) -> str:
     ],
 )
 def test_the_two_wordings_of_a_rating_are_independent(first: QuestionKind, second: QuestionKind) -> None:
-    sentences = [_sentences(PROMPTS.wordings[kind]) for kind in (first, second)]
-    assert min(map(len, sentences)) > 2
-    assert not sentences[0] & sentences[1]
-    assert PROMPTS.digest(first) != PROMPTS.digest(second)
+    for prompts in map(load_prompts, packaged_languages()):
+        sentences = [_sentences(prompts.wordings[kind]) for kind in (first, second)]
+        assert min(map(len, sentences)) > 2, prompts.language
+        assert not sentences[0] & sentences[1], prompts.language
+        assert prompts.digest(first) != prompts.digest(second)
 
 
 def _sentences(wording: str) -> set[str]:
     lines = [line for line in wording.split("\n") if not line.startswith("{")]
-    parts = [part.strip() for line in lines for part in re.split(r"[.?:]", line)]
+    parts = [part.strip() for line in lines for part in re.split(r"[.?:।]", line)]
     return {part for part in parts if part and not part.isdigit()}
 
 

@@ -11,6 +11,7 @@ from metric_core.prompts.judge_questions import (
     ask_usefulness_for_response,
     ask_verdict,
 )
+from metric_core.prompts.prompt_set import load_prompts
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.models.judges.openai import completion, reply_limits, reply_parsing
@@ -39,6 +40,16 @@ def test_a_verdict_is_one_token_with_probabilities(serve: Serve, open_judge: Ope
     assert body["max_tokens"] == 1
     assert body["temperature"] == 0.0
     assert body["structured_outputs"] == {"choice": ["yes", "no"]}
+
+
+def test_questions_are_asked_with_the_prompts_of_the_language(serve: Serve, open_judge: OpenJudge) -> None:
+    server, hindi = serve(say=lambda _: {"content": "yes"}), load_prompts("hi")
+    (answer,) = open_judge(server, language="hi").choose([VERDICT])
+    assert answer.label == "yes"
+    (body,) = server.asked
+    prompt = hindi.render(VERDICT)
+    assert [message["content"] for message in body["messages"]] == [prompt.system, prompt.user]
+    assert "\nक्या दावा समर्थित है? इनमें से एक उत्तर दें: yes, no\n" in _user(body)
 
 
 def test_a_label_begun_in_one_token_is_that_label(serve: Serve, open_judge: OpenJudge) -> None:
