@@ -32,8 +32,8 @@ _AROUND = 40
 def normal_text(text: str) -> str:
     """Return the words of a text, in lower case, with one space between them.
 
-    >>> normal_text("**The fee** is  -3.50 € (a year), isn't it?")
-    'the fee is - 3.50 € a year isnt it'
+    >>> normal_text("**The rider's fee** is  -3.50 € (a year).")
+    'the riders fee is - 3.50 € a year'
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
