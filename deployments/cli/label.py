@@ -60,7 +60,9 @@ def label(
     ] = None,
     disagreement: Annotated[
         Disagreement | None,
-        typer.Option("--from", help="Instead of drawing: what people, judges, or judge and people disagree on."),
+        typer.Option(
+            "--disagreement", help="Instead of drawing: what people, judges, or judge and people disagree on."
+        ),
     ] = None,
     ask: Annotated[
         str | None, typer.Option("--ask", help="Question about each row. Default: by the metric's description.")
@@ -77,7 +79,7 @@ def label(
     ] = None,
     seed: Annotated[int | None, seed_option("ASSAY_LABEL_SEED")] = None,
 ) -> None:
-    """Draw rows or claims of a run for people to label, or import their labels."""
+    """Draw rows or claims for people to label, or import labels."""
     finished = FinishedRun(run)
     if imported:
         _print_imported(run, metric, import_labels(finished, metric, imported))
@@ -172,8 +174,8 @@ def _print_imported(run: Path, metric: str, found: ImportedLabels) -> None:
     if settled.contested:
         flag = " --claims" if found.is_claims else ""
         stdout.print(
-            f"{len(settled.contested):,} {what} to settle: `assay label {run} --metric {metric}{flag} --from people "
-            "--out settle.html`"
+            f"{len(settled.contested):,} {what} to settle: `assay label {run} --metric {metric}{flag} "
+            "--disagreement people --out settle.html`"
         )
     else:
         stdout.print(f"next: `assay calibrate --run {run} --metric {metric}`")

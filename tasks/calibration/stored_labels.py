@@ -81,8 +81,8 @@ def pair_stored(
         claims = " --claims" if is_claims else ""
         raise SourceError(
             f"people disagree on {len(known.settled.contested)} labels of {request.key}, and leaving these out would "
-            f"distort the estimate. Settle them first: `assay label {run.folder} --metric {request.key}{claims} --from "
-            "people`"
+            f"distort the estimate. Settle them first: `assay label {run.folder} --metric {request.key}{claims} "
+            "--disagreement people`"
         )
     if not known.by_key:
         raise SourceError(

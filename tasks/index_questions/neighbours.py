@@ -47,7 +47,7 @@ class WordSearch:
     """Texts ranked by BM25, with the usual constants.
 
     >>> WordSearch(["It rains in Delft.", "The shop opens at nine.", "The shop is in Delft."]).best("Delft shop?", 2)
-    [2, 1]
+    [2, 0]
     """
 
     def __init__(self, texts: Sequence[str]) -> None:

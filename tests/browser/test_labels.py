@@ -111,7 +111,7 @@ def check_work_lists(open_page: OpenPage, assay: Assay, tmp_path: Path) -> None:
     page.select_option("#disagreement", "judge-people")
     assert 1 < page.locator("tr.row").count() < ROWS
     out = ("--out", str(tmp_path / "split.html"))
-    assert assay("label", run, *about, "--claims", "--from", "judges", *out).code == 0
+    assert assay("label", run, *about, "--claims", "--disagreement", "judges", *out).code == 0
     page = open_page(tmp_path / "split.html")
     begin(page, "anna")
     assert (progress(page), page.inner_text("#claim").split()[0]) == ("1 of 1, 0 labelled", "right")
@@ -135,7 +135,7 @@ def test_labels_of_two_people_reach_a_gate(
     early = assay("calibrate", "--run", run, *about, "--no-keep")
     assert (early.code, "people disagree on 1 labels" in early.err) == (3, True)
     settle = tmp_path / "settle.html"
-    assert assay("label", run, *about, "--claims", "--from", "people", "--out", str(settle)).code == 0
+    assert assay("label", run, *about, "--claims", "--disagreement", "people", "--out", str(settle)).code == 0
     page = open_page(settle)
     begin(page, "carl")
     assert "anna: " in page.inner_text("#claim")

@@ -32,7 +32,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "export": "Write the scores of a run, or send them to an OTLP endpoint.",
     },
     "People": {
-        "label": "Draw rows or claims of a run for people to label, or import their labels.",
+        "label": "Draw rows or claims for people to label, or import labels.",
         "calibrate": "Measure the agreement of a judge with human labels.",
     },
     "Schedule": {

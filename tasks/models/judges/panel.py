@@ -46,6 +46,7 @@ GENERATE_KINDS = frozenset(
         QuestionKind.EXPLANATION,
         QuestionKind.RATING_EXPLANATION,
         QuestionKind.KEY_POINT_WRITING,
+        QuestionKind.INDEX_QUESTION,
     }
 )
 """The kinds that are always generate questions; only the lead determines their answers."""

@@ -214,7 +214,9 @@ def test_the_same_labels_are_stored_once_and_contested_ones_block_an_estimate(tm
     other = export(sample, tmp_path / "ben.jsonl", lambda _: 1.0, "ben")
     found = import_labels(run, "faithfulness", [other]).known.settled
     assert 0 < len(found.contested) == wrong
-    with pytest.raises(SourceError, match=rf"people disagree on {wrong} labels of faithfulness, .*--from people"):
+    with pytest.raises(
+        SourceError, match=rf"people disagree on {wrong} labels of faithfulness, .*--disagreement people"
+    ):
         pair(run)
     work = draw_disagreements(run, "faithfulness", Disagreement.PEOPLE, 100, is_claims=False)
     assert {item.digest for item in work.items} == set(found.contested)
