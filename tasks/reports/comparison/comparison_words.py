@@ -9,6 +9,7 @@ from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, R
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.summary import describe_groups
 from tasks.comparison.run_comparison import RunComparison
+from tasks.comparison.written_rows import describe_retired, describe_written
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
@@ -132,12 +133,10 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
     if (note := comparison.differences.shift_note) is not None:
         yield note
     rows = comparison.differences.rows
-    sides = (("A", rows.only_a, rows.retired, "retired"), ("B", rows.only_b, rows.new, "new"))
-    only = [
-        f"{count} only in {side}" + (f" ({asked} of them {what} questions from the index)" if asked else "")
-        for side, count, asked, what in sides
-        if count
-    ]
+    retired = describe_retired(rows.retired, rows.only_a, rows.retired_from) if rows.retired else ""
+    new = describe_written(rows.new, rows.only_b, "new") if rows.new else ""
+    sides = (("A", rows.only_a, retired), ("B", rows.only_b, new))
+    only = [f"{count} only in {side}" + (f" ({what})" if what else "") for side, count, what in sides if count]
     differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())
     both = f"{rows.both} row{'s' * (rows.both != 1)} in both" + (f" (what differs: {differing})" if differing else "")
     yield ", ".join([both, *only])
