@@ -103,6 +103,12 @@ class GatedRun:
         changes = None if self.comparison is None or self.obstacle is not None else self.comparison.diagnosis
         return describe_changes(changes) if changes is not None and (changes.lost or changes.lost_points) else None
 
+    @property
+    def judgments(self) -> str | None:
+        """Sentence on what became of the judgments of texts in the run; None if it has none."""
+        found = None if self.comparison is None else self.comparison.b.judgments
+        return None if found is None else f"judgments: {found}"
+
     def refusals(self) -> Iterator[str]:
         """Yield a sentence for each check that did not pass, and for each loss of rows or values."""
         if self.comparison is not None:

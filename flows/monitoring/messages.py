@@ -11,6 +11,7 @@ from flows.monitoring.gating import GatedRun
 from flows.monitoring.incidents import MISSED, alert_incidents, subject_of_alert
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms
+from flows.monitoring.source_checks import describe_missing
 from tasks.runs.baselines import Baseline
 from tasks.runs.outcome import OutcomeIncidents
 from tasks.runs.run_folder import COMPARISON, REPORT
@@ -61,7 +62,10 @@ class Findings:
         """Yield sentences on what the comparison with the baseline could not see."""
         kept = self.gated.kept
         if kept is not None and kept.rows[0] < kept.rows[1]:
-            yield f"{kept.rows[0]} of the {kept.rows[1]} rows of the baseline are compared"
+            missing = describe_missing(kept)
+            yield f"{kept.rows[0]} of the {kept.rows[1]} rows of the baseline are compared" + (
+                f", the others are missing{missing}" if missing else ""
+            )
         if self.alarms.margin and self.verdict == "passed":
             yield self.alarms.margin
 
@@ -78,6 +82,8 @@ class Findings:
             notes += self.alarms.changes
         if (opened or notes) and gated.diagnosis is not None:
             notes.append(gated.diagnosis)
+        if self.monitored_run.index and (opened or notes) and gated.judgments is not None:
+            notes.append(gated.judgments)
         return Alert(
             name=self.monitored_run.name,
             index=self.monitored_run.index,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from tasks.comparison.written_rows import describe_retired
 from tasks.history.recorded_run import ANSWERS, RecordedRun
 from tasks.runs.outcome import OutcomeCoverage, OutcomeIncident
 
@@ -85,6 +86,16 @@ class Loss:
         return f"{self.sentence}. Restore this, or accept the run as the new baseline: assay accept {folder}"
 
 
+def describe_missing(kept: OutcomeCoverage) -> str:
+    """Return in brackets which missing rows of the baseline are questions that retired; nothing if none is.
+
+    >>> describe_missing(OutcomeCoverage(rows=(24, 31), retired=7, retired_from=("leave.md",)))
+    ' (retired questions from the index, with evidence in leave.md)'
+    """
+    rows, before = kept.rows
+    return f" ({describe_retired(kept.retired, before - rows, kept.retired_from)})" if kept.retired else ""
+
+
 def is_loss(key: str) -> bool:
     """Return whether an incident is about rows or values of the baseline that are missing."""
     return key in {ROWS, MOST_ROWS, COLUMNS} or key.startswith(NULLS)
@@ -151,7 +162,8 @@ def _losses(kept: OutcomeCoverage, open_keys: Collection[str]) -> Iterator[Loss]
     rows, before = kept.rows
     if rows < before:
         new = f", and {kept.others} rows are new" if kept.others else ""
-        yield Loss(ROWS, rows / before, f"{before - rows} of {before} rows of the baseline are missing{new}")
+        sentence = f"{before - rows} of {before} rows of the baseline are missing{describe_missing(kept)}{new}"
+        yield Loss(ROWS, rows / before, sentence)
         if rows < before / 2 and not {ROWS, MOST_ROWS}.isdisjoint(open_keys):
             sentence = f"only {rows} of {before} rows of the baseline are left: no other row raises an alarm"
             yield Loss(MOST_ROWS, rows / before, sentence)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.comparison.run_pair import RunPair, RunRows
+from tasks.comparison.written_rows import find_written
 from tasks.runs.outcome import OutcomeCoverage
 from tasks.runs.row_grouping import ROW_ID
 from tasks.tables.row_changes import CONTENT
@@ -30,12 +31,15 @@ def measure_coverage(pair: RunPair) -> OutcomeCoverage:
     assert pair.a is not None  # noqa: S101 a baseline is what this is about
     before, after = set(pair.a.keys.values()), set(pair.b.keys.values())
     both = before & after
+    retired = find_written(pair.a, before - after)
     old, new = (dict(_filled_columns(rows)) for rows in (pair.a, pair.b))
     had = Counter(column for row in both for column in old[row])
     has = Counter(column for row in both for column in old[row] & new[row])
     return OutcomeCoverage(
         rows=(len(both), len(before)),
         others=len(after - before),
+        retired=retired.count,
+        retired_from=retired.documents,
         values={column: (has[column], count) for column, count in sorted(had.items()) if has[column] < count},
     )
 

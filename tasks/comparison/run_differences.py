@@ -4,23 +4,21 @@ Some differences change the measurement, not the system under test: another judg
 metric, another question or reference. Runs with such a difference are not like for like.
 """
 
-import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
-from metric_core.index_questions.written_question import KIND, SINCE, WRITTEN_FROM
 from metric_core.question_kinds import KindGroup
-from tasks.comparison.run_pair import RunPair, RunRows
+from tasks.comparison.run_pair import RunPair
+from tasks.comparison.written_rows import WrittenRows, find_written
 from tasks.models.judges.protocol import NO_JUDGE
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.option import scoring_options
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_roles import IDENTITY, groups_of, judge_roles, judges_by_kind, name_questions
-from tasks.runs.row_grouping import ROW_ID
 
 TEST_COLUMNS = (c.USER_INPUT, c.REFERENCE, c.REFERENCE_CONTEXTS, c.REFERENCE_CONTEXT_IDS, c.RUBRICS, c.KEY_POINTS)
 """Columns that define the test, as opposed to what the system under test returned."""
@@ -65,6 +63,7 @@ class RowDifferences:
         other_test: Number of common rows in which one of TEST_COLUMNS differs.
         retired: Number of rows that only the first run has, and that are questions which were written from an index.
         new: Number of rows that only the second run has, and that are such questions.
+        retired_from: Documents that held the evidence of the retired ones, as far as they are known.
     """
 
     both: int
@@ -75,6 +74,7 @@ class RowDifferences:
     other_test: int
     retired: int = 0
     new: int = 0
+    retired_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,7 @@ def find_differences(pair: RunPair) -> RunDifferences:
     """Return the differences between two runs. The pair must have a first run."""
     changes = pair.changes()
     columns = Counter(column for row in changes.changed.values() for column in row)
+    retired = WrittenRows() if pair.a is None else find_written(pair.a, changes.removed)
     rows = RowDifferences(
         both=changes.unchanged + len(changes.changed),
         only_a=len(changes.removed),
@@ -147,8 +148,9 @@ def find_differences(pair: RunPair) -> RunDifferences:
         changed=len(changes.changed),
         columns=dict(columns.most_common()),
         other_test=sum(any(column in TEST_COLUMNS for column in row) for row in changes.changed.values()),
-        retired=0 if pair.a is None else _count_written(pair.a, changes.removed),
-        new=_count_written(pair.b, changes.added),
+        retired=retired.count,
+        new=find_written(pair.b, changes.added).count,
+        retired_from=retired.documents,
     )
     if pair.a is None:
         return RunDifferences((), rows)
@@ -156,16 +158,6 @@ def find_differences(pair: RunPair) -> RunDifferences:
     formulas = [each.run.manifest.get("formulas") for each in (pair.a, pair.b)]
     has_same_formulas = formulas[0] is not None and formulas[0] == formulas[1]
     return RunDifferences(tuple(settings), rows, has_same_formulas, tuple(_compare_servers(pair.a.run, pair.b.run)))
-
-
-def _count_written(rows: RunRows, names: Collection[str]) -> int:
-    """Return how many of some rows are questions that were written from an index."""
-    wanted = frozenset(names)
-    return sum(
-        name in wanted and {KIND, SINCE, WRITTEN_FROM} <= json.loads(extras or "{}").keys()
-        for shard in (rows.samples() if wanted else ())
-        for name, extras in zip(shard[ROW_ID].to_pylist(), shard["extras"].to_pylist(), strict=True)
-    )
 
 
 def _compare_servers(a: FinishedRun, b: FinishedRun) -> Iterator[str]:
@@ -224,7 +216,7 @@ def _compare_settings(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDiffere
     old, new = a.config, b.config
     yield from _differing_fields("verdict", {"": old.get("verdict")}, {"": new.get("verdict")}, True)
     yield from _differing_fields("calibration applied to", _applied_settings(before), _applied_settings(after), True)
-    yield from _differing_fields("", _select(old, _COMPARED), _select(new, _COMPARED), False)
+    yield from _differing_fields("", _settings(a), _settings(b), False)
     formulas = [{"formulas": run.get("formulas")} for run in (before, after)]
     yield from _differing_fields("code of the", formulas[0], formulas[1], False)
     yield from _differing_fields(_VERSION_OF, before.get("versions") or {}, after.get("versions") or {}, False)
@@ -282,6 +274,14 @@ def _compare_request_modes(a: FinishedRun, b: FinishedRun) -> Iterator[SettingDi
         causes = causes or [SettingDifference("how the judge is asked", f"one way ({affected})", "another way", True)]
     yield from causes
     yield from settings
+
+
+def _settings(run: FinishedRun) -> dict[str, Any]:
+    """Return the settings on which scores depend, and the index; what was fetched from it is named by its questions."""
+    found, of = _select(run.config, _COMPARED), run.manifest.get("deployment") or {}
+    if (retrieval := run.manifest.get("retrieval")) is not None:
+        found |= {"source": retrieval["questions"], "retriever": retrieval["index"]}
+    return found | ({"index": f"{of['index']} {of['version']}"} if of.get("index") else {})
 
 
 def _last_word(setting: SettingDifference) -> str:

@@ -14,13 +14,12 @@ def describe_judgments(entry: Mapping[str, Any]) -> str:
     """Return one line on the judgments of texts: shares of those known, and what is uncertain or was edited.
 
     >>> counts = {"carried": 96, "edited": 1, "uncertain": 2, "lost": 1, "unseen": 0, "passages": 200, "new": 6}
-    >>> change = {"row": "q7", "state": "edited", "text": "The fee is 40 euros.", "change": "'40' became '45'"}
+    >>> change = {"row": "q7", "state": "edited", "text": "The fee is 4 euros.", "change": "'4' became '5'"}
     >>> describe_judgments({**counts, "is_complete": True, "changes": [change]})
-    "carried 96 %, new 3 % of the passages, lost 1 %, 2 uncertain, 1 whose evidence was edited: q7 ('40' became '45')"
+    "carried 96 %, lost 1 %, 2 uncertain, 1 whose evidence was edited: q7 ('4' became '5'); 3 % of passages have none"
     """
     known = sum(entry[state] for state in SpanState if state is not SpanState.UNSEEN)
     parts = [f"carried {_percent(entry[SpanState.CARRIED], known)}"]
-    parts.append(f"new {_percent(entry['new'], entry['passages'])} of the passages")
     parts.append(f"lost {_percent(entry[SpanState.LOST], known)}")
     if not entry["is_complete"]:
         parts.append(f"{entry[SpanState.UNSEEN]:,} not among the retrieved passages")
@@ -29,7 +28,8 @@ def describe_judgments(entry: Mapping[str, Any]) -> str:
     names = ", ".join(f"{each['row']} ({each['change']})" for each in edited[:_NAMED])
     more = f" and {entry[SpanState.EDITED] - _NAMED:,} more" if entry[SpanState.EDITED] > _NAMED else ""
     parts.append(f"{entry[SpanState.EDITED]:,} whose evidence was edited" + (f": {names}{more}" if names else ""))
-    return ", ".join(parts)
+    new = _percent(entry["new"], entry["passages"])
+    return f"{', '.join(parts)}; {new} of passages have none"
 
 
 def warn_about_judgments(entry: Mapping[str, Any] | None) -> Iterator[str]:
@@ -37,7 +37,11 @@ def warn_about_judgments(entry: Mapping[str, Any] | None) -> Iterator[str]:
     open_ones = 0 if entry is None else entry[SpanState.UNCERTAIN] + entry[SpanState.EDITED]
     if entry is None or not (open_ones or entry[SpanState.LOST] or entry["new"]):
         return
-    advice = ". Those do not count; with judgments=both the judge grades what was retrieved" if open_ones else ""
+    advice = (
+        ". Uncertain and edited ones do not count; with judgments=both the judge grades what was retrieved"
+        if open_ones
+        else ""
+    )
     yield f"judgments: {describe_judgments(entry)}{advice}"
 
 

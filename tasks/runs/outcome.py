@@ -96,6 +96,8 @@ class OutcomeCoverage(_Part):
     Args:
         rows: Number of rows of the baseline that the run has, and number of rows of the baseline.
         others: Number of rows that only the run has.
+        retired: Number of rows of the baseline that the run lacks as they are questions from an index that retired.
+        retired_from: Documents that held the evidence of these questions, as far as they are known.
         values: Column -> number of rows of both runs in which both have a value, and in which the baseline has one, for
             columns that lost some; those of `extras` by their own names. What defines the test is left out: runs with
             another reference cannot be compared.
@@ -103,6 +105,8 @@ class OutcomeCoverage(_Part):
 
     rows: tuple[int, int]
     others: int = 0
+    retired: int = 0
+    retired_from: tuple[str, ...] = ()
     values: dict[str, tuple[int, int]] = Field(default_factory=dict)
 
 

@@ -9,6 +9,8 @@ from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, R
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.summary import describe_groups
 from tasks.comparison.run_comparison import RunComparison
+from tasks.comparison.run_differences import RowDifferences
+from tasks.comparison.written_rows import describe_retired, describe_written
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
@@ -132,15 +134,7 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
     if (note := comparison.differences.shift_note) is not None:
         yield note
     rows = comparison.differences.rows
-    sides = (("A", rows.only_a, rows.retired, "retired"), ("B", rows.only_b, rows.new, "new"))
-    only = [
-        f"{count} only in {side}" + (f" ({asked} of them {what} questions from the index)" if asked else "")
-        for side, count, asked, what in sides
-        if count
-    ]
-    differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())
-    both = f"{rows.both} row{'s' * (rows.both != 1)} in both" + (f" (what differs: {differing})" if differing else "")
-    yield ", ".join([both, *only])
+    yield from _count_sentences(rows)
     if rows.retired or rows.new:
         yield "differences and p are of the rows in both: the questions that both versions of the index answer"
     if rows.only_a > rows.retired and rows.only_b > rows.new and comparison.match is None:
@@ -152,6 +146,21 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
         yield f"rows matched by {comparison.match}"
     if comparison.by:
         yield f"rows with the same {comparison.by} are resampled together"
+
+
+def _count_sentences(rows: RowDifferences) -> Iterator[str]:
+    """Yield sentences on the rows that one run or both have, and on what differs in them."""
+    retired = describe_retired(rows.retired, rows.only_a, rows.retired_from) if rows.retired else ""
+    new = describe_written(rows.new, rows.only_b, "new") if rows.new else ""
+    sides = (("A", rows.only_a, retired), ("B", rows.only_b, new))
+    only = [f"{count} only in {side}" + (f" ({what})" if what else "") for side, count, what in sides if count]
+    differing = ", ".join(f"{_COLUMNS.get(name, name)} in {count}" for name, count in rows.columns.items())
+    both = f"{rows.both} row{'s' * (rows.both != 1)} in both"
+    if rows.retired or rows.new:  # Markdown shortens long sentences: the counts come first
+        yield ", ".join([both, *only])
+        yield from [f"what differs in the rows in both: {differing}"] if differing else ()
+    else:
+        yield ", ".join([f"{both} (what differs: {differing})" if differing else both, *only])
 
 
 def cause_sentences(comparison: RunComparison) -> Iterator[str]:

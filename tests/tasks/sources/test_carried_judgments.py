@@ -59,8 +59,8 @@ def test_evidence_of_a_row_is_carried_to_the_chunks_of_the_index(tmp_path: Path)
     assert states == [SpanState.CARRIED, SpanState.EDITED, SpanState.CARRIED, SpanState.LOST]
     assert reader.judgments is not None
     assert describe_judgments(reader.judgments) == (
-        "carried 50 %, new 0 % of the passages, lost 25 %, 0 uncertain, 1 whose evidence was edited: "
-        "q1 ('not' was removed)"
+        "carried 50 %, lost 25 %, 0 uncertain, 1 whose evidence was edited: q1 ('not' was removed); "
+        "0 % of passages have none"
     )
     [sentence] = warn_about_judgments(reader.judgments)
     assert "with judgments=both the judge grades what was retrieved" in sentence
@@ -71,8 +71,9 @@ def test_without_the_chunks_evidence_is_found_in_what_was_retrieved(tmp_path: Pa
     assert sample.relevance_judgments == {"n1": 1.0}
     assert [each.state for each in sample.evidence_spans or ()] == [SpanState.CARRIED, SpanState.UNSEEN]
     assert reader.judgments is not None
-    assert describe_judgments(reader.judgments).startswith(
-        "carried 100 %, new 50 % of the passages, lost 0 %, 1 not among the retrieved passages"
+    assert describe_judgments(reader.judgments) == (
+        "carried 100 %, lost 0 %, 1 not among the retrieved passages, 0 uncertain, 0 whose evidence was edited; "
+        "50 % of passages have none"
     )
 
 
