@@ -199,7 +199,7 @@ def test_figures_beside_the_charts_follow_the_pointer(open_page: OpenPage, tmp_p
 
 def test_anchor_diagnosis_and_cost_have_charts(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page(write_page(tmp_path / "history.html", 20))
-    assert page.locator("#charts h3").all_inner_texts() == ["Anchor", "Diagnosis", "Cost"]
+    assert page.locator("#charts h3").all_inner_texts() == ["Anchor", "Diagnosis", "Key points", "Cost"]
     rows = page.locator("#charts .chart-row.cost")
     assert rows.nth(0).inner_text().split()[:2] == ["faithfulness", "0.710"]
     assert rows.nth(1).inner_text().split()[:4] == ["answered", "399", "rows", "80%"]

@@ -234,9 +234,9 @@ def test_two_runs_at_once_share_their_work(prefect_address: ServerAddress, tmp_p
 
 @pytest.mark.skipif("ASSAY_TEST_EXAMPLES" not in os.environ, reason="two clusters: set ASSAY_TEST_EXAMPLES")
 @pytest.mark.parametrize("engine", ["dask", "ray"])
-def test_engines_compute_the_same(engine: str, prefect_stub: object, tmp_path: Path) -> None:
+def test_engines_compute_the_same(engine: str, prefect_server: str, tmp_path: Path) -> None:
     """Compute some rows with threads, others in processes, and a third night with threads again."""
-    del prefect_stub
+    del prefect_server
     if find_spec(f"prefect_{engine}") is None:
         pytest.skip(f"no {engine}: prefect_{engine} cannot be imported")
     world = World(tmp_path)
