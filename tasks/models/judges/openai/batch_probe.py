@@ -13,7 +13,7 @@ from tasks.models.judges.openai.reply_parsing import parse_choice_answer
 from tasks.models.judges.openai.server_features import ServerFeatures
 
 LARGEST_DIFFERENCE = 0.05
-"""Largest difference between two probabilities of one label that the arithmetic of a busy server explains."""
+"""Largest difference between two probabilities of one answer that the arithmetic of a busy server explains."""
 
 
 def batch_request(requests: Sequence[Request], features: ServerFeatures) -> Request:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tasks.models.judges.openai.batch_probe import LARGEST_DIFFERENCE
 from tasks.models.judges.verifiers.chunking import CountTokens, size
 from tasks.models.judges.verifiers.engine import ClaimPair
 from tasks.models.judges.verifiers.probabilities import Verdict
@@ -28,9 +29,6 @@ _ORDERED = (
     ),
 )
 """A premise and claims about it, to be asked together in both orders and once more."""
-
-LARGEST_DIFFERENCE = 0.05
-"""Largest difference of two probabilities of one claim that the arithmetic of a busy server explains."""
 
 _FILLER = (
     "The garden behind the house has {number} apple trees.",
