@@ -83,21 +83,6 @@ class Moments:
         return replace(self, mean=difference, variance=self.variance + more, third=third)
 
 
-def limit_of_mean(moments: Moments, units: float, end: float, level: float) -> float:
-    """Return the limit that a number of rows or groups would give, with one pseudo-row at an end of the range.
-
-    Args:
-        units: Number of rows or groups.
-        end: Unfavorable end of the range: the limit is a lower one if it is below the mean, else an upper one.
-        level: Confidence level of the limit, in (0.5, 1).
-
-    >>> round(limit_of_mean(Moments(1.0, 0.0, 0.0), 30, 0.0, 0.95), 2)
-    0.91
-    """
-    share = 1 - level if end <= moments.mean else level
-    return _quantile_of_mean(moments, units, ((end, 1.0),), share)
-
-
 def _quantile_of_mean(moments: Moments, units: float, ends: Sequence[tuple[float, float]], share: float) -> float:
     """Return a quantile of the mean of rows and pseudo-rows, given as pairs of a value and a number."""
     total = units + sum(number for _, number in ends)

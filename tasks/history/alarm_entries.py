@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from metric_core.errors import RunFolderError
-from metric_core.statistics.alarms import ERROR, Alarm
+from metric_core.statistics.alarms import Alarm
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.run_panel import Stream
 from metric_core.statistics.slices import Slice
@@ -58,21 +58,6 @@ def alarm_sentence(alarm: Alarm, cause: Cause | None = None, reason: str = "") -
     if cause is not None:
         words = f"{words}; {_CAUSES[cause]}{f' ({reason})' if reason else ''}"
     return f"{words}; {_REGAINED}" if alarm.is_regained else words
-
-
-def meaning_of_alarms(error: float = ERROR) -> str:
-    """Return a sentence on how often alarms and their sizes are wrong.
-
-    Args:
-        error: Share of calendar years with any false alarm, at most.
-
-    >>> meaning_of_alarms()
-    'In at least 95 of 100 years in which nothing becomes worse, no metric and no slice has an alarm after any run.'
-    """
-    return (
-        f"In at least {100 * (1 - error):g} of 100 years in which nothing becomes worse, no metric and no slice has an "
-        "alarm after any run."
-    )
 
 
 def format_day(day: datetime, today: datetime) -> str:

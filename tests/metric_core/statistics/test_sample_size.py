@@ -12,22 +12,12 @@ from metric_core.statistics.sample_size import (
     MOST_ROWS,
     Moments,
     detectable_difference,
-    limit_of_mean,
     rows_for_difference,
     rows_to_decide,
 )
 
 RUNS = 100
 DIFFERENCES = Bounds(-1.0, 1.0)
-
-
-@pytest.mark.parametrize("values", [[1.0] * 30, [0.5, 0.75, 1.0] * 20, [0.9] * 50 + [0.0], [0.0, 1.0] * 30])
-def test_limits_are_close_to_those_of_a_gate(values: list[float]) -> None:
-    units = Units.from_values(np.array(values))
-    exact = BoundedMean(units, Bounds(0.0, 1.0), seed=1)
-    moments = Moments.from_units(units)
-    assert limit_of_mean(moments, len(units), 0.0, 0.95) == pytest.approx(exact.limit_below(0.95), abs=0.01)
-    assert limit_of_mean(moments, len(units), 1.0, 0.95) == pytest.approx(exact.limit_above(0.95), abs=0.01)
 
 
 def test_a_gate_of_as_many_rows_passes_in_about_80_of_100_runs() -> None:
