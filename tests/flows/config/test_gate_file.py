@@ -52,7 +52,7 @@ def test_rules_have_a_short_and_a_long_form(tmp_path: Path) -> None:
 
 
 def test_the_documented_gate_can_be_read(tmp_path: Path) -> None:
-    text = (EXAMPLE.parents[1] / "docs" / "compare.md").read_text(encoding="utf-8")
+    text = (EXAMPLE.parents[1] / "docs" / "gates.md").read_text(encoding="utf-8")
     written, sliced = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert [rule.slices for rule in load_gate(gate_file(tmp_path, sliced)).gate().regression] == [
         None,
