@@ -112,7 +112,7 @@ def _show(metric: Metric) -> None:
             stdout.print(section.title, style="bold")
         for line in section.lines:
             mark = "  " if section.verbatim else "  - " if section.title else ""
-            stdout.print(f"{mark}{line}")
+            stdout.print(mark + line.replace("\n", "\n    "))
         _, *rows = section.rows or ((),)
         for heading, *cells in rows:
             text = cells[0] if len(cells) == 1 else f"{cells[2]} ({cells[0]}; default: {cells[1]})"

@@ -14,7 +14,7 @@ class Guide:
 
     Args:
         formula: Formula in one or more lines of plain text.
-        notes: Sentences on what the metric reads, and on its special cases.
+        notes: Sentences on what the metric reads, and on its special cases; tables in Markdown, after blank lines.
         example: Worked example: parameters, evidence, and the score with its calculation, a line per fact.
         differences: Sentences on what differs from Ragas and the documents that define the metric, and why; empty if
             they do not define it.
@@ -48,4 +48,9 @@ def _block(section: str) -> str:
 
 
 def _items(section: str) -> tuple[str, ...]:
-    return tuple(" ".join(item.split()) for item in _ITEM.split(section)[1:])
+    return tuple("\n\n".join(map(_paragraph, item.strip().split("\n\n"))) for item in _ITEM.split(section)[1:])
+
+
+def _paragraph(lines: str) -> str:
+    separator = "\n" if lines.lstrip().startswith("|") else " "
+    return separator.join(map(str.strip, lines.splitlines()))

@@ -26,13 +26,14 @@ def test_every_builtin_metric_has_a_guide_with_all_sections_and_no_guide_is_left
 
 
 def test_a_guide_is_read_whole() -> None:
-    """Every word of a file is in a section, apart from headings and marks."""
+    """Every word of a file is in a section, apart from headings and marks, and each row of a table on a line."""
     for name in METRICS:
         text = ROOT.joinpath(f"metric_core/metrics/{name}.md").read_text(encoding="utf-8")
         written = re.sub(r"^#+ .*|^- |^```\w*", "", text, flags=re.MULTILINE)
         guide = read_guide(name)
         parts = (guide.formula, *guide.notes, guide.example, *guide.differences)
         assert " ".join(parts).split() == written.split()
+        assert set(re.findall(r"\|.*\|", text)) <= set("\n".join(guide.notes).splitlines()), name
 
 
 def test_the_score_of_an_example_is_what_the_metric_computes_from_what_the_example_states() -> None:

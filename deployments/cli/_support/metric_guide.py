@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any
 
 from metric_core.columns import (
@@ -182,14 +183,15 @@ def _parameters(metric: Metric) -> Iterator[tuple[str, ...]]:
 
 def _undefined(metric: Metric) -> Iterator[tuple[str, ...]]:
     yield ("reason", "when")
-    for column in default_request(metric).columns:
-        yield (missing_column(column), "the row has no such value")
-    yield from metric.undefined.items()
+    missing = {missing_column(column): "the row has no such value" for column in default_request(metric).columns}
+    yield from (missing | dict(metric.undefined)).items()
 
 
 def _format_value(value: Any) -> str:
     if value is None:
         return "unset"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, dict):
         return "; ".join(f"{key}: {text}" for key, text in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -203,7 +205,7 @@ def _markdown(section: Section) -> str:
         return title + "```text\n" + "\n".join(section.lines) + "\n```\n"
     if not section.title:
         return "\n".join(section.lines) + "\n"
-    return title + "\n".join(f"- {line}" for line in section.lines) + "\n"
+    return title + "\n".join(f"- {indent(line, '  ').lstrip()}" for line in section.lines) + "\n"
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
