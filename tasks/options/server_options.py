@@ -85,7 +85,9 @@ class ServerOptions(OptionGroup, affects_scores=False):
     revision: Annotated[
         str | None,
         Option(
-            "Revision of the model, for the record: a server does not report it.", holds="text", affects_scores=True
+            "Revision of the model, which servers do not report. With another one, everything is asked again.",
+            holds="text",
+            affects_scores=True,
         ),
     ] = None
 

@@ -13,6 +13,7 @@ KEYS = (
     source_checks.EMPTY,
     source_checks.UNCHANGED,
     source_checks.ROWS,
+    source_checks.MOST_ROWS,
     source_checks.COLUMNS,
     f"{source_checks.NULLS}topic",
     missed_runs.KEY,
