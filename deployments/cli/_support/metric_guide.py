@@ -43,7 +43,7 @@ COMMON = """\
 - **Verdicts** count as 0 or 1, or as the judge's probability of yes (`verdict`); formulas are written for 0 and 1, and
   take expected values with probabilities.
 - **Claims and verdicts are shared**: each is asked for once per row, whichever metrics read it.
-- **Judge**: `any` includes the packaged one, which is not a language model; `language model` metrics are undefined with
+- **Judge**: `any` includes the built-in one, which is not a language model; `language model` metrics are undefined with
   it.
 - **Names**: a metric has one name and any number of others, also those of Ragas. Parameters are written
   `name(parameter=value)`, and become part of the name of the scores.
