@@ -1,6 +1,7 @@
 """The commands and options in the documentation exist."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from typer.main import get_command
@@ -12,19 +13,42 @@ from tests.structure.house import ROOT
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
+    "examples/README.md",
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))),
 )
+OF_OTHER_PROGRAMS = {
+    *("--enable-prompt-tokens-details",),  # vLLM
+    *("--type", "--with-healthcheck"),  # Prefect
+    *("--dist",),  # pytest
+    *("--clock", "--no-batch", "--ragas-python"),  # benchmarks
+}
+"""Options that pages name without the program that has them."""
 _CALL = re.compile(r"(?:^|[`$(]|/bin/|&& |\| )\s?assay ((?:[^`\n\\|&;#]|\\\n)+)", re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z])(?![\w-])")
+
+
+def inline_code(page: str) -> list[str]:
+    """Return the code in the prose of a page, each on one line."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose)]
 
 
 def calls(page: str) -> list[str]:
     """Return the arguments of `assay` wherever it is called in code."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    code = re.findall(r"^```(?:bash|console)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-    code += [f"`{inline}`" for inline in re.findall(r"`([^`\n]+)`", prose)]
+    code = re.findall(r"^ *```(?:bash|console)?\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    code += [f"`{inline}`" for inline in inline_code(page)]
     return [call.strip() for block in code for call in _CALL.findall(block)]
+
+
+def options_of(command: Any) -> Iterator[str]:
+    """Yield the options of a command and of all commands below it."""
+    command = command.load() if isinstance(command, ListedVerb) else command
+    for parameter in command.params:
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    for each in getattr(command, "commands", {}).values():
+        yield from options_of(each)
 
 
 def test_every_documented_command_exists() -> None:
@@ -45,3 +69,16 @@ def test_every_documented_command_exists() -> None:
                 known |= {"--help", "-h", "--install-completion"}
                 missing += [f"assay {call}: {option}" for option in _OPTION.findall(call) if option not in known]
         assert missing == [], page
+
+
+def test_every_option_in_prose_exists() -> None:
+    known = {*options_of(get_command(app)), "--help", "--install-completion"}
+    named = {
+        (page, option)
+        for page in PAGES
+        for code in inline_code(page)
+        if code.startswith("--")
+        for option in _OPTION.findall(code)
+    }
+    assert {each for each in named if each[1] not in known | OF_OTHER_PROGRAMS} == set()
+    assert {option for _, option in named} >= OF_OTHER_PROGRAMS

@@ -8,6 +8,12 @@ from tests.structure.house import ROOT, files, text_of
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_NAMED = re.compile(
+    r"(?<![\w./-])((?:\.ci|benchmarks|constraints|deployments|docs|examples|flows|metric_core|tasks|tests)/[\w./-]*\w)"
+)
+_BENCHMARK = re.compile(r"python -m (benchmarks|tests)((?:\.\w+)+)")
+_GENERATED = re.compile(r"<!-- (?:begin|public names).*?<!-- end.*?-->", re.DOTALL)
+MOST_LINES = 300
 
 
 def anchors(page: Path) -> set[str]:
@@ -33,8 +39,25 @@ def leads_somewhere(page: Path, target: str) -> bool:
     return found.exists() and (not anchor or anchor in anchors(found.relative_to(ROOT)))
 
 
+def pages() -> list[Path]:
+    """Return the pages of the documentation."""
+    return [path for path in files() if path.suffix == ".md" and path.parts[0] not in ("tests", "metric_core")]
+
+
 def test_every_link_leads_somewhere() -> None:
-    pages = [path for path in files() if path.suffix == ".md" and path.parts[0] not in ("tests", "metric_core")]
-    assert len(pages) > 50
-    broken = [f"{page}: {target}" for page in pages for target in links(page) if not leads_somewhere(page, target)]
+    assert len(pages()) > 50
+    broken = [f"{page}: {target}" for page in pages() for target in links(page) if not leads_somewhere(page, target)]
     assert broken == []
+
+
+def test_every_file_that_a_page_names_exists() -> None:
+    for page in pages():
+        text = text_of(page)
+        named = [each for each in _NAMED.findall(text) if "NAME" not in each]
+        named += [package + module.replace(".", "/") + ".py" for package, module in _BENCHMARK.findall(text)]
+        assert [each for each in named if not (ROOT / each).exists()] == [], page
+
+
+def test_a_page_can_be_read_in_one_go() -> None:
+    lengths = {page: _GENERATED.sub("", text_of(page)).count("\n") for page in pages() if page.name != "CHANGELOG.md"}
+    assert {page: length for page, length in lengths.items() if length > MOST_LINES} == {}
