@@ -1,13 +1,17 @@
-"""The commands and options in the documentation exist."""
+"""The commands, options and configurations in the documentation are valid."""
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
 from typer.main import get_command
 
 from deployments.cli._support.verb_table import ListedVerb
 from deployments.cli.main import app
+from flows.config.run_config import RunConfig
 from tests.structure.house import ROOT
 
 PAGES = (
@@ -23,6 +27,8 @@ OF_OTHER_PROGRAMS = {
     *("--clock", "--no-batch", "--ragas-python"),  # benchmarks
 }
 """Options that pages name without the program that has them."""
+OTHER_TABLES = {"project", "form", "absolute", "regression"}
+"""Names at the top of TOML that is no configuration: of a package, a profile of a verifier, a gate."""
 _CALL = re.compile(r"(?:^|[`$(]|/bin/|&& |\| )\s?assay ((?:[^`\n\\|&;#]|\\\n)+)", re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z])(?![\w-])")
 
@@ -49,6 +55,15 @@ def options_of(command: Any) -> Iterator[str]:
         yield from (*parameter.opts, *parameter.secondary_opts)
     for each in getattr(command, "commands", {}).values():
         yield from options_of(each)
+
+
+def find_problems(content: Mapping[str, Any]) -> list[Any]:
+    """Return what is wrong in a configuration."""
+    try:
+        RunConfig.model_validate(content)
+    except ValidationError as error:
+        return [*error.errors()]
+    return []
 
 
 def test_every_documented_command_exists() -> None:
@@ -82,3 +97,17 @@ def test_every_option_in_prose_exists() -> None:
     }
     assert {each for each in named if each[1] not in known | OF_OTHER_PROGRAMS} == set()
     assert {option for _, option in named} >= OF_OTHER_PROGRAMS
+
+
+def test_every_documented_configuration_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "examples")  # which has the gate that a page names
+    seen = 0
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for block in re.findall(r"^ *```toml\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL):
+            content = tomllib.loads(block)
+            if content.keys().isdisjoint(OTHER_TABLES):
+                problems = find_problems(content)
+                assert [each for each in problems if each["type"] != "missing"] == [], page
+                seen += 1
+    assert seen > 20
