@@ -1,6 +1,9 @@
 # The tools next to `just` come first, so that `.venv/bin/just check` needs no activated environment.
 export PATH := parent_directory(just_executable()) + ":" + env("PATH")
 
+# Without bytecode files, each of the processes that tests start compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # List the recipes
 default:
     @just --list --unsorted
@@ -37,11 +40,15 @@ spelling:
 metadata:
     validate-pyproject pyproject.toml
 
-# Run all tests but those in a browser, three files at a time, as many wait for servers: `just test -k relevancy`
+# Run all tests that no other recipe runs, three files at a time, as many wait for processes: `just test -k relevancy`
 test *options:
     pytest --numprocesses 3 --dist loadfile -m "not browser" {{ options }}
 
-# Run the tests of Dask and of Ray, of which `just test` runs some on Dask; options go to pytest
+# Run the tests of whole Prefect servers with workers, and of killed servers and runs; options go to pytest
+test-served *options:
+    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/faults {{ options }}
+
+# Run the tests of clusters of Dask and Ray; options go to pytest
 test-engines *options:
     ASSAY_TEST_ROWS=24 ASSAY_TEST_EXAMPLES=1 pytest tests/scale tests/engine -k "engines or cluster" {{ options }}
 

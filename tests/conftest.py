@@ -2,8 +2,10 @@
 
 import gc
 import os
+import ssl
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,20 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Put the table store and the cache of all tests into a temporary folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("own-home")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_read_once() -> Iterator[None]:
+    """Read the certificates of the system once: each client of Prefect does, which takes longer than its requests."""
+    create = ssl.create_default_context
+    read = cache(lambda file: create(cafile=file))
+
+    def create_or_share(*purpose: Any, **more: Any) -> ssl.SSLContext:
+        return read(more["cafile"]) if not purpose and list(more) == ["cafile"] else create(*purpose, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", create_or_share)
         yield
 
 
@@ -85,8 +101,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return SlowFirst(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put slow files first where several workers share the work."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip tests of whole servers unless they are selected, and put slow files first where workers share the work."""
+    if "served" not in str(config.option.markexpr):
+        skipped = pytest.mark.skip(reason="takes minutes: run it with `just test-served`")
+        for item in items:
+            if item.get_closest_marker("served") is not None:
+                item.add_marker(skipped)
     if "PYTEST_XDIST_WORKER" in os.environ:
         from tests.scheduling import find_rank
 

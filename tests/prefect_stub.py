@@ -17,7 +17,6 @@ import httpx
 import prefect
 import pytest
 from prefect.client.base import PrefectHttpxAsyncClient, PrefectHttpxSyncClient
-from prefect.settings import PREFECT_LOGGING_TO_API_ENABLED, temporary_settings
 
 from deployments.local_server import ServerAddress, use_server
 
@@ -132,5 +131,6 @@ def use_stub() -> Iterator[PrefectStub]:
         patch.setattr(PrefectHttpxSyncClient, "_transport_for_url", lambda _client, _url: transport)
         patch.setattr(PrefectHttpxAsyncClient, "_transport_for_url", lambda _client, _url: later)
         patch.setattr("prefect.events.utilities.should_emit_events", lambda: False)
-        with use_server(ServerAddress(URL, "stub:stub")), temporary_settings({PREFECT_LOGGING_TO_API_ENABLED: False}):
+        patch.setenv("PREFECT_LOGGING_TO_API_ENABLED", "false")
+        with use_server(ServerAddress(URL, "stub:stub")):
             yield stub

@@ -27,7 +27,7 @@ from tests.deployments.cli.conftest import Outcome
 from tests.faults.conftest import Run, Server, environment, restart_timer
 from tests.prefect_stub import use_stub
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.served]
 
 ASSAY = Path(sys.executable).with_name("assay")
 KILLS = int(os.environ.get("ASSAY_TEST_KILLS", "1"))

@@ -30,7 +30,7 @@ from tests.faults.conftest import ROOT, Run, Server, restart_timer
 from tests.faults.test_killed import LOST_PER_KILL, MAX_ASKED_TWICE, asked_prompts, configuration, wait_for_requests
 from tests.prefect_servers import worker
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.served]
 
 KILLS = int(os.environ.get("ASSAY_TEST_KILLS", "1"))
 POOL = "processes"

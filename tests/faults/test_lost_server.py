@@ -16,7 +16,7 @@ from tests.faults.test_killed import ASSAY, configuration, wait_for_requests
 from tests.prefect_servers import clean_environment
 from tests.sharing import prepare_home
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.served]
 
 
 @dataclass(frozen=True)

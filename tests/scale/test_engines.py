@@ -1,7 +1,7 @@
 """Evaluations on threads, Dask and Ray: scores are equal, bit for bit, and no question is asked twice.
 
-The run on threads uses SQLite and a local folder, the others use PostgreSQL and S3. `ASSAY_TEST_ROWS` sets the size;
-with it, clusters have two workers, and Ray is tried beside Dask (`just test-engines`).
+The run on threads uses SQLite and a local folder, the others use PostgreSQL and S3. Clusters are tried if
+`ASSAY_TEST_ROWS` says with how many rows (`just test-engines`).
 """
 
 import json
@@ -34,10 +34,12 @@ from tests.scale.object_store import BUCKET, running_object_store
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
-ROWS = int(os.environ.get("ASSAY_TEST_ROWS", "24"))
+on_clusters = pytest.mark.skipif(
+    "ASSAY_TEST_ROWS" not in os.environ, reason="clusters: run it with `just test-engines`"
+)
+
+ROWS = int(os.environ.get("ASSAY_TEST_ROWS", "0"))
 SHARD_ROWS = max(12, min(250, ROWS // 4))
-ENGINES = ("dask", "ray") if "ASSAY_TEST_ROWS" in os.environ else ("dask",)
-WORKERS = 2 if "ASSAY_TEST_ROWS" in os.environ else 1
 METRICS = (
     "faithfulness",
     "answer_relevancy",
@@ -123,7 +125,7 @@ class Runs:
             "metrics": METRICS,
             "judge": {"backend": "server", "server": {"urls": [server.url], "concurrency": 32}},
             "shard_rows": SHARD_ROWS,
-            "workers": WORKERS,
+            "workers": 2,
             "out": str(self.folder / name),
             **options,
         }
@@ -225,7 +227,8 @@ def dask_cluster(environment: dict[str, str]) -> Iterator[str]:
         process.stdout.close()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@on_clusters
+@pytest.mark.parametrize("engine", ["dask", "ray"])
 def test_engines_give_the_scores_of_threads(engine: str, plain: Finished, request: pytest.FixtureRequest) -> None:
     run: Finished = request.getfixturevalue(f"on_{engine}")
     assert run.cells == plain.cells
@@ -235,6 +238,7 @@ def test_engines_give_the_scores_of_threads(engine: str, plain: Finished, reques
     assert run.questions == plain.questions
 
 
+@on_clusters
 def test_results_of_one_engine_are_reused_by_another(
     runs: Runs, plain: Finished, on_dask: Finished, databases: dict[str, str]
 ) -> None:
@@ -245,7 +249,7 @@ def test_results_of_one_engine_are_reused_by_another(
     assert after.manifest["usage"]["stored"] == plain.manifest["usage"]["questions"]
 
 
-@pytest.mark.skipif("ASSAY_TEST_ROWS" not in os.environ, reason="one more cluster: set ASSAY_TEST_ROWS")
+@on_clusters
 def test_running_cluster_reuses_cached_answers_without_tables(
     runs: Runs, plain: Finished, on_dask: Finished, databases: dict[str, str]
 ) -> None:

@@ -35,7 +35,7 @@ from metric_core.errors import AssayError
 from tests.sharing import ensure_local_server, prepare_home
 from tests.waiting import DEAD_SECONDS, wait_until
 
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.served]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.structure.house import ROOT
 from tests.tasks.models.judges.openai.fake_server import free_port
 from tests.waiting import DEAD_SECONDS, wait_until
 
-pytestmark = [pytest.mark.prefect]
+pytestmark = [pytest.mark.prefect, pytest.mark.served]
 
 POOL = "composed"
 

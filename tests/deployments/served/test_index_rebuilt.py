@@ -47,7 +47,7 @@ from tests.json_endpoint import JsonEndpoint
 from tests.postgres import programs_for_prefect
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.served]
 
 LATE = "unheard"
 """Index of the event that is refused late."""

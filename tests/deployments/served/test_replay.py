@@ -18,7 +18,7 @@ from tasks.prefect_support.paging import read_flow_runs
 from tests.deployments.served.sending import send_raw
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.prefect]
+pytestmark = [pytest.mark.prefect, pytest.mark.served]
 
 INDEX = "replayed"
 OWN = ("index-rebuilt-before", "index-rebuilt-after")

@@ -22,7 +22,7 @@ from tests.deployments.served.conftest import Ground, manifest_of, state_of
 from tests.faults.conftest import Server
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.served]
 
 ROWS = 16
 IN_FLIGHT = 4

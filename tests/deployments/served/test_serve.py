@@ -16,7 +16,7 @@ from tests.prefect_servers import clean_environment
 from tests.sharing import ensure_local_server
 from tests.waiting import DEAD_SECONDS, wait_until
 
-pytestmark = [pytest.mark.prefect]
+pytestmark = [pytest.mark.prefect, pytest.mark.served]
 
 IN_BACKGROUND = ("bash", "-c", "trap '' INT; exec \"$@\"", "bash")
 """Runs a command as a shell runs `command &` in a script: without attention to Ctrl-C."""

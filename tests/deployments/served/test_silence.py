@@ -13,7 +13,7 @@ from metric_core.errors import ConfigError
 from tests.deployments.served.conftest import Unattended
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.prefect]
+pytestmark = [pytest.mark.prefect, pytest.mark.served]
 
 NAME = "hushed"
 DEPLOYMENT = f"monitor-{NAME}"

@@ -16,7 +16,7 @@ from tests.deployments.served.conftest import Ground, Unattended
 from tests.service_receivers import keys_at_services
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.prefect]
+pytestmark = [pytest.mark.prefect, pytest.mark.served]
 
 KINDS = [f"{kind}{over}" for kind in ("late", "missing", "stuck", "failed") for over in ("", " over")]
 BLOCKS = ["webhook", "email", "pagerduty", "pagerduty-end", "opsgenie", "opsgenie-end", "alertmanager"]
