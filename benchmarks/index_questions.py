@@ -16,8 +16,8 @@ from metric_core.prompts.judge_questions import CONTEXTS, GenerateQuestion
 from tasks.index_questions.neighbours import WordSearch
 from tasks.index_questions.plain_questions import write_plainly
 from tasks.index_questions.update_questions import update_questions
-from tasks.models.recognizers.spacy_pipeline import DEFAULT_MODEL
 from tasks.opening.local_models import load_pipeline
+from tasks.options.language_options import LanguageSettings
 from tasks.sources.anchoring.span_places import Chunk
 from tests.tasks.builders import GivenModels
 from tests.tasks.index_questions.world import KnowingJudge, WordEmbedder, edit, make_chunks
@@ -76,7 +76,7 @@ def main() -> None:
             f"retired, {after.new} new, {verbatim} of {spans} spans verbatim"
         )
     handbook = sections()
-    pipeline = load_pipeline(DEFAULT_MODEL)
+    pipeline = load_pipeline(LanguageSettings())
     for kind in (CLOZE, TITLE):
         plain = [each for each in write_plainly(kind, handbook, pipeline) if each is not None]
         print(f"{kind.name}: {len(plain)} of {len(handbook)} sections, found {found_by_words(plain, handbook):.3f}")

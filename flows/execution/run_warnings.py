@@ -1,5 +1,6 @@
 """Warn about what a run met: texts that its models were not made for, conversations, servers and unable judges."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,11 +10,27 @@ from metric_core.columns import EARLIER_TURNS
 from metric_core.stages import Stage
 from tasks.models.recognizers.detection import UNKNOWN, language_name
 from tasks.options.conversation_options import ConversationOptions
+from tasks.options.language_options import LanguageSettings
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
 from tasks.rows.computed_tables import RunTables
 from tasks.runtime.activity import describe_cut_off
 from tasks.runtime.usage import StageUsage
+
+_PACKAGED_PIPELINE = re.compile(r"([a-z]{2,3})_\w+$")
+
+_OTHER_LANGUAGES = {
+    "response": "the responses of {rows} are in another language than the question ({named})",
+    "claims": (
+        "the judge wrote the claims of {rows} in another language than the response ({named}), so that verdicts on "
+        "them compare two languages: prompts in that language, or a better model, may help"
+    ),
+    "questions": (
+        "the judge wrote the questions of {rows} in another language than the response ({named}), so that their "
+        "similarity to the user's question says little"
+    ),
+}
+"""Name of what may be in another language -> sentence about it."""
 
 
 def text_warnings(tables: RunTables, manifest: Mapping[str, Any]) -> list[str]:
@@ -24,6 +41,7 @@ def text_warnings(tables: RunTables, manifest: Mapping[str, Any]) -> list[str]:
     """
     noticed = tables.total
     warnings = [_describe_long_texts(noticed.long_texts, manifest)] if noticed.long_texts else []
+    warnings += _describe_other_languages(noticed.other_languages)
     models = _measured_models(manifest, set(tables.stages))
     known = set.intersection(*map(set, models.values())) if models else set[str]()
     others = {code: rows for code, rows in noticed.languages.items() if code not in {*known, UNKNOWN}}
@@ -48,7 +66,32 @@ def _measured_models(manifest: Mapping[str, Any], stages: set[Stage]) -> dict[st
     judge, embedder = manifest.get("judge") or {}, manifest.get("embedder") or {}
     uses_embedder = Stage.SIMILARITY in stages or find_backend(Group.JUDGES, judge.get("backend")).compares_vectors
     models = {"judge": judge.get("languages"), "embedder": embedder.get("languages") if uses_embedder else None}
+    if Stage.ENTITIES in stages and not manifest.get("recognizer"):
+        models["pipeline of entities"] = _languages_of_pipelines((manifest.get("config") or {}).get("language") or {})
     return {name: list(languages) for name, languages in models.items() if languages}
+
+
+def _languages_of_pipelines(language: Mapping[str, Any]) -> list[str]:
+    """Return the languages of the pipelines of a run; none if the name of the main one does not begin with its own.
+
+    >>> _languages_of_pipelines({"pipeline": "en_core_web_sm", "pipelines": {"fr": "fr_core_news_sm"}})
+    ['en', 'fr']
+    """
+    named = _PACKAGED_PIPELINE.match(language.get("pipeline") or LanguageSettings().pipeline)
+    return [] if named is None else [named[1], *(language.get("pipelines") or ())]
+
+
+def _describe_other_languages(rows: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence for each kind of text that is in another language than it should be."""
+    for name, sentence in _OTHER_LANGUAGES.items():
+        pairs = {tuple(key.split()[1:]): count for key, count in rows.items() if key.split()[0] == name}
+        if pairs:
+            named = ", ".join(
+                f"{language_name(found)} for {language_name(wanted)} {count:,}"
+                for (wanted, found), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+            )
+            count = sum(pairs.values())
+            yield sentence.format(rows=f"{count:,} {'row' if count == 1 else 'rows'}", named=named)
 
 
 def _describe_languages(rows: Mapping[str, int], others: Mapping[str, int], models: Mapping[str, Sequence[str]]) -> str:

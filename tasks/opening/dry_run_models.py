@@ -37,6 +37,6 @@ class DryRunModels(RunModels):
                 self._ledger,
                 judge,
                 partial(self._models.open_cached_judge, judge, settings),
-                partial(open_splitter, judge, partial(load_pipeline, settings.language.pipeline)),
+                partial(open_splitter, judge, partial(load_pipeline, settings.language)),
             ),
         )

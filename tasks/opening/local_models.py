@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING
 from metric_core.errors import ConfigError
 from tasks.models.embedders.huggingface_embedder import HuggingFaceCrossEncoder
 from tasks.models.embedders.protocol import CrossEncoder
+from tasks.models.recognizers.pipelines_by_language import PipelinesByLanguage
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.options.embedder_options import EmbedderSettings
+from tasks.options.language_options import LanguageSettings
 from tasks.options.load_profile import load_profile
 
 if TYPE_CHECKING:
     from tasks.models.judges.verifiers.local_model import LocalModel
 
 
+def load_pipeline(settings: LanguageSettings) -> SpacyPipeline:
+    """Return the installed spaCy pipeline, or those of several languages as one."""
+    return _load_pipeline(settings.pipeline, tuple(settings.pipelines.items()))
+
+
 @lru_cache(maxsize=4)
-def load_pipeline(name: str) -> SpacyPipeline:
-    """Return an installed spaCy pipeline."""
-    return SpacyPipeline(name)
+def _load_pipeline(name: str, others: tuple[tuple[str, str], ...]) -> SpacyPipeline:
+    if not others:
+        return SpacyPipeline(name)
+    return PipelinesByLanguage(name, {language: SpacyPipeline(other) for language, other in others})
 
 
 @lru_cache(maxsize=4)

@@ -81,7 +81,7 @@ class RunModels:
         by_group = {group: open_panel(judge, judge.panel) for group, judge in settings.judge.by_group.items()}
         sentences = None
         if needs_sentences(default, by_group):
-            sentences = SentenceClaims(partial(load_pipeline, settings.language.pipeline))
+            sentences = SentenceClaims(partial(load_pipeline, settings.language))
         return RoutedJudge(default, by_group, sentences) if by_group or sentences is not None else default
 
     def _panel(self, members: Sequence[Judge]) -> PanelJudge:
@@ -128,7 +128,7 @@ class RunModels:
     def _open_judge(self, judge: SingleJudgeSettings, settings: JudgedSettings) -> Judge:
         helpers = JudgeHelpers(
             partial(self.open_embedder, settings.embedder, settings.cache),
-            partial(load_pipeline, settings.language.pipeline),
+            partial(load_pipeline, settings.language),
             _Memory(settings.cache),
         )
         return open_judge(judge, helpers)
@@ -166,7 +166,7 @@ class _SelectedModels:
         return CachedRecognizer(custom or self.pipeline(), open_cache(self._settings.cache))
 
     def pipeline(self) -> SpacyPipeline:
-        return load_pipeline(self._settings.language.pipeline)
+        return load_pipeline(self._settings.language)
 
 
 def models_for(run_id: str) -> RunModels:
@@ -234,7 +234,7 @@ def _judge_key(answering: SingleJudgeSettings, settings: JudgedSettings) -> Hash
 def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
     """Load the models that almost every run uses. The run itself reports a model that cannot be loaded."""
     with suppress(AssayError):
-        load_pipeline(language.pipeline).entities(["It rains."])
+        load_pipeline(language).entities(["It rains."])
         if not embedder.facts.is_served and not embedder.is_plugin:
             RunModels().open_embedder(embedder).embed([""])
 

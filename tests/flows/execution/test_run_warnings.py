@@ -46,6 +46,14 @@ def test_rows_in_languages_that_no_model_was_measured_on_are_counted(tmp_path: P
     assert next(iter(count_languages(found).items())) == ("und", 4)
 
 
+def test_texts_in_another_language_than_they_should_be_are_counted(tmp_path: Path) -> None:
+    found = tables(tmp_path, {"other_languages": {"claims de en": 3, "claims fr en": 1200, "response es en": 1}})
+    response, claims = text_warnings(found, {})
+    assert response == "the responses of 1 row are in another language than the question (English for Spanish 1)"
+    assert "claims of 1,203 rows in another language" in claims
+    assert "(English for French 1,200, English for German 3)" in claims
+
+
 @pytest.mark.parametrize(
     ("manifest", "languages"),
     [

@@ -5,8 +5,9 @@ import pytest
 from metric_core.index_questions.kinds import CLOZE, SINGLE_FACT, TITLE
 from metric_core.index_questions.written_question import WrittenQuestion
 from tasks.index_questions.plain_questions import write_plainly
-from tasks.models.recognizers.spacy_pipeline import DEFAULT_MODEL, SpacyPipeline
+from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.opening.local_models import load_pipeline
+from tasks.options.language_options import LanguageSettings
 from tasks.sources.anchoring.span_places import Chunk
 
 pytestmark = pytest.mark.models
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.models
 @pytest.fixture(scope="module")
 def pipeline() -> SpacyPipeline:
     """The packaged pipeline."""
-    return load_pipeline(DEFAULT_MODEL)
+    return load_pipeline(LanguageSettings())
 
 
 def clozes(pipeline: SpacyPipeline, *texts: str) -> list[WrittenQuestion | None]:

@@ -67,7 +67,7 @@ def end_of(judge: Script) -> str:
 
 
 def replies(stage: Stage, tables: dict[Stage, pa.Table], settings: Any, judge: Script) -> Sequence[Any]:
-    models = GivenModels(ScriptedJudge(judge), given_pipeline=load_pipeline(LanguageSettings().pipeline))
+    models = GivenModels(ScriptedJudge(judge), given_pipeline=load_pipeline(LanguageSettings()))
     return [reply for (reply,) in cells(run_stage(STAGES[stage], tables, settings, models).table, "reply")]
 
 

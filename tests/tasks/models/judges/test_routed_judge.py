@@ -40,7 +40,7 @@ class Named(ScriptedJudge):
 
 
 def sentences() -> SentenceClaims:
-    return SentenceClaims(lambda: load_pipeline(LanguageSettings().pipeline))
+    return SentenceClaims(lambda: load_pipeline(LanguageSettings()))
 
 
 def test_every_kind_of_question_has_a_group_and_those_of_plugins_are_ratings() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from metric_core.errors import AssayError, MissingDependencyError
 from metric_core.records import Side
+from tasks.models.recognizers.pipelines_by_language import PipelinesByLanguage
 from tasks.models.recognizers.protocol import Entity
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tests.metric_core.guide_examples import read_example
@@ -60,6 +61,24 @@ def test_a_pipeline_with_rules_is_left_to_spacy(tmp_path: Path) -> None:
     pipeline = SpacyPipeline(str(tmp_path))
     assert pipeline.entities(["An Assay of gold."]) == [[Entity("Assay", "ORG")]]
     assert pipeline.copies_text
+
+
+def test_texts_are_read_by_the_pipeline_of_their_language(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    for name, label in (("fr", "ORG"), ("en", "GPE")):
+        blank = spacy.blank(name)
+        blank.add_pipe("entity_ruler").add_patterns([{"label": label, "pattern": "Lyon"}])
+        blank.to_disk(tmp_path / name)
+    french = SpacyPipeline(str(tmp_path / "fr"))
+    both = PipelinesByLanguage(str(tmp_path / "en"), {"fr": french})
+    texts = ["Nous habitons à Lyon depuis hier. Et toi ?", "We live in Lyon. And you?", "Lyon", "Wir wohnen in Lyon."]
+    labels = [[entity.label for entity in found] for found in both.entities(texts)]
+    assert labels == [["ORG"], ["GPE"], ["GPE"], ["GPE"]]
+    assert [len(found) for found in both.sentences(texts)] == [2, 2, 1, 1]
+    own = SpacyPipeline(str(tmp_path / "en")).identity
+    assert both.identity.model == own.model
+    assert both.identity.revision == f"{own.revision}, fr: {french.identity.model} {french.identity.revision}"
+    assert both.copies_text
 
 
 def test_identity_and_copying_need_no_loaded_pipeline() -> None:

@@ -24,6 +24,7 @@ from tasks.models.judges.verifiers.verifier_judge import VerifierJudge
 from tasks.opening.backends import JudgeHelpers, open_judge
 from tasks.opening.local_models import load_pipeline
 from tasks.options.judge_options import JudgeSettings
+from tasks.options.language_options import LanguageSettings
 from tasks.options.load_profile import load_profile
 from tasks.options.profile import Profile
 from tests.tasks.models.judges.verifiers.conftest import SPLITTER
@@ -32,7 +33,7 @@ from tests.tasks.models.judges.verifiers.random_models import own_probability, s
 ONNX = Path(__file__).parent / "onnx_sum"
 """A model that adds up two numbers per word: an ONNX graph of five nodes, and a tokenizer of 21 words."""
 
-HELPERS = JudgeHelpers(MiniLm, partial(load_pipeline, "en_core_web_sm"), NoMemory())
+HELPERS = JudgeHelpers(MiniLm, partial(load_pipeline, LanguageSettings()), NoMemory())
 
 QUESTIONS = [
     ask_verdict("It rains.", "It rains here."),
