@@ -218,6 +218,8 @@ def _print_runs(catalogue: Catalogue, name: str, last: int, metrics: list[str] |
         print_table(stdout, text.table_of_metrics(shown, chosen))
         if (key_points := text.table_of_key_points(shown)) is not None:
             print_table(stdout, key_points)
+        if any(run.kept for run in shown):
+            stdout.print(text.OTHER_QUESTIONS, style="dim")
     for line in text.change_lines(runs):
         stdout.print(line)
     for availability in catalogue.availability(name):

@@ -201,7 +201,8 @@ def find_gate_incidents(
 def describe_metric_change(metric: MetricComparison) -> str:
     """Return a sentence on the change of a metric."""
     before, after, change, interval, *_ = numbers(metric)
-    return f"{title(metric)}: from {before} to {after} ({change}, {interval}), over {describe_size(metric)}"
+    limits = f"95 % interval {interval}" if interval != "-" else "no interval"
+    return f"{title(metric)}: from {before} to {after} ({change}, {limits}), over {describe_size(metric)}"
 
 
 def describe_unlike(compared: RunComparison, folder: Path) -> str | None:
@@ -280,7 +281,9 @@ def _incident_keys(check: Check) -> tuple[str, str]:
 def _describe_check(check: Check) -> str:
     observed = "nothing" if check.observed is None else f"{check.observed:.3f}"
     interval = f" ({format_interval(check.interval)})" if check.interval else ""
-    return f"{check.subject}: {check.rule}, observed {observed}{interval} over {check.size}: {check.reason}"
+    verdict = "cannot be decided" if check.outcome is Outcome.INCONCLUSIVE else "does not hold"
+    reason = check.reason if check.reason.startswith(f"{check.size}, wanted") else f"{check.size}: {check.reason}"
+    return f"{check.subject}: '{check.rule}' {verdict}, observed {observed}{interval} over {reason}"
 
 
 def _incident(key: str, kind: str, sentence: str, since: datetime, run_id: str) -> OutcomeIncident:

@@ -75,15 +75,18 @@ class Loss:
 
     Args:
         share: Share of the rows that are there, or that have not lost the value.
+        is_retirement: True if all the rows are questions that the index no longer answers, and so retired.
     """
 
     key: str
     share: float
     sentence: str
+    is_retirement: bool = False
 
     def advise(self, folder: str) -> str:
         """Return the loss and what to do in words."""
-        return f"{self.sentence}. Restore this, or accept the run as the new baseline: assay accept {folder}"
+        advice = "If the index was to lose this, accept" if self.is_retirement else "Restore this, or accept"
+        return f"{self.sentence}. {advice} the run as the new baseline: assay accept {folder}"
 
 
 def describe_missing(kept: OutcomeCoverage) -> str:
@@ -163,7 +166,7 @@ def _losses(kept: OutcomeCoverage, open_keys: Collection[str]) -> Iterator[Loss]
     if rows < before:
         new = f", and {kept.others} rows are new" if kept.others else ""
         sentence = f"{before - rows} of {before} rows of the baseline are missing{describe_missing(kept)}{new}"
-        yield Loss(ROWS, rows / before, sentence)
+        yield Loss(ROWS, rows / before, sentence, kept.retired == before - rows)
         if rows < before / 2 and not {ROWS, MOST_ROWS}.isdisjoint(open_keys):
             sentence = f"only {rows} of {before} rows of the baseline are left: no other row raises an alarm"
             yield Loss(MOST_ROWS, rows / before, sentence)

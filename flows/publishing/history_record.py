@@ -6,7 +6,6 @@ from flows.config.history_options import HistoryOptions, history_page_path
 from metric_core.errors import AssayError
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import RecordedRun
-from tasks.history.run_entry import read_run_entry
 from tasks.runs.run_folder import MANIFEST, RunFolder
 
 
@@ -43,8 +42,8 @@ def record_surely(history: str | None, folder: Path) -> tuple[str, ...]:
         NotRecordedError: The run cannot be recorded.
     """
     try:
-        catalogue, run = Catalogue(history), read_run_entry(folder)
-        catalogue.add(run)
+        catalogue = Catalogue(history)
+        run = catalogue.record(folder)
         page = (RunFolder(folder).read_json(MANIFEST).get("config") or {}).get("history_page")
     except AssayError as error:
         advice = f"`assay history --rebuild {folder}` records it"

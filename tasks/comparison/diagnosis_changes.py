@@ -132,6 +132,30 @@ def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
     )
 
 
+def count_lost_points(pair: RunPair, left_out: Collection[str] = ()) -> dict[str, tuple[int, int]]:
+    """Return how many key points answers lack in both runs, by the part that lost them.
+
+    Args:
+        left_out: Rows that do not count. Neither do those whose key points differ.
+
+    Returns:
+        Part in words -> its counts in the first and the second run; empty if a run has no key points.
+
+    Raises:
+        RunFolderError: The table of diagnoses of a run is damaged.
+    """
+    assert pair.a is not None  # noqa: S101 both runs are counted
+    before, after = _read(pair.a) or {}, _read(pair.b) or {}
+    lost = (Counter[str | None](), Counter[str | None]())
+    for name in before.keys() & after.keys() - set(left_out):
+        (_, old, old_digest), (_, new, new_digest) = before[name], after[name]
+        if old is not None and new is not None and old_digest == new_digest:
+            lost[0].update(old.values())
+            lost[1].update(new.values())
+    counts = {part: (lost[0][part], lost[1][part]) for part in (*map(str, SystemPart), None)}
+    return {f"the {part}" if part else "an unknown part": found for part, found in counts.items() if any(found)}
+
+
 def describe_changes(changes: DiagnosisChanges) -> str:
     """Return a sentence on the answers lost and regained, and one on key points, for comparisons and alerts.
 

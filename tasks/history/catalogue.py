@@ -14,6 +14,7 @@ from metric_core.errors import ConfigError, RunFolderError
 from tasks.history.availability import WINDOWS, Availability, measure_availability
 from tasks.history.history_tables import INCIDENTS, METRICS, RUNS
 from tasks.history.incident_log import IncidentLog
+from tasks.history.kept_questions import add_kept_questions
 from tasks.history.recorded_run import COMPLETED, MISSED, RecordedMetric, RecordedRun, RunCost
 from tasks.history.run_entry import read_run_entry
 from tasks.history.run_search import find_run_folders
@@ -54,8 +55,8 @@ class Catalogue(IncidentLog):
         ConfigError: The address is none of these, or the reference names no secret.
     """
 
-    def record(self, folder: Path) -> None:
-        """Record the run of a folder, or replace its entry if it is recorded.
+    def record(self, folder: Path) -> RecordedRun:
+        """Record the run of a folder, or replace its entry if it is recorded, and return the entry.
 
         Args:
             folder: Folder of a run that finished or failed.
@@ -64,7 +65,13 @@ class Catalogue(IncidentLog):
             RunFolderError: The folder is not that of such a run, or is damaged.
             ConfigError: The database cannot be used.
         """
-        self.add(read_run_entry(folder))
+        return self._record(read_run_entry(folder))
+
+    def _record(self, run: RecordedRun) -> RecordedRun:
+        before = self.runs(run.name, last=1, before=run.created, statuses=(COMPLETED,), metrics=False)
+        run = add_kept_questions(run, before[0] if before else None)
+        self.add(run)
+        return run
 
     def add(self, run: RecordedRun) -> None:
         """Add a run, or replace its entry.
@@ -111,12 +118,13 @@ class Catalogue(IncidentLog):
         with self.translate_errors("written"):
             self.database.write(work)
 
-    def runs(
+    def runs(  # noqa: PLR0913 ways to choose runs
         self,
         name: str | None = None,
         *,
         last: int | None = None,
         since: datetime | None = None,
+        before: datetime | None = None,
         statuses: Collection[str] = (),
         metrics: bool = True,
     ) -> list[RecordedRun]:
@@ -126,6 +134,7 @@ class Catalogue(IncidentLog):
             name: Name of the evaluation; None for all.
             last: Number of the latest runs to return; None for all.
             since: Time at which a run started at the earliest; None for any.
+            before: Time before which a run started; None for any.
             statuses: Statuses of the runs, such as STARTED for all but missed ones; empty for any.
             metrics: False leaves out the metrics, which are most of the data.
 
@@ -137,6 +146,8 @@ class Catalogue(IncidentLog):
             query = query.where(RUNS.c.name == name)
         if since is not None:
             query = query.where(RUNS.c.created >= since.timestamp())
+        if before is not None:
+            query = query.where(RUNS.c.created < before.timestamp())
         if statuses:
             query = query.where(RUNS.c.status.in_(statuses))
 
@@ -190,15 +201,15 @@ class Catalogue(IncidentLog):
             RunFolderError: One of the roots does not exist.
             ConfigError: The database cannot be used.
         """
-        recorded, skipped = 0, list[SkippedFolder]()
+        found, skipped = list[RecordedRun](), list[SkippedFolder]()
         for folder in find_run_folders(roots):
             try:
-                self.record(folder)
+                found.append(read_run_entry(folder))
             except RunFolderError as error:
                 skipped.append(SkippedFolder(str(folder), str(error)))
-            else:
-                recorded += 1
-        return RebuildReport(recorded, tuple(skipped))
+        for run in sorted(found, key=lambda each: each.created):  # each is compared with the one before
+            self._record(run)
+        return RebuildReport(len(found), tuple(skipped))
 
     def prune(
         self,

@@ -1,8 +1,8 @@
 """Define the records of the history: runs with their metrics, and what changed from one run to the next."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -25,6 +25,9 @@ STARTED = (COMPLETED, FAILED, STOPPED)
 
 UNDELIVERED = "undelivered"
 """Key of the details of a run without an outcome: the recipients that had not accepted all messages."""
+
+KEPT = "kept_questions"
+"""Key of the details of a run that has some questions of the run before and some others; see `KeptQuestions`."""
 
 _LONGEST_ID = 64
 
@@ -85,6 +88,32 @@ class RunCost:
     requests: int = 0
     prompt_tokens: int = 0
     output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptQuestions:
+    """The rows that a run shares with the one before it, whose questions are not all the same.
+
+    Args:
+        run_id: Id of the run before.
+        created: Start of the run before, as ISO 8601.
+        rows: Number of rows of both runs with the same question and reference.
+        changed: Number of rows of both runs with another question or reference.
+        gone: Number of rows that only the run before has.
+        retired: Number of these that are retired questions from the index.
+        new: Number of rows that the run before lacks.
+        figures: Metric, or key points that a part of the system lost -> mean or count over the rows of both with the
+            same question and reference, in the run before and in this one.
+    """
+
+    run_id: str
+    created: str
+    rows: int
+    changed: int
+    gone: int
+    retired: int
+    new: int
+    figures: Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +192,11 @@ class RecordedRun:
         return tuple(self.details.get(UNDELIVERED, ())) if self.outcome is None else self.outcome.undelivered
 
     @property
+    def kept(self) -> KeptQuestions | None:
+        """The rows that the run shares with the one before; None if the questions are the same, or none is shared."""
+        return KeptQuestions(**self.details[KEPT]) if KEPT in self.details else None
+
+    @property
     def money(self) -> float | None:
         """The price of the judge's work; None if it has none."""
         return (self.details.get("cost") or {}).get("total")
@@ -202,6 +236,7 @@ class VersionChange:
         after: Later version as text.
         kinds: Kinds of questions whose prompts changed.
         is_comparable: True for another version of rag-assay with equal prompts, judge and formulas.
+        kept: The rows that both runs share, if questions or references changed and this is known.
     """
 
     what: str
@@ -209,6 +244,26 @@ class VersionChange:
     after: str
     kinds: tuple[str, ...] = ()
     is_comparable: bool = False
+    kept: KeptQuestions | None = None
+
+
+def find_changes_between(runs: Iterable[RecordedRun]) -> dict[str, tuple[VersionChange, ...]]:
+    """Return the versions that differ from those of the run before, by the id of each run but the first.
+
+    A version that a run does not know, such as the questions of one that failed, is that of the last run that knows it.
+
+    Args:
+        runs: Runs, oldest first; those without versions are left out.
+    """
+    found: dict[str, tuple[VersionChange, ...]] = {}
+    before: RecordedRun | None = None
+    for run in runs:
+        if not run.versions:
+            continue
+        if before is not None:
+            found[run.run_id] = find_version_changes(before, run)
+        before = run if before is None else replace(run, versions={**before.versions, **run.versions})
+    return found
 
 
 def find_version_changes(earlier: RecordedRun, later: RecordedRun) -> tuple[VersionChange, ...]:
@@ -223,7 +278,8 @@ def find_version_changes(earlier: RecordedRun, later: RecordedRun) -> tuple[Vers
     >>> find_version_changes(first, second) == (VersionChange("judge", "llama 1", "llama 2"),)
     True
     """
-    return tuple(_changes(earlier.versions, later.versions))
+    changes = _changes(earlier.versions, later.versions)
+    return tuple(replace(change, kept=later.kept) if change.what == DATA else change for change in changes)
 
 
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[VersionChange]:

@@ -10,7 +10,7 @@ from tasks.history.availability import measure_availability
 from tasks.reports.history.history_page import history_page
 from tasks.reports.history.history_view import link_pages
 from tests.browser.conftest import OpenPage
-from tests.tasks.history.recorded import METRICS, month, nights, open_incident
+from tests.tasks.history.recorded import METRICS, month, nights, open_incident, rebuilt
 from tests.tasks.reports.folders import ATTACK
 
 if TYPE_CHECKING:
@@ -82,6 +82,31 @@ def test_a_thousand_runs_are_drawn_as_a_line_with_a_band(open_page: OpenPage, lo
     )  # the last one died
     loaded: float = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
     assert loaded < 10_000  # the benchmark measures it; here the machine may be busy
+
+
+def test_lines_break_where_the_questions_are_others_and_those_of_both_runs_have_a_line(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.html"
+    path.write_text(history_page("nightly", rebuilt(6), [], LINK), encoding="utf-8")
+    page = open_page(path)
+    first, second = (page.locator(f"#charts svg.chart:has(path.mean) >> nth={place}") for place in (0, 1))
+    for chart in (first, second):
+        assert (chart.locator("path.mean").get_attribute("d") or "").count("M") == 2
+        assert (chart.locator("path.baseline").get_attribute("d") or "").count("M") == 1
+    (line,) = first.locator("line.kept").all()
+    assert float(line.get_attribute("y2") or 0) > float(line.get_attribute("y1") or 0)  # from 0.9 down to 0.5
+    assert second.locator("line.kept").count() == 0
+    assert page.locator("#charts line.kept").count() == 2  # the other is of key points
+    assert "the same questions before and after" in page.locator("#legend li").all_inner_texts()
+    assert (
+        "\N{MINUS SIGN}0.400 over the same questions"
+        in page.locator(".chart-row:has(path.mean) .facts-of").first.inner_text()
+    )
+    page.locator("#run-rows button", has_text="Compare").first.click()
+    page.get_by_role("button", name="Compare with previous").click()
+    changes = page.locator("#compared .changes").inner_text()
+    assert "24 as in the run of 2026-03-05 06:00, 7 retired, 5 new; over the 24: faithfulness 0.900 -> 0.500" in changes
 
 
 def test_a_click_selects_a_run_and_leads_to_its_report_and_comparisons(open_page: OpenPage, tmp_path: Path) -> None:

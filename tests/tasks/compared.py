@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from metric_core.records import Score
 from metric_core.stages import Stage
 from tests.tasks.reports import folders
@@ -60,6 +62,15 @@ def write_run(
         for i, row_id in enumerate(ids, start=first)
     ]
     return folders.write_run(folder, scores, {Stage.SAMPLES: samples}, METRICS, {"status": "completed", **manifest})
+
+
+def change_reference(folder: Path, row_id: str) -> None:
+    """Give a row of a run another reference."""
+    path = folder / "stages" / f"{Stage.SAMPLES}.parquet"
+    rows = [
+        row | ({"reference": "In Cork."} if row["row_id"] == row_id else {}) for row in pq.read_table(path).to_pylist()
+    ]
+    folders.write_table(path, Stage.SAMPLES, rows)
 
 
 def write_hostile_pair(folder: Path) -> tuple[Path, Path]:

@@ -4,14 +4,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 from metric_core.diagnosis.classes import SystemPart
 from tasks.history import recorded_run as keys
 from tasks.history.availability import Availability
 from tasks.history.incident import Incident
-from tasks.history.recorded_run import RecordedMetric, RecordedRun, VersionChange, find_version_changes
+from tasks.history.recorded_run import KeptQuestions, RecordedMetric, RecordedRun, VersionChange, find_changes_between
 from tasks.reports.documents.blocks import Table, make_table
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.judge_roles import name_questions
@@ -32,6 +31,9 @@ VERSION_WORDS: Mapping[str, str] = {
     keys.SOFTWARE: "rag-assay",
 }
 """Words for the versions of a run."""
+
+OTHER_QUESTIONS = "* has other questions than the run before: the means of the two are not of the same rows"
+"""Explanation of the mark in the heading of a run."""
 
 _GATES = {"passed": "passed", "failed": "gate failed", "inconclusive": "inconclusive"}
 
@@ -81,10 +83,35 @@ def describe_version_change(change: VersionChange) -> str:
         return f"{what} changed{between}"
     if not change.before:
         return f"{what} changed ({change.after})"
+    if change.kept is not None:
+        return f"{what} changed: {describe_kept(change.kept)}"
     if change.what in (keys.DATA, keys.SERVED):
         return f"{what} changed"  # the versions are digests, which tell nothing
     comparable = ", with the same prompts, judge and formulas: the scores are comparable" * change.is_comparable
     return f"{what}: {change.before} -> {change.after}{comparable}"
+
+
+def describe_kept(kept: KeptQuestions) -> str:
+    """Return in words what a run shares with the run before it, and the figures of both over that.
+
+    >>> describe_kept(KeptQuestions("1", "2026-03-01T06:00", 24, 1, 9, 7, 5, {}))
+    '24 as in the run of 2026-03-01 06:00, 1 changed, 9 gone (7 retired), 5 new'
+    >>> figures = {"key_point_recall": (0.7, 0.68), "key points lost by the index": (2, 4)}
+    >>> describe_kept(KeptQuestions("1", "2026-03-01T06:00", 24, 0, 7, 7, 0, figures))[36:]
+    ', 7 retired; over the 24: key_point_recall 0.700 -> 0.680, key points lost by the index 2 -> 4'
+    """
+    parts = [f"{kept.rows:,} as in the run of {format_time(datetime.fromisoformat(kept.created))}"]
+    parts += [f"{kept.changed:,} changed"] if kept.changed else []
+    if kept.gone:
+        some = f" ({kept.retired:,} retired)" if kept.retired else ""
+        parts.append(f"{kept.gone:,} retired" if kept.retired == kept.gone else f"{kept.gone:,} gone{some}")
+    parts += [f"{kept.new:,} new"] if kept.new else []
+    moved = [f"{name} {_figure(before)} -> {_figure(after)}" for name, (before, after) in kept.figures.items()]
+    return f"{', '.join(parts)}" + (f"; over the {kept.rows:,}: {', '.join(moved)}" if moved else "")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 
 def choose_metrics(runs: Sequence[RecordedRun]) -> list[str]:
@@ -155,7 +182,7 @@ def table_of_key_points(runs: Sequence[RecordedRun]) -> Table | None:
 
 
 def _start_times(runs: Sequence[RecordedRun]) -> list[str]:
-    return [f"{run.created:%m-%d %H:%M}" for run in runs]
+    return [f"{'*' * (run.kept is not None)}{run.created:%m-%d %H:%M}" for run in runs]
 
 
 def _row(run: RecordedRun) -> list[str]:
@@ -202,7 +229,7 @@ def change_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
     Args:
         runs: Runs, oldest first.
     """
-    changed = {later.run_id: find_version_changes(earlier, later) for earlier, later in pairwise(_versioned(runs))}
+    changed = find_changes_between(runs)
     for run in runs:
         if changes := changed.get(run.run_id):
             yield f"{format_time(run.created)}  {'; '.join(map(describe_version_change, changes))}"
@@ -210,10 +237,6 @@ def change_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
             yield f"{format_time(run.created)}  {describe_outcome(run)}: {run.reason}"
         for sentence in run.undelivered:
             yield f"{format_time(run.created)}  not delivered: {sentence}"
-
-
-def _versioned(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
-    return [run for run in runs if run.versions]
 
 
 def describe_incident(incident: Incident) -> str:
@@ -252,7 +275,7 @@ def history_to_dict(
         runs: Runs, oldest first.
         incidents: Incidents, oldest first.
     """
-    changed = {later.run_id: find_version_changes(earlier, later) for earlier, later in pairwise(_versioned(runs))}
+    changed = find_changes_between(runs)
     return {
         "name": name,
         "runs": [

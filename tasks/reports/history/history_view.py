@@ -5,7 +5,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +12,7 @@ from urllib.parse import quote
 from metric_core.parsing.regular_files import regular
 from tasks.history import recorded_run as keys
 from tasks.history.incident import Incident
-from tasks.history.recorded_run import RecordedMetric, RecordedRun, find_version_changes
+from tasks.history.recorded_run import RecordedMetric, RecordedRun, find_changes_between
 from tasks.reports.history.history_text import (
     VERSION_WORDS,
     describe_outcome,
@@ -114,6 +113,7 @@ def history_view(name: str, runs: Sequence[RecordedRun], incidents: Sequence[Inc
         "words": dict(VERSION_WORDS),
         "versions": _version_columns(runs),
         "changes": _changes(runs),
+        "kept": _sparse(_kept(run, places) for run in runs),
         "metrics": _metric_columns(runs),
         "anchor": _anchor_columns(runs),
         "diagnosis": _diagnosis_columns(runs),
@@ -197,14 +197,19 @@ def _version_columns(runs: Sequence[RecordedRun]) -> dict[str, Any]:
 
 def _changes(runs: Sequence[RecordedRun]) -> dict[str, list[list[str]]]:
     """Return the changes of versions by the place of the run that was the first with them."""
-    known = [(place, run) for place, run in enumerate(runs) if run.versions]
-    found = {
-        str(place): [
-            [change.what, _shorten(describe_version_change(change))] for change in find_version_changes(before, run)
-        ]
-        for (_, before), (place, run) in pairwise(known)
-    }
-    return {place: changes for place, changes in found.items() if changes}
+    found = find_changes_between(runs)
+    return _sparse(
+        [[change.what, _shorten(describe_version_change(change))] for change in found.get(run.run_id, ())]
+        for run in runs
+    )
+
+
+def _kept(run: RecordedRun, places: Mapping[str, int]) -> dict[str, Any] | None:
+    """Return the run before a run with other questions, and the figures of both over the questions of both."""
+    if run.kept is None:
+        return None
+    figures = {name: [round(value, 4) for value in values] for name, values in run.kept.figures.items()}
+    return {"from": places.get(run.kept.run_id, -1), "figures": figures}
 
 
 def _metric_columns(runs: Sequence[RecordedRun]) -> list[dict[str, Any]]:

@@ -13,15 +13,17 @@ function s(tag, attributes, ...children) {
 
 const round = (value) => Math.round(value * 10) / 10;
 
-/* Path of a line through points that are not null; a point between two gaps becomes a short stroke. */
-function linePath(xs, ys) {
+/* Path of a line through points that are not null; a point between two gaps becomes a short stroke. `isBroken` tells
+   whether there is a gap before a point. */
+function linePath(xs, ys, isBroken = () => false) {
   let path = "";
   let open = false;
   for (let i = 0; i < xs.length; i += 1) {
     if (ys[i] === null) {
       open = false;
     } else {
-      const alone = !open && (i + 1 >= xs.length || ys[i + 1] === null);
+      if (isBroken(i)) open = false;
+      const alone = !open && (i + 1 >= xs.length || ys[i + 1] === null || isBroken(i + 1));
       path += `${open ? "L" : "M"}${round(xs[i])} ${round(ys[i])}${alone ? "h.1" : ""}`;
       open = true;
     }
@@ -29,14 +31,13 @@ function linePath(xs, ys) {
   return path;
 }
 
-/* Path of the area between two lines. */
-function areaPath(xs, lows, highs) {
+/* Path of the area between two lines, with the gaps of `linePath`. */
+function areaPath(xs, lows, highs, isBroken = () => false) {
   let path = "";
   let start = null;
   for (let i = 0; i <= xs.length; i += 1) {
     const gap = i === xs.length || lows[i] === null || highs[i] === null;
-    if (!gap && start === null) start = i;
-    if (gap && start !== null) {
+    if (start !== null && (gap || isBroken(i))) {
       const forth = [];
       const back = [];
       for (let k = start; k < i; k += 1) {
@@ -46,6 +47,7 @@ function areaPath(xs, lows, highs) {
       path += `M${forth.join("L")}L${back.join("L")}Z`;
       start = null;
     }
+    if (!gap && start === null) start = i;
   }
   return path;
 }

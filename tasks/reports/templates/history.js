@@ -14,6 +14,7 @@ const $ = (id) => document.getElementById(id);
 const accepted = new Set(DATA.accepted);
 const view = { first: 0, byTime: true, picked: null, other: null, hovered: null, shown: PAGE, picking: false };
 let charts = [];
+let stretches = [];
 let xs = [];
 let width = 0;
 
@@ -100,6 +101,31 @@ function changeLines(height) {
     lines.push(s("line", { class: "change", x1: x, x2: x, y1: 0, y2: height }));
   }
   return lines;
+}
+
+/* The stretch of runs that a run belongs to: another one begins where some questions are others than before. A change of
+   all questions begins one too, unless it comes with most runs. */
+function stretchesOf() {
+  const isRare = drawnChanges().has("data");
+  let stretch = 0;
+  return DATA.time.map((_, p) => {
+    if (p in DATA.kept || (isRare && changesOf(p).some(([what]) => what === "data"))) stretch += 1;
+    return stretch;
+  });
+}
+
+/* Whether the line of the shown runs has a gap before one of them. */
+const isGap = (i) => i > 0 && stretches[view.first + i] !== stretches[view.first + i - 1];
+
+/* Lines between the figures of two runs over the questions of both, where the line of all questions is broken. */
+function keptLines(key, y) {
+  return xs.map((x, i) => {
+    const kept = DATA.kept[view.first + i];
+    const from = kept ? xs[kept.from - view.first] : undefined;
+    if (from === undefined || !(key in kept.figures)) return null;
+    const [before, after] = kept.figures[key].map(y);
+    return s("line", { class: "kept", x1: round(from), x2: round(x), y1: round(before), y2: round(after) });
+  });
 }
 
 function cross(height) {
@@ -224,12 +250,18 @@ function shortNumber(value) {
   return String(Number(value.toPrecision(4)));
 }
 
+/* The place of a run's baseline; -1 if it has none, or if its questions are others. */
+function comparableBaseline(p) {
+  const [base, asked] = [DATA.baseline[p], DATA.versions.data?.at || []];
+  return base >= 0 && (stretches[base] === stretches[p] || asked[base] === asked[p]) ? base : -1;
+}
+
 /* The baseline's mean at each run, as a line that steps where the baseline changes. */
 function baselinePath(metric, scale) {
   let path = "";
   let last = null;
   xs.forEach((x, i) => {
-    const base = DATA.baseline[view.first + i];
+    const base = comparableBaseline(view.first + i);
     const mean = base < 0 ? null : meanOf(metric, base);
     if (mean === null) {
       last = null;
@@ -253,17 +285,19 @@ function metricChart(metric) {
     node.append(textAt(CHART.left + 8, CHART.height / 2, "no values in these runs", "start"), ...cross(CHART.height));
     return node;
   }
-  const bases = [...new Set(shown.map((p) => DATA.baseline[p]).filter((p) => p >= 0))].map((p) => meanOf(metric, p));
-  const scale = yScale([...means, ...lows, ...bases], highs, metric.bounds, CHART.height);
+  const bases = [...new Set(shown.map((p) => comparableBaseline(p)).filter((p) => p >= 0))].map((p) => meanOf(metric, p));
+  const kept = shown.flatMap((p) => DATA.kept[p]?.figures[metric.key] || []);
+  const scale = yScale([...means, ...lows, ...bases, ...kept], highs, metric.bounds, CHART.height);
   node.append(...gridOf(scale, CHART.height, shortNumber), ...changeLines(CHART.height));
   const ys = means.map(scale.y);
   const single = xs.length <= 25;
   if (single) {
     xs.forEach((x, i) => lows[i] !== null && highs[i] !== null && node.append(s("line", { class: "whisker", x1: round(x), x2: round(x), y1: round(scale.y(lows[i])), y2: round(scale.y(highs[i])) })));
   } else {
-    node.append(s("path", { class: "band", d: areaPath(xs, lows.map(scale.y), highs.map(scale.y)) }));
+    node.append(s("path", { class: "band", d: areaPath(xs, lows.map(scale.y), highs.map(scale.y), isGap) }));
   }
-  node.append(s("path", { class: "baseline", d: baselinePath(metric, scale) }), s("path", { class: "mean", d: linePath(xs, ys) }));
+  node.append(s("path", { class: "baseline", d: baselinePath(metric, scale) }), s("path", { class: "mean", d: linePath(xs, ys, isGap) }));
+  node.append(...keptLines(metric.key, scale.y).filter(Boolean));
   const many = xs.length > 60;
   const dot = (i, kind, r) => node.append(s("circle", { class: `dot ${kind}`, cx: round(xs[i]), cy: round(ys[i]), r }));
   const alarmed = (p) => alarmsOf(p).some((alarm) => alarm.metric === metric.key && !alarm.slice);
@@ -324,12 +358,15 @@ function split(key) {
 }
 
 function aboutOf(metric, p, mean) {
-  const base = DATA.baseline[p];
+  const base = comparableBaseline(p);
   const before = base < 0 ? null : meanOf(metric, base);
   const cells = cellsOf(metric, p);
   const parts = [];
+  const signed = (change) => `${change >= 0 ? "+" : "−"}${decimal(Math.abs(change), 3)}`;
+  const [old, now] = DATA.kept[p]?.figures[metric.key] || [];
   if (base === p) parts.push("the baseline itself");
-  else if (mean !== null && before !== null) parts.push(`${mean - before >= 0 ? "+" : "−"}${decimal(Math.abs(mean - before), 3)} to baseline`);
+  else if (mean !== null && before !== null) parts.push(`${signed(mean - before)} to baseline`);
+  else if (old !== undefined) parts.push(`${signed(now - old)} over the same questions`);
   if (cells.failed) parts.push(`failed ${percent(cells.failed / cells.all)}`);
   if (cells.undefined) parts.push(`undefined ${percent(cells.undefined / cells.all)}`);
   return parts;
@@ -353,13 +390,13 @@ function costSeries() {
 
 /* Rows of each class of the diagnosis. */
 function diagnosisSeries() {
-  return Object.entries(DATA.diagnosis).map(([name, counts]) => ({ key: name, unit: "rows", values: counts, about: (p) => (counts[p] !== null && DATA.rows[p] ? percent(counts[p] / DATA.rows[p]) : "") }));
+  return Object.entries(DATA.diagnosis).map(([name, counts]) => ({ key: name, unit: "rows", isOfRows: true, values: counts, about: (p) => (counts[p] !== null && DATA.rows[p] ? percent(counts[p] / DATA.rows[p]) : "") }));
 }
 
 /* Facts that good answers state: all of the run, and those that its answers lack, by the part that lost them. */
 function keyPointSeries() {
   const all = DATA.key_points["key points"];
-  return Object.entries(DATA.key_points).map(([key, counts]) => ({ key, unit: "", values: counts, about: (p) => (counts !== all && all[p] ? percent(counts[p] / all[p]) : "") }));
+  return Object.entries(DATA.key_points).map(([key, counts]) => ({ key, unit: "", isOfRows: true, values: counts, about: (p) => (counts !== all && all[p] ? percent(counts[p] / all[p]) : "") }));
 }
 
 /* Means of the anchor rows, drawn on the scale of their own changes. */
@@ -391,7 +428,7 @@ function costRow(each) {
       const y = Math.round(scale.y(tick)) + 0.5;
       node.append(s("line", { class: "grid", x1: CHART.left, x2: width - CHART.right, y1: y, y2: y }), textAt(CHART.left - 7, y + 3.5, shortNumber(tick), "end"));
     }
-    node.append(...changeLines(height), s("path", { class: "other", d: linePath(xs, values.map(scale.y)) }));
+    node.append(...changeLines(height), s("path", { class: "other", d: linePath(xs, values.map(scale.y), each.isOfRows ? isGap : undefined) }), ...keptLines(`key points ${each.key}`, scale.y).filter(Boolean));
     if (xs.length <= 60) values.forEach((value, i) => value !== null && node.append(s("circle", { class: "dot", cx: round(xs[i]), cy: round(scale.y(value)), r: 2 })));
   }
   node.append(...cross(height));
@@ -412,6 +449,7 @@ function draw() {
   const narrow = container.clientWidth < 700;
   width = Math.max(260, container.clientWidth - (narrow ? 0 : 244));
   xs = place();
+  stretches = stretchesOf();
   const lanes = laneRow();
   const parts = [
     { rows: DATA.metrics.map(metricRow) },
@@ -588,7 +626,8 @@ function versionDifferences(a, b) {
     if (typeof before === "object") {
       const kinds = Object.keys(before).filter((kind) => kind in after && before[kind] !== after[kind]);
       if (kinds.length) found.push(`${DATA.words[what]}: another for ${kinds.join(", ")}`);
-    } else found.push(`${DATA.words[what]}: ${before} → ${after}`);
+    } else if (what === "data" && DATA.kept[b]?.from === a) found.push(changesOf(b).find(([each]) => each === what)[1]);
+    else found.push(`${DATA.words[what]}: ${["data", "judge_server"].includes(what) ? "not the same" : `${before} → ${after}`}`); // digests tell nothing
   }
   return found;
 }
@@ -655,6 +694,7 @@ function legend() {
     has((p) => DATA.baseline[p] >= 0) && key(s("line", { class: "key-baseline", x1: 0, x2: 22, y1: 6, y2: 6 }), "accepted baseline"),
     accepted.size > 0 && key(s("circle", { class: "key-accepted", cx: 11, cy: 6, r: 4 }), "accepted"),
     has((p) => alarmsOf(p).length) && key(s("circle", { class: "key-alarm", cx: 11, cy: 6, r: 5 }), "alarm"),
+    Object.keys(DATA.kept).length > 0 && key(s("line", { class: "key-kept", x1: 0, x2: 22, y1: 6, y2: 6 }), "the same questions before and after"),
     Object.keys(DATA.changes).length > 0 && key(s("line", { class: "key-change", x1: 11, x2: 11, y1: 0, y2: 12 }), "a version changed"),
     states.includes("failed") && key(s("rect", { class: "key-failed", x: 4, width: 14, height: 12 }), "failed cells"),
     states.includes("undefined") && key(s("rect", { class: "key-undefined", x: 4, width: 14, height: 12 }), "undefined cells"),

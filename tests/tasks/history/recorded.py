@@ -1,11 +1,11 @@
 """Runs of a history in memory, for tests of its page."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
 from tasks.history.incident import Incident
-from tasks.history.recorded_run import RecordedMetric, RecordedRun, RunCost, missed_run_id
+from tasks.history.recorded_run import KEPT, KeptQuestions, RecordedMetric, RecordedRun, RunCost, missed_run_id
 from tasks.runs.outcome import OutcomeAlarm, OutcomeBaseline, RunOutcome
 from tests.tasks.history.run_folders import START
 
@@ -76,6 +76,19 @@ def _metric(key: str, night: int, place: int, slice_value: str = "") -> Recorded
         slice_column=column,
         slice=slice_value,
     )
+
+
+FIGURES: dict[str, list[float]] = {METRICS[0]: [0.9, 0.5], "key points lost by the index": [3, 8]}
+"""Figures of both runs over the questions of both, of `rebuilt`."""
+
+
+def rebuilt(count: int) -> list[RecordedRun]:
+    """Return consecutive nights, the last of which has other questions than those before."""
+    runs = nights(count, METRICS[:2])
+    before, last = runs[-2:]
+    kept = KeptQuestions(before.run_id, before.created.isoformat(), 24, 0, 7, 7, 5, FIGURES)
+    details = {**last.details, KEPT: asdict(kept)}
+    return [*runs[:-1], replace(last, details=details, versions={**last.versions, "data": "e" * 12})]
 
 
 def month() -> tuple[list[RecordedRun], list[Incident]]:

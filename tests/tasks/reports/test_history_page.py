@@ -12,9 +12,9 @@ from metric_core.errors import ConfigError
 from tasks.history.availability import measure_availability
 from tasks.history.recorded_run import UNDELIVERED, RecordedRun
 from tasks.reports.history.history_page import history_page
-from tasks.reports.history.history_text import change_lines, table_of_key_points
+from tasks.reports.history.history_text import change_lines, table_of_key_points, table_of_metrics
 from tasks.reports.history.history_view import MOST_SLICE_VALUES, link_pages
-from tests.tasks.history.recorded import METRICS, month, nights, open_incident
+from tests.tasks.history.recorded import FIGURES, METRICS, month, nights, open_incident, rebuilt
 from tests.tasks.reports.folders import ATTACK
 
 
@@ -60,6 +60,17 @@ def test_key_points_have_a_table_with_a_column_per_run() -> None:
     assert [row[0] for row in cells] == ["key points", "lost by the index", "lost by the generator"]
     assert cells[1][1:] == ["0", "-", "1,200"]
     assert table_of_key_points([replace(after, details={})]) is None
+
+
+def test_runs_with_other_questions_name_the_run_before_and_the_figures_of_the_questions_of_both() -> None:
+    runs = rebuilt(3)
+    data = data_of(history_page("nightly", runs, [], no_report))
+    assert data["kept"] == {"2": {"from": 1, "figures": FIGURES}}
+    assert data["changes"]["2"][0][0] == "data"
+    assert data["changes"]["2"][0][1].startswith("questions and references changed: 24 as in the run of 2026-03-02")
+    assert data_of(history_page("nightly", runs[2:], [], no_report))["kept"]["0"]["from"] == -1
+    headings = [column.heading for column in table_of_metrics(runs, ["faithfulness"]).columns]
+    assert headings == ["mean of", "03-01 06:00", "03-02 06:00", "*03-03 06:00"]
 
 
 def test_runs_without_results_are_gaps_with_their_reasons() -> None:

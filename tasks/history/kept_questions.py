@@ -1,0 +1,61 @@
+"""Compare a run with the one before it over the questions of both, when some of the questions are others."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+
+from metric_core.errors import AssayError
+from metric_core.statistics.pairs import pair_scores
+from tasks.comparison.diagnosis_changes import count_lost_points
+from tasks.comparison.run_differences import TEST_COLUMNS
+from tasks.comparison.run_pair import Matching, RunPair
+from tasks.comparison.written_rows import find_written
+from tasks.history.recorded_run import DATA, KEPT, KeptQuestions, RecordedRun
+from tasks.runs.finished_run import FinishedRun
+
+
+def add_kept_questions(run: RecordedRun, before: RecordedRun | None) -> RecordedRun:
+    """Return a run with what its details say about the questions that it shares with the run before.
+
+    They say nothing if the questions are the same, if no row is shared, or if the folder of the run before is gone.
+
+    Args:
+        before: The latest run before that finished; None if there is none.
+    """
+    if before is None or before.versions.get(DATA) in {None, run.versions.get(DATA)} or DATA not in run.versions:
+        return run
+    try:
+        earlier = FinishedRun(before.folder)
+        if earlier.run_id != before.run_id:
+            return run
+        kept = _compare(RunPair.from_runs(earlier, FinishedRun(run.folder), Matching()), before)
+    except AssayError:
+        return run
+    return replace(run, details={**run.details, KEPT: asdict(kept)})
+
+
+def _compare(pair: RunPair, before: RecordedRun) -> KeptQuestions:
+    assert pair.a is not None  # noqa: S101 it was paired with the run before
+    changes = pair.changes()
+    changed = {row for row, columns in changes.changed.items() if not set(TEST_COLUMNS).isdisjoint(columns)}
+    return KeptQuestions(
+        run_id=before.run_id,
+        created=before.created.isoformat(),
+        rows=len(changes.changed) + changes.unchanged - len(changed),
+        changed=len(changed),
+        gone=len(changes.removed),
+        retired=find_written(pair.a, changes.removed).count,
+        new=len(changes.added),
+        figures=dict(_figures(pair, changed)),
+    )
+
+
+def _figures(pair: RunPair, left_out: set[str]) -> Iterator[tuple[str, list[float]]]:
+    """Yield the means of metrics and the counts of key points in both runs, without some rows."""
+    for column in pair.columns():
+        a, b = ({row: cell for row, cell in cells.items() if row not in left_out} for cells in (column.a, column.b))
+        pairs = pair_scores(replace(column, a=a, b=b)).pairs
+        for each in pairs:
+            name = column.metric if len(pairs) == 1 else f"{column.metric} on {each.scale}"
+            yield name, [float(each.a.mean()), float(each.b.mean())]
+    for part, counts in count_lost_points(pair, left_out).items():
+        yield f"key points lost by {part}", [*counts]
