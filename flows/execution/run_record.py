@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version as version_of
 from itertools import count
 from pathlib import Path
@@ -21,11 +22,13 @@ from flows.planning.capabilities import find_unanswerable
 from flows.planning.run_plan import FolderPlan, RunPlan
 from flows.publishing.history_record import record_in_history
 from metric_core.errors import BudgetSpentError, RunFolderError
+from metric_core.prompts.examples import SetAside
 from metric_core.prompts.judge_questions import Kind
-from metric_core.prompts.prompt_set import load_prompts
+from metric_core.prompts.prompt_set import PromptSet, load_prompts
 from metric_core.stages import Stage
 from tasks.calibration.certificates import CERTIFICATE
 from tasks.calibration.judge_check import certificate_entry
+from tasks.calibration.label_items import PROMPT_EXAMPLES
 from tasks.engine.formulas import digest_formulas
 from tasks.engine.registry import STAGES
 from tasks.models.judges.panel import PanelJudge
@@ -108,6 +111,7 @@ def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
     judge = selected.judge() if planned else None
     kinds = [kind for kind in planned if judge is not None and judge.can_answer(kind)]
     members = () if judge is None else members_of(judge)
+    prompts = {} if judge is None else _served_prompts(plan.models, judge, planned)
     embedder = selected.embedder() if _embeds(plan) else None
     recognized = [getattr(model, "recognized", None) for model in members]
     identities: dict[str, Any] = {
@@ -129,7 +133,8 @@ def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
         "server_warnings": [warning for model in (*members, embedder) for warning in getattr(model, "warnings", ())],
         "foreign_answers": [model.foreign for model in recognized if model is not None and model.foreign is not None],
         "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
-        "prompts": {} if judge is None else _prompts(plan.models, judge, planned),
+        "prompts": {str(kind): _digest_prompts(each, kind) for kind, each in prompts.items()},
+        PROMPT_EXAMPLES: _examples(prompts),
         "unanswerable": {} if judge is None else find_unanswerable(metrics.requests, judge),
         "panel": _panel(judge),
         "formulas": digest_formulas(),
@@ -163,15 +168,32 @@ def _features(judge: Judge) -> dict[str, Any] | None:
     return _fields(features) if features else None
 
 
-def _prompts(options: JudgeOptions, judge: Judge, kinds: Sequence[Kind]) -> dict[str, str]:
-    """Return a digest of the prompts per kind of question, over all judges on a server that are asked it."""
-    digests = {}
+def _served_prompts(options: JudgeOptions, judge: Judge, kinds: Sequence[Kind]) -> dict[Kind, list[PromptSet]]:
+    """Return the prompts of all judges on a server that are asked a kind of question, by kind."""
+    loaded = cache(load_prompts)
+    found = {}
     for kind in kinds:
         servers = [each.server for each in settings_for(options, judge, kind) if each.server is not None]
-        prompts = dict.fromkeys(load_prompts(server.prompt_source).digest(kind) for server in servers)
-        if prompts:
-            digests[str(kind)] = hashlib.sha256(json.dumps([*prompts]).encode()).hexdigest()
-    return digests
+        if servers:
+            found[kind] = [loaded(server.prompt_source) for server in servers]
+    return found
+
+
+def _digest_prompts(prompts: Sequence[PromptSet], kind: Kind) -> str:
+    digests = dict.fromkeys(each.digest(kind) for each in prompts)
+    return hashlib.sha256(json.dumps([*digests]).encode()).hexdigest()
+
+
+def _examples(prompts: Mapping[Kind, Sequence[PromptSet]]) -> dict[str, Any] | None:
+    """Return the number of labels that prompts show as examples, and all that are set aside; None without examples."""
+    shown = {id(each): each.examples for kind, sets in prompts.items() for each in sets if kind in each.shown}
+    found = [each for each in shown.values() if each is not None]
+    if not found:
+        return None
+    items, questions = (
+        frozenset(digest for each in found for digest in getattr(each.aside, name)) for name in ("items", "questions")
+    )
+    return {"count": sum(len(each.examples) for each in found), **SetAside(items, questions).to_json()}
 
 
 def _embeds(plan: RunPlan) -> bool:

@@ -28,6 +28,7 @@ from metric_core.stages import Product, Stage
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.calibration_files import JudgeName
 from tasks.calibration.certificates import Certificate, ChangeEntry, find_certificate
+from tasks.calibration.label_items import rows_set_aside
 from tasks.engine.registry import STAGES
 from tasks.models.judges.protocol import IN_PROCESS, Judge
 from tasks.models.judges.routed_judge import judge_for, members_of
@@ -66,13 +67,8 @@ def certify_judge(
         ConfigError: The run has no verdicts on claims against passages, or the judge is not that of the run any more.
         AssayError: The judge cannot be asked.
     """
-    judge = judge_for(models.open_judges(settings), QuestionKind.VERDICT)
+    judge = open_judge_of(run, settings, models)
     identity = judge.fingerprint(QuestionKind.VERDICT)
-    if run.manifest.get("judge_fingerprints", {}).get(QuestionKind.VERDICT) != identity:
-        raise ConfigError(
-            f"the judge is not the one of the run in {run.folder} any more: its model, prompts or settings differ. "
-            "Evaluate the rows again with `assay run`; then check the judge on the new run."
-        )
     claims = read_claims(run, judge.identity.model)
     if not claims:
         raise ConfigError(
@@ -93,6 +89,26 @@ def certify_judge(
     return _certificate(run, (name, identity), assess(moved), failed, (rows, answers.asked))
 
 
+def open_judge_of(run: FinishedRun, settings: JudgedSettings, models: RunModels) -> Judge:
+    """Open the judge that gave the verdicts of a run.
+
+    Args:
+        settings: Settings of the run, with the addresses of launched judges.
+        models: Models that have not been opened for another run.
+
+    Raises:
+        ConfigError: The judge is not that of the run any more.
+        AssayError: The judge cannot be asked.
+    """
+    judge = judge_for(models.open_judges(settings), QuestionKind.VERDICT)
+    if run.manifest.get("judge_fingerprints", {}).get(QuestionKind.VERDICT) != judge.fingerprint(QuestionKind.VERDICT):
+        raise ConfigError(
+            f"the judge is not the one of the run in {run.folder} any more: its model, prompts or settings differ. "
+            "Evaluate the rows again with `assay run`; then check the judge on the new run."
+        )
+    return judge
+
+
 def certificate_entry(judge: Judge) -> dict[str, object] | None:
     """Return the entry of run.json with the certificate of a run's judge of verdicts; None if it has none."""
     answering = judge_for(judge, QuestionKind.VERDICT)
@@ -107,11 +123,14 @@ def certificate_entry(judge: Judge) -> dict[str, object] | None:
 def read_claims(run: FinishedRun, judge: str) -> list[JudgedClaim]:
     """Return claims of a run that were judged against all contexts of their row, in random order.
 
+    Rows whose questions are examples in the judge's prompts are left out.
+
     Args:
         judge: Name of the judge's model.
     """
+    aside = rows_set_aside(run)
     samples = [each for shard in run.samples() for each in read_samples_table(shard)]
-    contexts = {each.row_id: each.retrieved_contexts or () for each in samples}
+    contexts = {each.row_id: each.retrieved_contexts or () for each in samples if each.row_id not in aside}
     rows = [row for row, passages in contexts.items() if any(passage.strip() for passage in passages)]
     texts = {
         (row["row_id"], row["claim_id"]): row["text"]

@@ -16,6 +16,7 @@ from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, SOURCES, Evidence
 from metric_core.joint_contexts import contexts_of
+from metric_core.prompts.examples import SetAside
 from metric_core.records import PREMISE_TEXT, Sample, Status, VerdictKind
 from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.calibration.run_labels import PART
@@ -23,6 +24,8 @@ from tasks.runs.finished_run import FinishedRun
 from tasks.tables.records import read_samples_table
 from tasks.tables.sample_evidence import read_asked_probabilities, read_evidence
 
+PROMPT_EXAMPLES = "prompt_examples"
+"""Entry of run.json on the labels that the prompts of the judge show as examples."""
 _DIGEST = 32
 """Length of a digest, in hexadecimal digits."""
 _ASKS = {
@@ -57,7 +60,7 @@ class LabelTexts:
             metric: Key of the metric, which is not part of the digest of a claim.
         """
         about = [self.ask or metric, self.question, self.claim, self.passages, self.answer, self.reference]
-        return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:_DIGEST]
+        return _digest(about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class LabelItem:
     Args:
         key: Name of the item in its run.
         digest: Digest of the texts that people see.
+        question: Digest of the question of its row, with the passages.
         score: Score of the row, or support of the claim, from 0 to 1.
         weight: Part of the item in the mean score: 1 for a row, less for one of several claims of a row.
         verdict: Kind, claim and premise; None for a row.
@@ -77,6 +81,7 @@ class LabelItem:
     key: str
     row_id: str
     digest: str
+    question: str
     score: float
     weight: float = 1.0
     verdict: VerdictKey | None = None
@@ -89,8 +94,28 @@ class LabelItem:
         return self.score if self.probability is None else self.probability
 
 
+def set_aside(run: FinishedRun) -> SetAside:
+    """Return the labels that must not measure the judge of a run: its prompts show examples chosen among them."""
+    return SetAside.from_json(run.manifest.get(PROMPT_EXAMPLES))
+
+
+def describe_set_aside(run: FinishedRun) -> list[str]:
+    """Return a sentence on the labels that do not measure the judge of a run; none if all do."""
+    count = len(set_aside(run).questions)
+    return [f"{count} questions are left out: examples in the judge's prompts were chosen among them"] if count else []
+
+
+def rows_set_aside(run: FinishedRun) -> frozenset[str]:
+    """Return the ids of the rows whose labels must not measure the judge of a run."""
+    questions = set_aside(run).questions
+    if not questions:
+        return frozenset()
+    samples = (sample for shard in run.samples() for sample in read_samples_table(shard))
+    return frozenset(sample.row_id for sample in samples if digest_question(sample) in questions)
+
+
 def list_rows(run: FinishedRun, metric: str, request: MetricRequest | None = None) -> list[LabelItem]:
-    """Return the rows that a metric has scored.
+    """Return the rows that a metric has scored, without those that are set aside.
 
     Args:
         request: The metric, if the items are to have its scores by the judge's probabilities.
@@ -101,15 +126,16 @@ def list_rows(run: FinishedRun, metric: str, request: MetricRequest | None = Non
     known = {entry["key"]: entry for entry in run.manifest["metrics"]}
     if metric not in known:
         raise ConfigError(f"the run {run.folder} has no metric {metric!r}; it has: {', '.join(known)}")
-    items = []
+    items, aside = [], rows_set_aside(run)
     for shard in run.samples():
         samples = read_samples_table(shard)
         scores = _scores(run, metric, [sample.row_id for sample in samples])
-        scored = [sample for sample in samples if sample.row_id in scores]
+        scored = [sample for sample in samples if sample.row_id in scores.keys() - aside]
         beliefs = {} if request is None else _beliefs(run, request, scored)
         for sample in scored:
-            row_id, digest = sample.row_id, row_texts(sample).digest(metric)
-            items.append(LabelItem(row_id, row_id, digest, scores[row_id], probability=beliefs.get(row_id)))
+            row_id, digest, question = sample.row_id, row_texts(sample).digest(metric), digest_question(sample)
+            belief = beliefs.get(row_id)
+            items.append(LabelItem(row_id, row_id, digest, question, scores[row_id], probability=belief))
     found = [item.score for item in items] or [0.0]
     low, high = map(float, known[metric].get("bounds") or (min(found), max(found)))
 
@@ -134,13 +160,17 @@ def _beliefs(run: FinishedRun, request: MetricRequest, samples: Sequence[Sample]
     return {row_id: value for row_id, value in found.items() if value is not None}
 
 
-def list_verdicts(run: FinishedRun, request: MetricRequest) -> list[LabelItem]:
+def list_verdicts(run: FinishedRun, request: MetricRequest, *, aside: SetAside | None = None) -> list[LabelItem]:
     """Return the verdicts whose mean a metric is, row by row; rows without a score have none.
+
+    Args:
+        aside: Labels whose verdicts are left out; None for those that must not measure the judge of the run.
 
     Raises:
         ConfigError: The metric is no mean of verdicts.
     """
     items: list[LabelItem] = []
+    aside = set_aside(run) if aside is None else aside
     for shard in run.samples():
         ids = shard["row_id"].to_pylist()
         scored = _scores(run, request.key, ids)
@@ -156,13 +186,17 @@ def list_verdicts(run: FinishedRun, request: MetricRequest) -> list[LabelItem]:
                     f"{request.key} is no mean of verdicts in the row {row_id!r}, so that labels of single claims do "
                     "not correct it; label rows instead (without --claims)"
                 )
-            texts = verdict_texts(evidence, tables.get(Stage.VERDICTS))
+            texts, question = verdict_texts(evidence, tables.get(Stage.VERDICTS)), digest_question(evidence.sample)
+            digests = {key: texts[key].digest(request.key) for key in weights}
             for key, weight in weights.items():
+                if aside.holds(digests[key], question):
+                    continue
                 items.append(
                     LabelItem(
                         key=PART.join((row_id, *key)),
                         row_id=row_id,
-                        digest=texts[key].digest(request.key),
+                        digest=digests[key],
+                        question=question,
                         score=float(evidence.verdicts[key] or 0.0),
                         weight=weight,
                         verdict=key,
@@ -173,6 +207,11 @@ def list_verdicts(run: FinishedRun, request: MetricRequest) -> list[LabelItem]:
     if not items:
         raise ConfigError(f"{request.key} has no verdicts in {run.folder} that people could label")
     return items
+
+
+def digest_question(sample: Sample) -> str:
+    """Return the digest of a row's question and passages, which its claims have in common."""
+    return _digest([sample.user_input, sample.retrieved_contexts])
 
 
 def digest_frame(items: Sequence[LabelItem]) -> str:
@@ -250,6 +289,10 @@ def _premises(sample: Sample, premise: str) -> Iterator[str]:
     elif not premise.startswith(f"{PREMISE_TEXT}:"):
         contexts = sample.retrieved_contexts or ()
         yield from (contexts[index] for index in contexts_of(premise))
+
+
+def _digest(content: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_DIGEST]
 
 
 def _scores(run: FinishedRun, metric: str, ids: Sequence[str]) -> dict[str, float]:

@@ -27,6 +27,7 @@ from metric_core.records import Status
 from metric_core.stages import PRODUCT_STAGES, Stage
 from metric_core.statistics.pairs import name_group
 from tasks.calibration.calibration_files import Counts
+from tasks.calibration.label_items import describe_set_aside, rows_set_aside
 from tasks.calibration.run_labels import RunLabels
 from tasks.runs.finished_run import FinishedRun
 from tasks.sources import SourceOptions
@@ -209,7 +210,7 @@ class PairedLabels:
 
 
 def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, rules: LabelRules) -> PairedLabels:
-    """Return the rows of a run with a label and a score.
+    """Return the rows of a run with a label and a score, without those whose labels must not measure its judge.
 
     Raises:
         SourceError: There are too few such rows, or all have the same label.
@@ -256,7 +257,8 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
     is_said_random = data.sampling.is_random and not is_whole
     selected = describe_selection(of_run) if is_said_random and of_run is not None else ""
     is_random = is_whole or (is_said_random and not selected)
-    return PairedLabels(judged, counts, span, tuple(_warnings(counts, data, rules, span)), of_run, is_random, selected)
+    warnings = (*_warnings(counts, data, rules, span), *describe_set_aside(run))
+    return PairedLabels(judged, counts, span, warnings, of_run, is_random, selected)
 
 
 def describe_selection(of_run: RunLabels) -> str:
@@ -300,9 +302,9 @@ def label_weights(sampling: Sampling, rows: Sequence[str]) -> Floats | None:
 
 
 def _cells(run: FinishedRun, request: MetricRequest) -> list[dict[str, Any]]:
-    ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist()]
-    rows: list[dict[str, Any]] = run.rows(Stage.AGGREGATION, ids).to_pylist()
-    return [row for row in rows if row["metric"] == request.key]
+    aside = rows_set_aside(run)
+    ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist() if row_id not in aside]
+    return [cell for cell in run.rows(Stage.AGGREGATION, ids).to_pylist() if cell["metric"] == request.key]
 
 
 def require_enough(counts: Counts, labels: Sequence[float]) -> None:
@@ -356,8 +358,7 @@ class _Rescorer:
     @property
     def has_probabilities(self) -> bool:
         """Whether there are probabilities, and the metric has a value with them on every row."""
-        has_range = self._request.bounds is not None
-        return has_range and any(asked for _, asked in self._rows) and None not in self._plain
+        return self._request.bounds is not None and any(asked for _, asked in self._rows) and None not in self._plain
 
     @property
     def can_map(self) -> bool:
@@ -389,8 +390,7 @@ class _Rescorer:
 
 
 def _evidence(run: FinishedRun, row_ids: frozenset[str]) -> Iterator[tuple[str, tuple[Evidence, AskedProbabilities]]]:
-    stages = [Stage(name) for name in run.manifest["stages"]]
-    read = [stage for stage in stages if stage in PRODUCT_STAGES]
+    read = [stage for stage in map(Stage, run.manifest["stages"]) if stage in PRODUCT_STAGES]
     for shard in run.samples():
         samples = [sample for sample in read_samples_table(shard) if sample.row_id in row_ids]
         ids = [sample.row_id for sample in samples]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tasks.calibration.label_items import PROMPT_EXAMPLES
 from tasks.models.judges.protocol import NO_JUDGE, ROUTED, SENTENCES
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
@@ -50,6 +51,8 @@ def judge_line(manifest: Mapping[str, Any]) -> str | None:
     'baseline without a language model, not calibrated'
     >>> judge_line({"judge": {"backend": "server", "model": "m"}, "calibration": {"metrics": {"faithfulness": {}}}})
     'm, calibrated for faithfulness'
+    >>> judge_line({"judge": {"backend": "server", "model": "m"}, "prompt_examples": {"count": 6}})
+    'm with 6 labels of people as examples, not calibrated'
     """
     judge = manifest.get("judge") or {}
     if judge.get("backend") == NO_JUDGE.backend:
@@ -58,7 +61,9 @@ def judge_line(manifest: Mapping[str, Any]) -> str | None:
     name = find_backend(Group.JUDGES, judge.get("backend")).label or str(judge.get("model"))
     measured = ", ".join((manifest.get("calibration") or {}).get("metrics", ()))
     calibrated = f"calibrated for {measured}" if measured else "not calibrated"
-    return f"{f'panel of {len(panel)}' if panel else name}, {calibrated}"
+    count = (manifest.get(PROMPT_EXAMPLES) or {}).get("count")
+    shown = f" with {count} labels of people as examples" if count else ""
+    return f"{f'panel of {len(panel)}' if panel else name}{shown}, {calibrated}"
 
 
 def judge_lines(manifest: Mapping[str, Any]) -> list[str]:
