@@ -4,13 +4,14 @@
 
 Prints coverage of 95 % intervals, half widths, false passes of gates, and errors and power of audits, beside an obvious
 or former method; `--write` puts the tables into docs/statistics-labels.md. 1,000 runs take half an hour of CPU time.
-A short form is in tests/metric_core/calibration. `--public` measures the ways to choose labels instead, on public data
-that people have labelled, with the packaged judge; it needs the data in `../shared/meta_eval` beside the repository.
+A short form is in tests/metric_core/calibration. `--public` measures the ways to choose labels, and the thresholds of a
+cascade, on public data that people have labelled, with the packaged judge; it needs the data in `../shared/meta_eval`
+beside the repository.
 """
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from unittest.mock import patch
@@ -18,14 +19,15 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.docs_tables import publish
-from benchmarks.labelled_examples import DATA, Example, attributions, begin, factcheck, nuggets, wice
-from metric_core.calibration import judge_error, sampled_labels, transfer, weighted_statistics
+from benchmarks.labelled_examples import DATA, Example, attributions, begin, factcheck, factscore, nuggets, wice
+from metric_core.calibration import judge_error, sampled_labels, sure_answers, transfer, weighted_statistics
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.calibrate import LabelledScores, measure_human_agreement
 from metric_core.calibration.estimates import ExactEstimate
 from metric_core.calibration.judge_error import correct_mean, estimate_judge_error, is_crooked, lack_of_fit
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
+from metric_core.calibration.sure_answers import measure_sure_answers
 from metric_core.prompts.judge_questions import YES
 from metric_core.statistics.bounded_means import BoundedMean
 from metric_core.statistics.resampling import Floats, Interval, Units
@@ -49,6 +51,8 @@ PUBLIC: dict[str, Callable[[], list[Example]]] = {
     "AttributionBench": attributions,
     "QAMPARI nuggets": nuggets,
 }
+CASCADES = ((0.05, 200), (0.05, 400), (0.1, 100), (0.1, 200), (0.1, 400), (0.2, 100))
+"""Accepted share of disagreements, and number of labels."""
 RUN = 300
 
 Draw = Callable[[np.random.Generator, Floats], Floats]
@@ -169,8 +173,8 @@ def public_tables(runs: int) -> Iterator[str]:
     yield "mean label is the truth. The score is the judge's verdict, or its probability.\n\n"
     titles = [f"{size} labels, {title}" for size in SIZES[1:] for title in WAYS.values()]
     yield _row("data; score", titles) + _row("---", ["---"] * len(titles))
-    for name, read in PUBLIC.items():
-        labels, beliefs = ask_judge(read())
+    asked = {name: ask_judge(read()) for name, read in PUBLIC.items()}
+    for name, (labels, beliefs, _) in asked.items():
         for score, scores in (("verdict", (beliefs >= 0.5).astype(np.float64)), ("probability", beliefs)):
             cells = []
             for size in SIZES[1:]:
@@ -178,19 +182,68 @@ def public_tables(runs: int) -> Iterator[str]:
                 alone = float(np.mean(found["uniform"][1]))
                 cells += [f"{_cell(*each)}, {np.mean(each[1]) / alone:.2f}" for each in found.values()]
             yield _row(f"{name}; {score}", cells)
+    yield from cascade_tables(asked | {"FActScore": ask_judge(factscore())}, 3 * runs // 10)
 
 
-def ask_judge(examples: list[Example]) -> tuple[Floats, Floats]:
-    """Return the labels of examples, and the packaged judge's probabilities of yes."""
+def cascade_tables(asked: Mapping[str, tuple[Floats, Floats, list[str]]], runs: int) -> Iterator[str]:
+    """Yield the table of a cascade's thresholds as Markdown.
+
+    Args:
+        asked: Data set -> labels, probabilities and groups, as `ask_judge` returns them.
+        runs: Runs per cell.
+    """
+    yield "\n**Cascade.** Share of draws in which people disagree with at most the accepted share of the verdicts that "
+    yield "the packaged judge gives alone (nominal: at least 95 %); mean share of all verdicts that it so gives, which "
+    yield "are saved; in parentheses the share if all labels were known. Labels are a uniform sample of a run of about "
+    yield f"2,000 verdicts, drawn from the data with replacement, by group. {runs} draws a cell.\n\n"
+    yield _row(
+        "data; verdicts, groups, wrong verdicts",
+        [f"accepted {_percent([most])}, {size} labels" for most, size in CASCADES],
+    )
+    yield _row("---", ["---"] * len(CASCADES))
+    with patch.object(sure_answers, "BoundedMean", partial(BoundedMean, draws=499)):
+        for name, (labels, beliefs, groups) in asked.items():
+            wrong = ((beliefs >= 0.5) != (labels > 0.5)).astype(np.float64)
+            cells = [_cascade(np.maximum(beliefs, 1 - beliefs), wrong, groups, *each, runs) for each in CASCADES]
+            size = f"{len(wrong):,} in {len(set(groups)):,}"
+            yield _row(f"{name}; {size}, {_percent([float(wrong.mean())])}", cells)
+
+
+def _cascade(  # noqa: PLR0913, PLR0917 what a cell is about
+    sureness: Floats, wrong: Floats, groups: list[str], most: float, size: int, runs: int
+) -> str:
+    generator = np.random.default_rng(25)
+    _, unit = np.unique(groups, return_inverse=True)
+    members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
+    held, saved = [], []
+    for _ in range(runs):
+        drawn = [members[number] for number in generator.integers(0, len(members), len(members) * 2000 // len(wrong))]
+        rows = np.concatenate(drawn)
+        of_group = np.repeat(np.arange(len(drawn)), [len(each) for each in drawn])
+        given = np.full(len(rows), np.nan)
+        labelled = generator.permutation(len(rows))[:size]
+        given[labelled] = wrong[rows[labelled]]
+        found = measure_sure_answers(sureness[rows], given, [str(number) for number in of_group]).choose(most)
+        stands = sureness >= (2.0 if found is None else found.least)
+        held.append(not stands.any() or float(wrong[stands].mean()) <= most)
+        saved.append(float(stands.mean()))
+    order = np.argsort(-sureness, kind="stable")
+    risks = np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
+    best = (np.flatnonzero(risks <= most).max(initial=-1) + 1) / len(order)
+    return f"{_percent(held)}, {_percent(saved)} ({_percent([float(best)])})"
+
+
+def ask_judge(examples: list[Example]) -> tuple[Floats, Floats, list[str]]:
+    """Return the labels of examples, the packaged judge's probabilities of yes, and the groups."""
     judge = BuiltinJudge(MiniLm(), SpacyPipeline())
     answers = judge.choose([example.question for example in examples])
     known = [
-        (example.label, answer.probabilities[YES])
+        (example.label, answer.probabilities[YES], example.group)
         for example, answer in zip(examples, answers, strict=True)
         if answer.probabilities
     ]
-    labels, beliefs = zip(*known, strict=True)
-    return np.array(labels, dtype=np.float64), np.array(beliefs)
+    labels, beliefs, groups = zip(*known, strict=True)
+    return np.array(labels, dtype=np.float64), np.array(beliefs), list(groups)
 
 
 @dataclass(frozen=True)

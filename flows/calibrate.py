@@ -36,6 +36,7 @@ from tasks.calibration.bias_correction import (
     known_judge_errors,
 )
 from tasks.calibration.calibration_files import Audit, Calibration, JudgeName
+from tasks.calibration.cascade_thresholds import measure_cascade
 from tasks.calibration.label_pairing import LabelledData, PairedLabels, pair_labels, read_labelled
 from tasks.calibration.run_labels import refuse_fewer_labels, write_labels
 from tasks.calibration.stored_labels import STORED, pair_stored
@@ -161,10 +162,13 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
     else:
         data = replace(_read_data(request), groups=groups)
         rows = pair_labels(run, metric, data, request.rules)
+    cascade = measure_cascade(run, metric, rows.of_run, is_random=rows.is_random)
+    rows = replace(rows, warnings=(*rows.warnings, *filter(None, [cascade.warning])))
     entry = run.manifest.get("calibration") or {}
     name = recorded_judge_name(run.manifest, metric)
     identity = (entry.get("identities") or {}).get(metric.key, "")
     calibration = _measure(request, run, metric, data, rows, (identity, name))
+    calibration = calibration.model_copy(update={"sure": cascade.found})
     if not request.replace:
         refuse_fewer_labels(run.folder, metric.key, rows.of_run)
     folder = RunFolder(run.folder)

@@ -138,6 +138,7 @@ def compare_candidates(
         config = request.config
         changes = {
             "judge": _candidate_judge(config, candidate, ready.metric),
+            "cascade": None,
             "out": None if config.out is None else str(Path(config.out) / f"{number}"),
             "prices": candidate.prices,
         }

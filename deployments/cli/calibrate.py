@@ -28,6 +28,7 @@ from tasks.reports.calibration.calibration_text import (
     result_lines,
     saved_line,
 )
+from tasks.reports.calibration.cascade_text import sureness_lines
 from tasks.reports.calibration.judges_text import HEADINGS, comparison_rows, overlap_lines, recommendation
 from tasks.reports.documents.blocks import make_table
 from tasks.runtime.home import assay_home
@@ -300,7 +301,13 @@ def _print(result: "CalibrationResult") -> None:
     stdout.print(count_line(calibration))
     print_table(stdout, figure_table(calibration))
     results = result_lines(result.calibration.metric, result.corrected, result.audit, result.needed)
-    for line in [*annotator_lines(calibration), *_lines(calibration), *reach_lines(calibration), *results]:
+    for line in [
+        *annotator_lines(calibration),
+        *_lines(calibration),
+        *reach_lines(calibration),
+        *sureness_lines(calibration),
+        *results,
+    ]:
         stdout.print(line)
     stdout.print(f"run folder: {result.folder}")
     if result.kept is not None:

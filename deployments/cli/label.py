@@ -61,7 +61,8 @@ def label(
     disagreement: Annotated[
         Disagreement | None,
         typer.Option(
-            "--disagreement", help="Instead of drawing: what people, judges, or judge and people disagree on."
+            "--disagreement",
+            help="Instead of drawing: what people, judges, or judge and people disagree on, or a cascade is unsure of.",
         ),
     ] = None,
     ask: Annotated[

@@ -228,6 +228,7 @@ def _content(metrics: MetricPlan, dry_run: DryRun) -> dict[str, Any]:
             {"name": name, "kinds": list(dry_run.judges.get(name, ())), **asdict(tally)}
             for name, tally in dry_run.by_judge.items()
         ],
+        "spared": dry_run.spared,
         "problems": list(dry_run.problems),
         "contexts": _contexts_content(dry_run.contexts),
         "anchor": None if dry_run.anchor is None else _anchor_content(dry_run.anchor),

@@ -33,6 +33,7 @@ from tasks.calibration.bias_correction import read_corrected_means
 from tasks.opening.run_models import open_early, preload
 from tasks.options.run_model_options import RunModelOptions
 from tasks.reports.calibration.calibration_text import agreement_lines
+from tasks.reports.calibration.cascade_text import cascade_lines
 from tasks.reports.calibration.certificate_text import certificate_lines
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.run.anchor_view import anchor_line
@@ -163,6 +164,7 @@ def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[
         yield f"key points: {points}"
     if (judge := judge_line(manifest)) is not None:
         yield f"judge: {judge} (docs/judge.md)"
+    yield from cascade_lines(manifest, summary)
     yield from variance_lines(manifest)
     for metric, entry in read_corrected_means(summary).items():
         yield f"{metric}: {CorrectionText.from_entry(entry)}"

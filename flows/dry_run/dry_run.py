@@ -26,7 +26,7 @@ from tasks.engine.shard_of_rows import ShardOfRows
 from tasks.engine.stage_rows import StageRows
 from tasks.engine.stage_step import EnginePlan, StageStep, make_recipe
 from tasks.models.judges.protocol import JudgeIdentity
-from tasks.models.judges.routed_judge import roles_of
+from tasks.models.judges.routed_judge import JudgeRole, members_of_role, roles_of
 from tasks.opening.counting_judge import Ledger, Tally
 from tasks.opening.dry_run_models import DryRunModels
 from tasks.opening.run_models import RunModels
@@ -150,19 +150,27 @@ class DryRunner:
             self._preview_shard(packed.open(shards), stages)
         rows = sum(ref.rows for ref in samples.refs)
         problems = (*samples.warnings, *Counter(self._problems))
-        judges = self._judges({kind for stage in stages.values() for kind in stage.kinds})
+        roles = self._roles({kind for stage in stages.values() for kind in stage.kinds})
         counted = tuple(stages.values())
         judge = self._judge(counted)
-        accounts = dict(self._ledger.accounts)
-        return DryRun(rows, samples.bad_row_count, counted, problems, judges=judges, judge=judge, accounts=accounts)
+        ledger = self._ledger
+        return DryRun(
+            rows,
+            samples.bad_row_count,
+            counted,
+            problems,
+            judges={role.name: tuple(map(str, role.kinds)) for role in roles},
+            tallies={role.name: ledger.judges.get(getattr(role.judge, "name", ""), Tally()) for role in roles},
+            spared=ledger.spared,
+            judge=judge,
+            accounts=dict(ledger.accounts),
+        )
 
-    def _judges(self, counted: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return the name of each judge with the kinds of counted questions that would go to it."""
+    def _roles(self, counted: Collection[str]) -> list[JudgeRole]:
+        """Return each judge, also those of a panel or cascade, with the counted questions that would go to it."""
         kinds = [kind for kind in self._plan.metrics.kinds if kind in counted]
-        if not kinds:
-            return {}
-        judge = self._counting.open_judges(self._plan.judged)
-        return {role.name: tuple(map(str, role.kinds)) for role in roles_of(judge, kinds)}
+        judge = self._counting.open_judges(self._plan.judged) if kinds else None
+        return [] if judge is None else [each for role in roles_of(judge, kinds) for each in members_of_role(role)]
 
     def _judge(self, stages: Sequence[StageDryRun]) -> JudgeIdentity | None:
         if self._ledger.offline or not any(stage.tally.requests for stage in stages):
@@ -232,15 +240,16 @@ class DryRunner:
         """Compute a stage for a window with a judge that counts."""
         step = self._engine.steps[counts.stage]
         is_certain = step.recipe is not None and window.certain.issuperset(step.reads)
-        accounts, before = dict(self._ledger.accounts), (computation.found, computation.computed)
+        ledger, before = self._ledger, (computation.found, computation.computed)
+        counted = dict(ledger.accounts), dict(ledger.judges), ledger.spared
         models = self._counting.select(step.settings)
         inputs = {earlier: window.rows[earlier] for earlier in step.reads}
         window.rows[step.stage] = computation.rows(
             window.start, inputs, lambda tables: step.definition.compute(tables, step.settings, models)
         )
-        tallies = self._ledger.take()
+        tallies = ledger.take()
         if self._counted is not None and step.stage not in self._counted:
-            self._ledger.accounts = accounts
+            ledger.accounts, ledger.judges, ledger.spared = counted
         tally = sum(tallies.values(), Tally())
         counts.tally += tally
         for kind, of_kind in tallies.items():
@@ -265,7 +274,8 @@ class DryRunner:
         asks_by_answers = asks_by_answers or Product.KEY_POINTS_BY_RESPONSE in self._plan.metrics.products
         if stage is Stage.VERDICTS and asks_by_answers and (tally.asked or tally.waiting):
             return Certainty.AT_LEAST
-        return Certainty.EXACT if is_certain else Certainty.ESTIMATED
+        is_sure_of_it = self._plan.models.cascade is None or stage is not Stage.VERDICTS or not tally.asked
+        return Certainty.EXACT if is_certain and is_sure_of_it else Certainty.ESTIMATED
 
 
 @dataclass(slots=True)

@@ -78,6 +78,8 @@ class DryRun:
         anchor_again: The anchor rows that are asked about again; None if none are.
         again: The rows of the run that are asked about again; None if none are.
         judges: Name of each judge -> kinds of questions that would go to it.
+        tallies: Name of each judge -> questions to it.
+        spared: Number of questions that the cheaper judge of a cascade is expected to answer alone.
         judge: Identity of the judge; None if it is not needed, or not known.
         accounts: Questions to each judge with separate prices, and to the others under None, including those about the
             anchor.
@@ -92,6 +94,8 @@ class DryRun:
     anchor_again: "DryRun | None" = None
     again: "DryRun | None" = None
     judges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tallies: Mapping[str, Tally] = field(default_factory=dict)
+    spared: int = 0
     judge: JudgeIdentity | None = None
     accounts: Mapping[Account | None, Tally] = field(default_factory=dict)
 
@@ -105,11 +109,8 @@ class DryRun:
     def by_judge(self) -> dict[str, Tally]:
         """The questions to each judge, with those about the anchor and those that are asked again."""
         tallies: dict[str, Tally] = {}
-        for part in self._more:
-            tallies |= {name: tally + tallies.get(name, Tally()) for name, tally in part.by_judge.items()}
-        for name, kinds in self.judges.items():
-            of_judge = (stage.kinds[kind] for stage in self.stages for kind in kinds if kind in stage.kinds)
-            tallies[name] = sum(of_judge, tallies.get(name, Tally()))
+        for part in (self, *self._more):
+            tallies |= {name: tally + tallies.get(name, Tally()) for name, tally in part.tallies.items()}
         return tallies
 
     @property

@@ -32,8 +32,8 @@ from tasks.calibration.label_items import PROMPT_EXAMPLES
 from tasks.engine.formulas import digest_formulas
 from tasks.engine.registry import STAGES
 from tasks.models.judges.panel import PanelJudge
-from tasks.models.judges.protocol import NO_JUDGE, Judge
-from tasks.models.judges.routed_judge import JudgeRole, members_of, roles_of, settings_for
+from tasks.models.judges.protocol import CASCADE, NO_JUDGE, Judge
+from tasks.models.judges.routed_judge import JudgeRole, cascade_of, members_of, roles_of, settings_for
 from tasks.opening.run_models import RunModels
 from tasks.options.judge_options import JudgeOptions
 from tasks.rows.computed_tables import RunTables
@@ -137,6 +137,7 @@ def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
         PROMPT_EXAMPLES: _examples(prompts),
         "unanswerable": {} if judge is None else find_unanswerable(metrics.requests, judge),
         "panel": _panel(judge),
+        CASCADE: _cascade(judge),
         "formulas": digest_formulas(),
         "stage_versions": {stage: STAGES[stage].version for stage in metrics.sharded_stages},
         "calibration": calibration_entry(plan, models) if planned else {"metrics": {}, "not_covered": []},
@@ -161,6 +162,16 @@ def _role_entry(role: JudgeRole) -> dict[str, Any]:
 
 def _panel(judge: Judge | None) -> list[dict[str, Any]]:
     return [_fields(member.identity) for member in judge.members] if isinstance(judge, PanelJudge) else []
+
+
+def _cascade(judge: Judge | None) -> dict[str, Any] | None:
+    """Return the entry of run.json on the cheaper judge of a cascade, which its thresholds must be about."""
+    found = None if judge is None else cascade_of(judge)
+    if found is None or found.cascade is None:
+        return None
+    rule, (lead, name) = found.cascade, found.names
+    thresholds = {about: _fields(each) for about, each in rule.thresholds.items()}
+    return {"name": name, "lead": lead, "judge": rule.judge, "writer": rule.writer, "thresholds": thresholds}
 
 
 def _features(judge: Judge) -> dict[str, Any] | None:

@@ -43,7 +43,7 @@ def _account(models: RunModelOptions, kind: str) -> Account | None:
     (group,) = groups_of([kind])
     judges = models.judges_of(KindGroup(group))
     if judges[0].profile is not None and kind not in ON_CLAIMS:
-        judges += models.judge, *models.panel  # a model that only verifies passes other questions on
+        judges += models.judge, *models.others  # a model that only verifies passes other questions on
     charged = [account_of(judge.server, _model_of(judge)) for judge in judges]
     return max(charged, key=lambda account: _price(models.prices if account is None else account.prices))
 

@@ -13,6 +13,7 @@ from flows.planning.checks import run_checks
 from flows.planning.metric_plan import MetricPlan, judges_conversations, make_plan
 from flows.planning.run_plan import FolderPlan, RunPlan, SourcePlan, StoragePlan, locate
 from metric_core.errors import ConfigError
+from tasks.calibration.cascade_thresholds import find_thresholds
 from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_options import MetricOptions
 from tasks.options.narrow import narrow
@@ -119,11 +120,14 @@ def plan_without_data(config: RunConfig) -> RunPlan:
 
 
 def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, ending: str = "") -> RunPlan:
-    """Divide the configuration of a run into the parts of its plan.
+    """Divide the configuration of a run into the parts of its plan; a cascade gets the thresholds known by now.
 
     Args:
         ending: Suffix of the name of a new run folder.
     """
+    if (cascade := config.cascade) is not None and cascade.thresholds is None:
+        thresholds = find_thresholds(cascade.most_disagreement)
+        config = config.model_copy(update={"cascade": cascade.model_copy(update={"thresholds": thresholds})})
     # A rerun reads the record: with another judge it counts verdicts as before, and it finds sources from any folder.
     own: dict[str, Any] = {"verdict": config.verdict_kind, "source": locate(config.source)}
     if config.anchor is not None:

@@ -84,12 +84,14 @@ class RerunRequest(Settings):
     def apply(self, old: Options) -> Options:
         """Return the options of the rerun.
 
-        The judges of groups of questions stay, unless the request names others.
+        The judges of groups of questions stay, unless the request names others. One for verdicts replaces a cascade.
         """
         changes = self.changes
         judge: JudgeSettings = changes.pop("judge", old.judge)
         named = {group: changes.pop(group) for group in KindGroup if group in changes}
         by_group = {**old.judge.by_group, **judge.by_group, **named}
         groups = {str(group): each for group, each in by_group.items()}
-        kept = {"out": None, "baseline": None}
+        kept: dict[str, Any] = {"out": None, "baseline": None}
+        if KindGroup.VERDICTS in by_group:
+            kept["cascade"] = None
         return old.model_copy(update={**kept, **changes, "judge": judge.model_copy(update=groups)})

@@ -101,6 +101,7 @@ class ChoiceQuestion:
         labels: Allowed answers.
         instructions: Role -> trusted text from the configuration (a definition, a rubric).
         votes: Number of independent answers to collect.
+        about: Verdicts that it is one of, for a cascade of judges. No judge sees it, and no digest contains it.
     """
 
     kind: Kind
@@ -108,6 +109,7 @@ class ChoiceQuestion:
     labels: tuple[str, ...]
     instructions: Mapping[str, str] = field(default_factory=dict)
     votes: int = 1
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from metric_core.calibration.calibrate import Confusion, Figure
 from metric_core.calibration.judge_error import JudgeErrorFit
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.platt import ProbabilityMap
+from metric_core.calibration.sure_answers import SureAnswers
 from metric_core.calibration.transfer import ClassChange
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.parsing.regular_files import regular
@@ -95,6 +96,26 @@ class Counts:
     positive: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeSureness:
+    """The cheaper judge of a cascade, with labels of its answers.
+
+    Args:
+        name: Name of the judge in its run.
+        judge: Digest of the judge's fingerprints.
+        writer: Fingerprint of the judge that wrote the claims.
+        about: Verdicts, as `describe_verdicts` names them.
+        most: Share of answers that people may disagree with, by the configuration of its run.
+    """
+
+    name: str
+    judge: str
+    writer: str
+    about: str
+    most: float
+    answers: SureAnswers
+
+
 class Audit(BaseModel, frozen=True, extra="forbid"):
     """Result of checking with a few labels whether a calibration holds for a later run.
 
@@ -140,6 +161,7 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
         refused: Why scores are not corrected with this calibration although the rows would determine an error; empty if
             they are.
         audits: Audits of the calibration on later runs, in order.
+        sure: Labels of the answers of the cheaper judge of a cascade; empty without one.
         warnings: Sentences that a reader should know.
         versions: Mapping from package to the version that was used.
     """
@@ -167,6 +189,7 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     error: JudgeErrorFit | None = None
     refused: str = ""
     audits: tuple[Audit, ...] = ()
+    sure: tuple[JudgeSureness, ...] = ()
     seed: int
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)

@@ -58,13 +58,18 @@ def import_labels(run: FinishedRun, metric: str, files: Sequence[Path]) -> Impor
 
 
 def find_disagreements(items: Sequence[LabelItem], who: Disagreement) -> list[LabelItem]:
-    """Return the items that people, judges, or both disagree on; those where the judge is least sure come first."""
+    """Return the items that people, judges, or both disagree on, or that the cheaper judge of a cascade has passed on.
+
+    Those where the judge is least sure come first.
+    """
     known = KnownLabels.of_items(items)
     if who is Disagreement.PEOPLE:
         contested = set(known.settled.contested)
         found = [item for item in items if item.digest in contested]
     elif who is Disagreement.JUDGES:
         found = [item for item in items if item.is_split]
+    elif who is Disagreement.UNSURE:
+        found = [item for item in items if len(item.votes) > 1 and item.digest not in known.settled.values]
     else:
         labels = known.settled.values
         found = [
@@ -79,7 +84,7 @@ def find_disagreements(items: Sequence[LabelItem], who: Disagreement) -> list[La
 def draw_disagreements(
     run: FinishedRun, metric: str, who: Disagreement, budget: int, *, is_claims: bool
 ) -> DrawnSample:
-    """Return items that people, judges, or both disagree on, which are no random sample.
+    """Return items that deserve a look, as `find_disagreements` does, which are no random sample.
 
     Raises:
         ConfigError: There are none.
@@ -87,7 +92,8 @@ def draw_disagreements(
     items = list_items(run, metric, is_claims=is_claims)
     found = find_disagreements(items, who)[:budget]
     if not found:
-        advice = "" if is_claims or who is not Disagreement.JUDGES else "; the judges of a panel vote on --claims"
+        of_judges = who in (Disagreement.JUDGES, Disagreement.UNSURE)
+        advice = "; the judges of a panel vote on --claims" if of_judges and not is_claims else ""
         raise ConfigError(f"there is no disagreement ({who}) about {metric} in {run.folder}{advice}")
     return DrawnSample(tuple(found), None, None, digest_frame(items))
 

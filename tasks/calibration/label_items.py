@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -63,6 +63,10 @@ class LabelTexts:
         return _digest(about)
 
 
+Vote: TypeAlias = tuple[str, str | None, float | None]
+"""Judge, its label, and its probability of the label."""
+
+
 @dataclass(frozen=True, slots=True)
 class LabelItem:
     """A row or a verdict that people can label.
@@ -75,7 +79,7 @@ class LabelItem:
         weight: Part of the item in the mean score: 1 for a row, less for one of several claims of a row.
         verdict: Kind, claim and premise; None for a row.
         probability: The judge's probability that the label is yes; None without one.
-        is_split: True if the judges of a panel disagree.
+        votes: Judge, label and probability of the label of each judge of a panel or cascade that was asked.
     """
 
     key: str
@@ -86,7 +90,12 @@ class LabelItem:
     weight: float = 1.0
     verdict: VerdictKey | None = None
     probability: float | None = None
-    is_split: bool = False
+    votes: tuple[Vote, ...] = ()
+
+    @property
+    def is_split(self) -> bool:
+        """True if the judges of a panel or cascade disagree."""
+        return len({label for _, label, _ in self.votes if label is not None}) > 1
 
     @property
     def belief(self) -> float:
@@ -176,7 +185,7 @@ def list_verdicts(run: FinishedRun, request: MetricRequest, *, aside: SetAside |
         scored = _scores(run, request.key, ids)
         tables = _stage_tables(run, ids)
         asked = read_asked_probabilities(tables)
-        split = _split_verdicts(tables)
+        votes = _votes(tables)
         samples = [sample for sample in read_samples_table(shard) if sample.row_id in scored]
         for evidence in read_evidence(samples, tables, str(run.config.get("verdict") or "binary")):
             row_id = evidence.sample.row_id
@@ -201,7 +210,7 @@ def list_verdicts(run: FinishedRun, request: MetricRequest, *, aside: SetAside |
                         weight=weight,
                         verdict=key,
                         probability=asked.get(row_id, {}).get(key),
-                        is_split=(row_id, *key) in split,
+                        votes=votes.get((row_id, *key), ()),
                     )
                 )
     if not items:
@@ -313,13 +322,15 @@ def _stage_tables(run: FinishedRun, ids: Sequence[str]) -> dict[Stage, pa.Table]
     return {stage: run.rows(stage, ids) for stage in stages if stage in PRODUCT_STAGES}
 
 
-def _split_verdicts(tables: Mapping[Stage, pa.Table]) -> set[tuple[str, VerdictKind, str, str]]:
-    """Return the verdicts on which the judges of a panel disagree."""
+def _votes(tables: Mapping[Stage, pa.Table]) -> dict[tuple[str, VerdictKind, str, str], tuple[Vote, ...]]:
+    """Return the votes of the judges of a panel or cascade on each verdict."""
     table = tables.get(Stage.VERDICTS)
     if table is None or table["panel"].null_count == len(table):
-        return set()
+        return {}
     return {
-        (row["row_id"], VerdictKind(row["kind"]), row["claim_id"], row["premise"])
+        (row["row_id"], VerdictKind(row["kind"]), row["claim_id"], row["premise"]): tuple(
+            (vote["judge"], vote["label"], vote["probability"]) for vote in row["panel"]
+        )
         for row in table.select(["row_id", "kind", "claim_id", "premise", "panel"]).to_pylist()
-        if len({vote["label"] for vote in row["panel"] or () if vote["label"] is not None}) > 1
+        if row["panel"]
     }

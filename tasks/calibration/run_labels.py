@@ -33,11 +33,12 @@ _SCHEMA = pa.schema(
 
 
 class Disagreement(StrEnum):
-    """Kind of disagreement: among people, among the judges of a panel, or between judge and people."""
+    """Kind of disagreement: among people, among judges, between judge and people, or none but an unsure cascade."""
 
     PEOPLE = "people"
     JUDGES = "judges"
     JUDGE_AND_PEOPLE = "judge-people"
+    UNSURE = "unsure"
 
 
 @dataclass(frozen=True, slots=True)

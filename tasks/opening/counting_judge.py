@@ -94,13 +94,18 @@ class Ledger:
     """The prompts of all questions to a server."""
     accounts: dict[Account | None, Tally] = field(default_factory=dict)
     """The questions charged to each judge with separate prices, and to the others under None."""
+    judges: dict[str, Tally] = field(default_factory=dict)
+    """The questions to each judge, by its settings as JSON."""
+    spared: int = 0
+    """Number of questions that the cheaper judge of a cascade is expected to answer alone."""
     _tallies: dict[str, Tally] = field(default_factory=dict)
     _noted: set[tuple[str, str]] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
 
-    def add(self, kind: Kind, tally: Tally, account: Account | None = None) -> None:
-        """Add a tally to the sum of a kind of question, and to that of an account."""
+    def add(self, kind: Kind, tally: Tally, account: Account | None = None, judge: str = "") -> None:
+        """Add a tally to the sums of a kind of question, of an account and of a judge."""
         with self._lock:
+            self.judges[judge] = self.judges.get(judge, Tally()) + tally
             self.accounts[account] = self.accounts.get(account, Tally()) + tally
             self._tallies[str(kind)] = self._tallies.get(str(kind), Tally()) + tally
 
@@ -135,17 +140,18 @@ class CountingJudge:
         open_splitter: Callable[[], "SentenceSplitter"] | None = None,
     ) -> None:
         self._ledger = ledger
-        self._name = settings.model_dump_json()
+        self.name = settings.model_dump_json()
+        """Its settings as JSON."""
         self._server = settings.server
         self._prompts = load_prompts(settings.server.prompt_source if settings.server else "en")
         named = settings.launch.name if settings.launch else settings.server.model if settings.server else None
         self._model = named or "unknown"
         self._judge: CachedJudge | None = None
-        if settings.launch is None and self._name not in ledger.unreachable:
+        if settings.launch is None and self.name not in ledger.unreachable:
             try:
                 self._judge = open_judge()
             except AssayError:
-                ledger.unreachable.add(self._name)
+                ledger.unreachable.add(self.name)
         self._forecast: VerifierForecast | None = None
         if settings.profile is not None and settings.facts.is_served and open_splitter is not None:
             features = self._judge.features if self._judge is not None else None
@@ -166,7 +172,7 @@ class CountingJudge:
 
     def fingerprint(self, kind: Kind) -> str:
         """Return the fingerprint of the judge, or a stand-in if it is unreachable."""
-        return f"{kind} {self._name}" if self._judge is None else self._judge.fingerprint(kind)
+        return f"{kind} {self.name}" if self._judge is None else self._judge.fingerprint(kind)
 
     def choose(
         self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
@@ -196,9 +202,9 @@ class CountingJudge:
             if tally is None and self._forecast is not None and isinstance(question, ChoiceQuestion):
                 asked.append(question)
             else:
-                self._ledger.add(question.kind, tally or self._count_missing(question), account)
+                self._ledger.add(question.kind, tally or self._count_missing(question), account, self.name)
         if asked and self._forecast is not None:
-            self._ledger.add(asked[0].kind, self._count_verdicts(asked, self._forecast), account)
+            self._ledger.add(asked[0].kind, self._count_verdicts(asked, self._forecast), account, self.name)
         answers = [
             stand_in(question) if answer is None else answer for question, answer in zip(questions, known, strict=True)
         ]

@@ -11,11 +11,13 @@ from functools import lru_cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from metric_core.calibration.sure_threshold import SureThreshold
 from metric_core.errors import AssayError
+from metric_core.question_kinds import QuestionKind
 from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
 from tasks.models.judges.builtin.sentence_claims import SentenceClaims
-from tasks.models.judges.panel import PanelJudge
+from tasks.models.judges.panel import CascadeRule, PanelJudge
 from tasks.models.judges.protocol import Judge
 from tasks.models.judges.routed_judge import RoutedJudge, needs_sentences
 from tasks.models.recognizers.protocol import EntityRecognizer
@@ -58,10 +60,10 @@ class RunModels:
         return _SelectedModels(self, narrow(settings, JudgedSettings))
 
     def open_judges(self, settings: JudgedSettings) -> Judge:
-        """Return the judge of a stage; with a panel, or judges of groups of questions, all its judges as one.
+        """Return the judge of a stage; with a panel, a cascade or judges of groups of questions, all judges as one.
 
         Raises:
-            AssayError: A judge cannot be opened, or two judges of a panel are the same.
+            AssayError: A judge cannot be opened, or two judges of a panel or cascade are the same.
         """
         opened: dict[SingleJudgeSettings, Judge] = {}
 
@@ -82,10 +84,21 @@ class RunModels:
         sentences = None
         if needs_sentences(default, by_group):
             sentences = SentenceClaims(partial(load_pipeline, settings.language))
-        return RoutedJudge(default, by_group, sentences) if by_group or sentences is not None else default
+        is_routed = bool(by_group) or sentences is not None
+        routed = RoutedJudge(default, by_group, sentences) if is_routed else default
+        if settings.cascade is None:
+            return routed
+        cheaper = open_once(settings.cascade.first)
+        writer = routed.fingerprint(QuestionKind.CLAIMS) if routed.can_answer(QuestionKind.CLAIMS) else ""
+        rule = self._rule(cheaper, settings.cascade.thresholds or (), writer)
+        cascade = self._panel([default, cheaper], rule)
+        return RoutedJudge(cascade, by_group, sentences) if is_routed else cascade
 
-    def _panel(self, members: Sequence[Judge]) -> PanelJudge:
-        panel = PanelJudge(members)
+    def _rule(self, cheaper: Judge, thresholds: Sequence[SureThreshold], writer: str) -> CascadeRule:
+        return CascadeRule(cheaper, thresholds, writer)
+
+    def _panel(self, members: Sequence[Judge], rule: CascadeRule | None = None) -> PanelJudge:
+        panel = PanelJudge(members, rule)
         panel.reject_duplicates()
         return panel
 

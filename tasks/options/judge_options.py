@@ -5,12 +5,14 @@ from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from metric_core.calibration.sure_threshold import SureThreshold
 from metric_core.question_kinds import KindGroup
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.launch_options import LaunchSettings
 from tasks.options.load_profile import load_profile, profile_names
 from tasks.options.model_backends import PLUGIN, Backend, JudgeBackend, PluginOptions, describe_backends, find_backend
 from tasks.options.model_words import parse_judge
+from tasks.options.narrow import narrow
 from tasks.options.option import Flag, ModelOptions, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas
 from tasks.options.verifier_options import VerifierOptions
@@ -214,6 +216,32 @@ class JudgeSettings(SingleJudgeSettings, affects_scores=True):
         return {group: judge for group, judge in named.items() if judge is not None}
 
 
+class CascadeSettings(ModelOptions, affects_scores=True):
+    """A cheaper judge, which gives the verdicts that it is sure enough of; the judge gives the others."""
+
+    first: Annotated[
+        Annotated[SingleJudgeSettings, BeforeValidator(_parse_single)],
+        Option("The cheaper judge.", examples=["builtin"]),
+    ]
+    most_disagreement: Annotated[
+        float,
+        Option(
+            "Highest accepted share of its answers that people disagree with. How sure it must be follows from "
+            "labels, with a confidence of 95 %.",
+            gt=0,
+            lt=0.5,
+        ),
+    ] = 0.1
+    thresholds: Annotated[
+        tuple[SureThreshold, ...] | None,
+        Option(
+            "How sure it must be of which verdicts. Default: as the calibrations on this machine say when a run "
+            "begins; run.json has them.",
+            holds="text",
+        ),
+    ] = None
+
+
 class JudgeOptions(OptionGroup, affects_scores=True):
     """Options that say who answers the judge questions."""
 
@@ -238,15 +266,60 @@ class JudgeOptions(OptionGroup, affects_scores=True):
             examples=[["http://gpu2:8000/v1", "builtin"]],
         ),
     ] = ()
+    cascade: Annotated[
+        CascadeSettings | None,
+        Option(
+            "Two judges, the cheaper one first: it gives the verdicts that it is sure of, the other one gives the "
+            "rest, and is the judge. Or a table, beside the judge.",
+            examples=[["builtin", "http://gpu1:8000/v1"]],
+        ),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_cascade(cls, content: Any) -> Any:
+        """Divide two judges into the judge of the run and the cheaper one."""
+        if not isinstance(content, Mapping):
+            return content
+        named = _read_list(content.get("cascade"))
+        if not isinstance(named, list | tuple):
+            return content
+        if len(named) != 2:
+            raise ValueError(f"a cascade has two judges, the cheaper one first; got {len(named)}")
+        if content.get("judge") is not None:
+            raise ValueError(
+                "the second judge of a cascade is the judge of the run: leave `judge` out, or name the cheaper one "
+                'alone: cascade = {first = "builtin"}'
+            )
+        return {**content, "judge": named[1], "cascade": {"first": named[0]}}
+
+    @model_validator(mode="after")
+    def _check_cascade(self) -> Self:
+        """Refuse a cascade that is never asked, and one that asks one judge twice."""
+        if self.cascade is None:
+            return self
+        first = self.cascade.first
+        if self.panel or self.judge.verdicts is not None:
+            raise ValueError("a cascade gives the verdicts: leave out panel and judge.verdicts, or the cascade")
+        if first.launch is not None:
+            raise ValueError("a run does not launch the cheaper judge of a cascade: start it, and give its URL")
+        if first == narrow(self.judge, SingleJudgeSettings):
+            raise ValueError("both judges of the cascade are the same: the second one is `judge`")
+        return self
+
+    @property
+    def others(self) -> tuple[SingleJudgeSettings, ...]:
+        """The judges beside the judge, without those of groups: its panel, or the cheaper one of a cascade."""
+        return self.panel if self.cascade is None else (self.cascade.first,)
 
     @property
     def judges(self) -> tuple[SingleJudgeSettings, ...]:
-        """All judges that the options name: the judge, its panel, and the judges of groups with theirs.
+        """All judges that the options name: the judge, its panel or cascade, and the judges of groups with theirs.
 
         >>> [judge.backend for judge in JudgeOptions(judge={"writing": "http://localhost:8000/v1"}).judges]
         ['builtin', 'server']
         """
-        named: list[SingleJudgeSettings] = [self.judge, *self.panel]
+        named: list[SingleJudgeSettings] = [self.judge, *self.others]
         for judge in self.judge.by_group.values():
             named += [judge, *judge.panel]
         return tuple(named)
@@ -262,13 +335,16 @@ class JudgeOptions(OptionGroup, affects_scores=True):
         return any(judge.profile is None and judge.answering_facts.may_rate for judge in judges)
 
     def judges_of(self, group: KindGroup) -> tuple[SingleJudgeSettings, ...]:
-        """Return the judges that a group of questions goes to first: those named for it, else the judge with its panel.
+        """Return the judges that a group of questions goes to: those named for it, else the judge with its panel.
+
+        A cascade gives verdicts only.
 
         >>> JudgeOptions(judge={"verdicts": "builtin"}).judges_of(KindGroup.VERDICTS)[0].backend
         'builtin'
         """
         judge = self.judge.by_group.get(group)
-        return (self.judge, *self.panel) if judge is None else (judge, *judge.panel)
+        others = self.others if group is KindGroup.VERDICTS else self.panel
+        return (self.judge, *others) if judge is None else (judge, *judge.panel)
 
     @property
     def launches(self) -> dict[KindGroup | None, LaunchSettings]:

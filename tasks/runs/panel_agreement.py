@@ -1,6 +1,6 @@
-"""Measure panel agreement from the tables of a run folder."""
+"""Measure from the tables of a run folder how far the judges of a panel agree, and who gave which verdicts."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from metric_core.calibration.sure_threshold import describe_verdicts
 from metric_core.stages import Stage
 from metric_core.statistics.agreement import Labels, measure_agreement
 from tasks.runs.run_folder import STAGES
@@ -37,8 +38,29 @@ def measure_panel_agreement(folder: Path) -> dict[str, dict[str, Any]]:
     return {stage: groups for stage, groups in agreements.items() if groups}
 
 
-def _panels(table: Path, group: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def count_cascade(folder: Path) -> dict[str, dict[str, int]]:
+    """Return who gave the verdicts of a run with a cascade, for summary.json.
+
+    Args:
+        folder: Run folder with the stage tables.
+
+    Returns:
+        A mapping from the verdicts, as `describe_verdicts` names them, to how many the cheaper judge was asked for, and
+        how many of these it gave `alone`.
+    """
+    asked: Counter[str] = Counter()
+    alone: Counter[str] = Counter()
+    table = folder / STAGES / f"{Stage.VERDICTS}.parquet"
+    for *key, votes in _panels(table, "kind", "claim_id", "premise") if table.exists() else ():
+        about = describe_verdicts(*map(str, key))
+        asked[about] += 1
+        alone[about] += len(votes) == 1
+    return {about: {"asked": count, "alone": alone[about]} for about, count in sorted(asked.items())}
+
+
+def _panels(table: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of columns, and the votes, of each row with votes."""
     with pq.ParquetFile(table) as file:
-        for batch in file.iter_batches(columns=[group, "panel"]):
+        for batch in file.iter_batches(columns=[*columns, "panel"]):
             of_panel = batch.filter(pc.is_valid(batch.column("panel")))
-            yield from ((row[group], row["panel"]) for row in of_panel.to_pylist())
+            yield from ((*(row[name] for name in columns), row["panel"]) for row in of_panel.to_pylist())

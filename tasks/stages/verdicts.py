@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from metric_core.calibration.sure_threshold import describe_verdicts
 from metric_core.declarations.metric import MetricRequest
 from metric_core.evidence import (
     ALL_CONTEXTS,
@@ -295,7 +296,7 @@ def _pending_request(wanted: VerdictRequest, evidence: Evidence) -> _Pending:
 
 
 def _ask(pending: Sequence[_Pending], batcher: JudgeBatcher) -> list[dict[str, Any]]:
-    answers = iter(batcher.choose([verdict.question for verdict in pending if verdict.question is not None]))
+    answers = iter(batcher.choose([_question(v, v.question, batcher) for v in pending if v.question is not None]))
     rows = []
     for verdict in pending:
         answer = None if verdict.question is None else next(answers)
@@ -304,6 +305,13 @@ def _ask(pending: Sequence[_Pending], batcher: JudgeBatcher) -> list[dict[str, A
             partial = replace(verdict, kind=VerdictKind.PARTIAL_SUPPORT)
             rows.append(_known_row(partial) if answer is None else _partial_row(partial, answer))
     return rows
+
+
+def _question(verdict: _Pending, question: ChoiceQuestion, batcher: JudgeBatcher) -> ChoiceQuestion:
+    """Return the question of a verdict; to a cascade, with the verdicts that it is one of."""
+    if not batcher.is_cascade(question.kind):
+        return question
+    return replace(question, about=describe_verdicts(verdict.kind, verdict.claim_id, verdict.premise))
 
 
 def _known_row(verdict: _Pending) -> dict[str, Any]:

@@ -39,6 +39,7 @@ NEEDED: dict[tuple[str, ...], dict[str, Any]] = {
     ("retriever",): {"index": "m:a"},
     ("server",): {"urls": ["http://h"]},
     ("launch",): {"python": "p", "model": "m"},
+    ("cascade",): {"first": "scripted"},
 }
 """Options that a table cannot do without, by the end of its place."""
 

@@ -197,6 +197,8 @@ def check_judge_servers(models: RunModelOptions | None) -> Iterator[DoctorCheck]
     named: list[tuple[str, SingleJudgeSettings]] = [("judge", chosen.judge)]
     for group, settings in chosen.judge.by_group.items():
         named += [(f"judge of {group}", settings), *((f"panel of {group}", each) for each in settings.panel)]
+    if models is not None and models.cascade is not None:
+        named.append(("cheaper judge of the cascade", models.cascade.first))
     for name, judge in named:
         try:
             yield from _check_one(name, judge, chosen)

@@ -65,6 +65,8 @@ def _judge_lines(dry_run: DryRun) -> Iterator[str]:
             f"- {name}: {tally.asked} of {tally.questions} questions to ask in {tally.requests} requests, about "
             f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out ({kinds})"
         )
+    if dry_run.spared:
+        yield f"The cheaper judge is expected to answer {dry_run.spared:,} of its questions alone."
 
 
 def _describe_anchor(anchor: DryRun) -> str:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from metric_core import reasons
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, JudgeQuestion, Kind, question_digest
 from metric_core.records import AnswerStatus
+from tasks.models.judges.panel import PanelJudge
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge
 from tasks.models.judges.routed_judge import judge_for
 from tasks.runtime.usage import CutOff, KindUsage, StageUsage, Usage, add_usages
@@ -56,6 +57,11 @@ class JudgeBatcher:
             untold_tokens=self._usage.untold_tokens,
             splits=self._usage.splits,
         )
+
+    def is_cascade(self, kind: Kind) -> bool:
+        """Return whether questions of a kind go to a cascade, which needs to know what they are about."""
+        asked = judge_for(self._judge, kind)
+        return isinstance(asked, PanelJudge) and asked.cascade is not None
 
     def choose(self, questions: Sequence[ChoiceQuestion]) -> list[ChoiceAnswer]:
         """Answer choice questions, in their order."""
@@ -132,7 +138,7 @@ def _identity(question: JudgeQuestion) -> Hashable:
     if not isinstance(question, ChoiceQuestion):
         return question_digest(question)
     texts, instructions = tuple(question.texts.items()), tuple(question.instructions.items())
-    return question.kind, texts, tuple(question.labels), instructions, question.votes
+    return question.kind, texts, tuple(question.labels), instructions, question.votes, question.about
 
 
 def _no_choice(reason: str) -> ChoiceAnswer:

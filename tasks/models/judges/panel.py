@@ -1,7 +1,7 @@
 """A panel of judges: each gives its label, the majority decides, and every vote is recorded.
 
 The first member leads. It breaks ties and answers all generate questions alone, because claims and other texts cannot
-be decided by a majority.
+be decided by a majority. In a cascade the other member is asked first, and the lead only where that one is not sure.
 """
 
 import hashlib
@@ -14,11 +14,13 @@ from dataclasses import replace
 from threading import Lock
 
 from metric_core import reasons
+from metric_core.calibration.sure_threshold import SureThreshold
 from metric_core.errors import ConfigError
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind
-from metric_core.question_kinds import QuestionKind
+from metric_core.question_kinds import KindGroup, QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.models.judges.protocol import (
+    CASCADE,
     ChoiceAnswer,
     GenerateAnswer,
     Judge,
@@ -52,6 +54,33 @@ GENERATE_KINDS = frozenset(
 """The kinds that are always generate questions; only the lead determines their answers."""
 
 
+class CascadeRule:
+    """The questions that the cheaper judge of a cascade answers alone.
+
+    Args:
+        cheaper: Judge that is asked first.
+        thresholds: Least sureness by judge and verdicts; those of other judges have no effect.
+        writer: Fingerprint of the judge that writes the claims.
+    """
+
+    def __init__(self, cheaper: Judge, thresholds: Sequence[SureThreshold] = (), writer: str = "") -> None:
+        kinds = [kind for kind in QuestionKind if kind.group is KindGroup.VERDICTS and cheaper.can_answer(kind)]
+        content = json.dumps([cheaper.fingerprint(kind) for kind in kinds])
+        self.judge = hashlib.sha256(content.encode()).hexdigest()[:32]
+        """Digest of the cheaper judge's fingerprints."""
+        self.writer = writer
+        known = [each for each in thresholds if (each.judge, each.writer) == (self.judge, writer)]
+        self.thresholds = {each.about: each for each in known}
+        """Verdicts -> how sure the cheaper judge must be of them."""
+
+    def is_sure(self, question: ChoiceQuestion, answer: ChoiceAnswer) -> bool:
+        """Return whether an answer of the cheaper judge stands."""
+        threshold, label = self.thresholds.get(question.about), answer.label
+        if threshold is None or label is None or answer.probabilities is None:
+            return False
+        return answer.probabilities.get(label, 0.0) >= threshold.least
+
+
 class PanelJudge:
     """A judge that asks choice questions of all members that can answer them, concurrently.
 
@@ -59,14 +88,19 @@ class PanelJudge:
     mean over the members. A member without probabilities counts with the shares of its votes; if no member gives
     probabilities, there are none. A member that cannot be used at all makes the panel raise its error.
 
+    In a cascade there are two members. The second is asked what its thresholds may be about, and the lead all that the
+    second is not sure of, and all other questions.
+
     Args:
         members: At least two judges, the lead first.
+        cascade: Rule of a cascade; None if the majority decides.
     """
 
-    def __init__(self, members: Sequence[Judge]) -> None:
+    def __init__(self, members: Sequence[Judge], cascade: CascadeRule | None = None) -> None:
         if len(members) < 2:
             raise ValueError(f"a panel needs at least two judges, got {len(members)}")
         self.members = tuple(members)
+        self.cascade = cascade
         self.names = name_judges([member.identity for member in members])
         """The unique names of the members."""
 
@@ -79,9 +113,14 @@ class PanelJudge:
             f"The majority of {len(self.members)} judges ({', '.join(self.names)}) decides labels; {self.names[0]} "
             "decides ties, and alone finds claims and writes texts."
         )
+        if self.cascade is not None:
+            note = (
+                f"{self.names[1]} gives the verdicts of which it is sure enough; {self.names[0]} gives the others, and "
+                "alone finds claims, writes texts and rates."
+            )
         return JudgeIdentity(
-            "panel",
-            " + ".join(self.names),
+            "panel" if self.cascade is None else CASCADE,
+            " + ".join(self.names) if self.cascade is None else f"{self.names[1]}, then {self.names[0]}",
             hashlib.sha256(json.dumps(revisions).encode()).hexdigest()[:16],
             note,
             language_model=any(identity.language_model for identity in identities),
@@ -106,21 +145,29 @@ class PanelJudge:
             )
 
     def can_answer(self, kind: Kind) -> bool:
-        """Return whether the lead, or for a choice any member, can answer questions of this kind."""
-        return any(member.can_answer(kind) for member in self._members_for(kind))
+        """Return whether the lead, or for a choice any member of a panel, can answer questions of this kind."""
+        members = self.members_for(kind) if self.cascade is None else self.members[:1]
+        return any(member.can_answer(kind) for member in members)
 
     def fingerprint(self, kind: Kind) -> str:
         """Return a digest of the members that answer questions of this kind, and of the lead."""
-        if kind in GENERATE_KINDS:
+        members = self.members_for(kind)
+        if len(members) == 1:
             return self.members[0].fingerprint(kind)
         able = [member.fingerprint(kind) for member in self.members if member.can_answer(kind)]
         lead = self.members[0].fingerprint(kind)
+        if self.cascade is not None:
+            thresholds = sorted((about, each.least) for about, each in self.cascade.thresholds.items())
+            content = [CASCADE, VERSION, self.names, able, lead, thresholds]
+            return hashlib.sha256(json.dumps(content).encode()).hexdigest()
         return hashlib.sha256(json.dumps(["panel", VERSION, self.names, able, lead]).encode()).hexdigest()
 
     def choose(
         self, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None = None
     ) -> list[ChoiceAnswer]:
-        """Answer choice questions with the majority of the members' labels, vote by vote."""
+        """Answer choice questions with the majority of the members' labels, vote by vote; in a cascade in turn."""
+        if self.cascade is not None:
+            return self._choose_in_turn(self.cascade, questions, on_answer)
         positions = [
             [position for position, question in enumerate(questions) if member.can_answer(question.kind)]
             for member in self.members
@@ -155,8 +202,44 @@ class PanelJudge:
             answers[position] = answer
         return answers
 
-    def _members_for(self, kind: Kind) -> Sequence[Judge]:
-        return self.members[:1] if kind in GENERATE_KINDS else self.members
+    def _choose_in_turn(
+        self, rule: CascadeRule, questions: Sequence[ChoiceQuestion], on_answer: OnChoiceAnswer | None
+    ) -> list[ChoiceAnswer]:
+        lead, cheaper = self.members
+        asked = [i for i, question in enumerate(questions) if question.about and cheaper.can_answer(question.kind)]
+        first = dict(zip(asked, cheaper.choose([questions[i] for i in asked]), strict=True))
+        answers = {
+            i: replace(answer, panel=(_vote(self.names[1], answer, 0),))
+            for i, answer in first.items()
+            if rule.is_sure(questions[i], answer)
+        }
+        if on_answer is not None:
+            for position, answer in answers.items():
+                on_answer(position, answer)
+        rest = [i for i in range(len(questions)) if i not in answers]
+
+        def report(index: int, answer: ChoiceAnswer) -> None:
+            if on_answer is not None:
+                on_answer(rest[index], answer)
+
+        for i, answer in zip(rest, lead.choose([questions[i] for i in rest], report), strict=True):
+            answers[i] = self._after(first[i], answer) if i in first else answer
+        return [answers[i] for i in range(len(questions))]
+
+    def _after(self, first: ChoiceAnswer, answer: ChoiceAnswer) -> ChoiceAnswer:
+        """Return the answer of the lead to a question that the cheaper judge has passed on."""
+        return replace(
+            answer,
+            usage=_usage([each.usage for each in (first, answer) if not each.stored]),
+            stored=first.stored and answer.stored,
+            panel=(_vote(self.names[1], first, 0), _vote(self.names[0], answer, 0)),
+            warning=answer.warning or first.warning,
+        )
+
+    def members_for(self, kind: Kind) -> Sequence[Judge]:
+        """Return the members that questions of this kind go to, the lead first."""
+        is_of_lead = self.cascade is not None and kind.group is not KindGroup.VERDICTS
+        return self.members[:1] if is_of_lead or kind in GENERATE_KINDS else self.members
 
 
 class _VoteCollector:

@@ -41,6 +41,9 @@ NO_JUDGE = JudgeIdentity("none", "none", "", "No metric of this run asks a judge
 ROUTED = "routed"
 """Backend in the identity of several judges that answer groups of questions."""
 
+CASCADE = "cascade"
+"""Backend in the identity of two judges of which the cheaper one is asked first; entry of run.json and summary.json."""
+
 SENTENCES = "sentences"
 """Backend in the identity of the stand-in for a judge that writes claims."""
 

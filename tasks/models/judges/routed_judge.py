@@ -187,6 +187,17 @@ def roles_of(judge: Judge, kinds: Sequence[Kind]) -> tuple[JudgeRole, ...]:
     return (JudgeRole(name_judges([judge.identity])[0], judge, tuple(kinds)),)
 
 
+def members_of_role(role: JudgeRole) -> tuple[JudgeRole, ...]:
+    """Return the judges of a panel or cascade with the questions that go to each; any other judge as it is."""
+    panel = role.judge
+    if not isinstance(panel, PanelJudge):
+        return (role,)
+    return tuple(
+        JudgeRole(name, member, tuple(k for k in role.kinds if member in panel.members_for(k) and member.can_answer(k)))
+        for name, member in zip(panel.names, panel.members, strict=True)
+    )
+
+
 def members_of(judge: Judge) -> tuple[Judge, ...]:
     """Return the judges that a judge consists of, without the stand-in for claims: groups, then members of panels."""
     judges = [judge]
@@ -195,8 +206,14 @@ def members_of(judge: Judge) -> tuple[Judge, ...]:
     return tuple(_distinct([m for each in judges for m in (each.members if isinstance(each, PanelJudge) else [each])]))
 
 
+def cascade_of(judge: Judge) -> PanelJudge | None:
+    """Return the cascade among the judges of a run; None without one."""
+    default = judge.default if isinstance(judge, RoutedJudge) else judge
+    return default if isinstance(default, PanelJudge) and default.cascade is not None else None
+
+
 def settings_for(options: JudgeOptions, judge: Judge, kind: Kind) -> tuple[SingleJudgeSettings, ...]:
-    """Return the settings of the judges that questions of a kind go to; several for a panel.
+    """Return the settings of the judges that questions of a kind go to; several for a panel or a cascade.
 
     Args:
         judge: Judge that was opened for the options.
@@ -204,7 +221,8 @@ def settings_for(options: JudgeOptions, judge: Judge, kind: Kind) -> tuple[Singl
     named = options.judge.by_group.get(kind.group)
     if named is not None and isinstance(judge, RoutedJudge) and judge.judge_for(kind) is judge.by_group[kind.group]:
         return (named, *named.panel)
-    return (options.judge, *options.panel)
+    others = options.others if kind.group is KindGroup.VERDICTS else options.panel
+    return (options.judge, *others)
 
 
 def needs_sentences(default: Judge, by_group: Mapping[KindGroup, Judge]) -> bool:

@@ -4,37 +4,41 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.calibration.label_items import PROMPT_EXAMPLES
-from tasks.models.judges.protocol import NO_JUDGE, ROUTED, SENTENCES
+from tasks.models.judges.protocol import CASCADE, NO_JUDGE, ROUTED, SENTENCES
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
 from tasks.reports.calibration.calibration_text import agreement_lines
+from tasks.reports.calibration.cascade_text import cascade_lines
 from tasks.reports.calibration.certificate_text import certificate_lines
 from tasks.runs.judge_roles import judge_roles
 
 _TITLES = {
     NO_JUDGE.backend: "No judge",
     "panel": "Panel of judges",
+    CASCADE: "Cascade of two judges",
     ROUTED: "Several judges",
 }
 
 
-def judge_view(manifest: Mapping[str, Any], agreement: Mapping[str, Any]) -> dict[str, Any]:
+def judge_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the judge for the page.
 
     Args:
         manifest: Content of run.json; `calibration` describes the judge's agreement with people.
-        agreement: Panel agreement from summary.json: mapping from stage to a mapping from kind or metric to numbers.
+        summary: Content of summary.json; `agreement` is a mapping from stage to a mapping from kind or metric to
+            numbers.
     """
     judge = manifest.get("judge") or {}
     panel = manifest.get("panel") or []
     facts = find_backend(Group.JUDGES, judge.get("backend"))
     return {
         **{name: judge.get(name) for name in ("backend", "model", "revision", "note")},
-        "title": _TITLES["panel"] if panel else _TITLES.get(str(judge.get("backend")), facts.title),
+        "title": _TITLES.get(str(judge.get("backend")), facts.title),
         "line": judge_line(manifest),
         "panel": [{"model": member["model"], "note": member["note"]} for member in panel],
         "roles": _roles(manifest),
-        "agreement": list(_agreement(agreement)),
+        "agreement": list(_agreement(summary.get("agreement") or {})),
+        "cascade": cascade_lines(manifest, summary),
         "calibration": agreement_lines(manifest),
         "certificate": certificate_lines(manifest),
         "variance": variance_lines(manifest),
@@ -57,7 +61,7 @@ def judge_line(manifest: Mapping[str, Any]) -> str | None:
     judge = manifest.get("judge") or {}
     if judge.get("backend") == NO_JUDGE.backend:
         return None
-    panel = manifest.get("panel") or []
+    panel = [] if manifest.get(CASCADE) else manifest.get("panel") or []
     name = find_backend(Group.JUDGES, judge.get("backend")).label or str(judge.get("model"))
     measured = ", ".join((manifest.get("calibration") or {}).get("metrics", ()))
     calibrated = f"calibrated for {measured}" if measured else "not calibrated"

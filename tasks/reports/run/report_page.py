@@ -195,7 +195,7 @@ def _run_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[s
         **{name: manifest.get(name) for name in ("run_id", "created", "seconds", "rows", "rows_read", "source")},
         **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions")},
         "left_out": {metric: why_left_out(columns) for metric, columns in (manifest.get("left_out") or {}).items()},
-        "judge": judge_view(manifest, summary.get("agreement") or {}),
+        "judge": judge_view(manifest, summary),
         "verdict": diagnosis_line(summary),
         "meaning": verdict_line(manifest),
         "repetition": manifest.get("repetition"),

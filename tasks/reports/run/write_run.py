@@ -11,6 +11,7 @@ from metric_core.stages import Stage
 from metric_core.statistics.failed_cells import ALL, find_failures
 from metric_core.statistics.summary import MetricSummary
 from tasks.calibration.bias_correction import BIAS_CORRECTED, correct_means
+from tasks.models.judges.protocol import CASCADE
 from tasks.options.grouping_options import GroupingOptions
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
@@ -18,7 +19,7 @@ from tasks.options.slicing_options import SlicingOptions
 from tasks.reports.run.report_page import write_report
 from tasks.rows.computed_tables import RunTables
 from tasks.runs.judge_roles import judge_of_kind, with_usage
-from tasks.runs.panel_agreement import measure_panel_agreement
+from tasks.runs.panel_agreement import count_cascade, measure_panel_agreement
 from tasks.runs.row_grouping import (
     MOST_CHECKED,
     REPEATED_TEXTS,
@@ -76,7 +77,7 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     slices = read_slices(folder.read_samples(columns_with(*settings.slices)), settings.slices)
     more = {
         SLICES: summarize_slices_of_run(folder, requests, slices, groups),
-        "agreement": measure_panel_agreement(folder.path),
+        **_read_votes(folder.path, settings.manifest),
         BIAS_CORRECTED: correct_means(folder.path, settings.manifest),
         DIAGNOSIS_ENTRY: count_diagnoses(folder, groups, is_served=_is_served(settings.manifest)),
         "verdict": settings.manifest["config"].get("verdict") if Stage.VERDICTS in tables.stages else None,
@@ -111,6 +112,15 @@ def _write(folder: RunFolder, tables: RunTables, settings: ReportingSettings) ->
     }
     folder.write_json(MANIFEST, manifest)
     write_report(folder.path)
+
+
+def _read_votes(folder: Path, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the votes say: the agreement of a panel, or who gave the verdicts of a cascade.
+
+    Of a cascade, two judges see only what one of them is unsure of: their agreement there says little.
+    """
+    is_cascade = bool(manifest.get(CASCADE))
+    return {CASCADE: count_cascade(folder)} if is_cascade else {"agreement": measure_panel_agreement(folder)}
 
 
 def _describe_repetition(

@@ -1,17 +1,19 @@
 """Tests of the panel: majority decisions, ties, probabilities and recorded votes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
 import pytest
 
 from metric_core import reasons
+from metric_core.calibration.sure_threshold import SureThreshold
 from metric_core.errors import ConfigError, JudgeError
 from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion, Kind, ask_claims, ask_verdict
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
-from tasks.models.judges.panel import GENERATE_KINDS, PanelJudge, combine_answers
+from tasks.models.judges.panel import GENERATE_KINDS, CascadeRule, PanelJudge, combine_answers
 from tasks.models.judges.protocol import ChoiceAnswer, OnChoiceAnswer, PanelVote
 from tasks.models.judges.scripted import Script, ScriptedJudge
 from tasks.runtime.cancellation import Cancellation, cancellable, current_cancellation
@@ -221,3 +223,51 @@ def test_members_see_the_cancellation_of_the_run() -> None:
     with cancellable() as cancellation:
         PanelJudge([RecordingJudge({"verdict": "yes"}, name) for name in "ab"]).choose([VERDICT])
     assert seen == [cancellation] * 2
+
+
+ABOUT = "support of response by contexts"
+
+
+def cascade(cheaper: ScriptedJudge, lead: ScriptedJudge, least: float | None, writer: str = "") -> PanelJudge:
+    """Create a cascade; the cheaper judge answers alone where it is so sure."""
+    judge = CascadeRule(cheaper).judge
+    known = [] if least is None else [SureThreshold(judge, "", ABOUT, "faithfulness", "", 0.1, least, 0.5, 60, 1, 0.08)]
+    return PanelJudge([lead, cheaper], CascadeRule(cheaper, known, writer))
+
+
+def test_in_a_cascade_the_lead_is_asked_what_the_other_is_not_sure_of_and_all_else() -> None:
+    cheaper = ScriptedJudge({("verdict", "Sure."): YES, ("verdict", "Unsure."): {"yes": 0.7, "no": 0.3}}, "cheap")
+    lead = ScriptedJudge({"verdict": "no", "aspect": ["1"] * 3}, "lead")
+    questions = [replace(ask_verdict(claim, "Rain."), about=ABOUT) for claim in ("Sure.", "Unsure.", "Unknown.")]
+    other = replace(ask_verdict("Sure.", "Rain."), about="support of reference by contexts")
+    assert isinstance(ASPECT, ChoiceQuestion)
+    plain = [ask_verdict("Sure.", "Rain."), ASPECT]
+    judge = cascade(cheaper, lead, 0.9)
+    reported: dict[int, ChoiceAnswer] = {}
+    answers = judge.choose([*questions, other, *plain], reported.__setitem__)
+    assert [answer.label for answer in answers] == ["yes", "no", "no", "no", "no", "1"]
+    assert [[vote.judge for vote in answer.panel] for answer in answers] == [
+        ["cheap"],
+        ["cheap", "lead"],
+        ["cheap", "lead"],
+        ["cheap", "lead"],
+        [],
+        [],
+    ]
+    assert answers[1].panel == (PanelVote("cheap", "yes", 0.7), PanelVote("lead", "no", None))
+    assert answers[2].panel[0].label is None
+    assert {position: answer.label for position, answer in reported.items()} == dict(
+        enumerate(answer.label for answer in answers)
+    )
+    assert (len(cheaper.asked), len(lead.asked)) == (4, 5)
+
+
+def test_a_cascade_is_its_lead_for_all_but_verdicts_and_its_thresholds_are_part_of_its_fingerprint() -> None:
+    cheaper, lead = ScriptedJudge({"verdict": YES}, "cheap"), ScriptedJudge({"verdict": "no"}, "lead")
+    judge, looser, without = (cascade(cheaper, lead, least) for least in (0.9, 0.8, None))
+    assert judge.fingerprint(QuestionKind.ASPECT) == lead.fingerprint(QuestionKind.ASPECT)
+    verdict = QuestionKind.VERDICT
+    assert len({each.fingerprint(verdict) for each in (judge, looser, without, lead, cheaper)}) == 5
+    assert (judge.identity.backend, judge.identity.model) == ("cascade", "cheap, then lead")
+    # Labels of claims that another judge wrote say nothing.
+    assert cascade(cheaper, lead, 0.9, writer="another").fingerprint(verdict) == without.fingerprint(verdict)

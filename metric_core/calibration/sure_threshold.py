@@ -1,0 +1,47 @@
+"""Say of which verdicts a judge must be how sure for its answer to stand."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SureThreshold:
+    """The least sureness with which the verdict of a judge stands, and the labels that say so.
+
+    Args:
+        judge: Digest of the judge's fingerprints.
+        writer: Fingerprint of the judge that wrote the claims.
+        about: Verdicts that it holds for, as `describe_verdicts` names them.
+        metric: Metric that the labels are of.
+        created: Time at which it was measured, in ISO 8601.
+        most: Accepted share of answers that people disagree with.
+        least: Least probability of the judge's own label.
+        share: Share of the verdicts that the judge answers alone.
+        labels: Number of labels of such answers.
+        wrong: Number of these that people disagree with.
+        limit: Upper limit of the share that they disagree with, with a confidence of 95 %.
+    """
+
+    judge: str
+    writer: str
+    about: str
+    metric: str
+    created: str
+    most: float
+    least: float
+    share: float
+    labels: int
+    wrong: int
+    limit: float
+
+
+def describe_verdicts(kind: str, claim_id: str, premise: str) -> str:
+    """Return which verdicts a verdict is one of: what is judged, and by what. Thresholds hold for one such set.
+
+    >>> describe_verdicts("support", "response:0", "contexts"), describe_verdicts("support", "reference:1", "context:2")
+    ('support of response by contexts', 'support of reference by context')
+    >>> describe_verdicts("support", "response:0", "contexts:0,1"), describe_verdicts("usefulness", "", "context:0")
+    ('support of response by some contexts', 'usefulness by context')
+    """
+    side, (by, _, numbers) = claim_id.partition(":")[0], premise.partition(":")
+    some = "some " if by == "contexts" and numbers else ""
+    return f"{kind}{' of ' if side else ''}{side} by {some}{by}"
