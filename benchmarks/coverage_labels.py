@@ -182,20 +182,19 @@ def public_tables(runs: int) -> Iterator[str]:
                 alone = float(np.mean(found["uniform"][1]))
                 cells += [f"{_cell(*each)}, {np.mean(each[1]) / alone:.2f}" for each in found.values()]
             yield _row(f"{name}; {score}", cells)
-    yield from cascade_tables(asked | {"FActScore": ask_judge(factscore())}, 3 * runs // 10)
+    yield from cascade_tables(asked | {"FActScore": ask_judge(factscore())})
 
 
-def cascade_tables(asked: Mapping[str, tuple[Floats, Floats, list[str]]], runs: int) -> Iterator[str]:
+def cascade_tables(asked: Mapping[str, tuple[Floats, Floats, list[str]]], runs: int = 300) -> Iterator[str]:
     """Yield the table of a cascade's thresholds as Markdown.
 
     Args:
         asked: Data set -> labels, probabilities and groups, as `ask_judge` returns them.
-        runs: Runs per cell.
     """
     yield "\n**Cascade.** Share of draws in which people disagree with at most the accepted share of the verdicts that "
     yield "the packaged judge gives alone (nominal: at least 95 %); mean share of all verdicts that it so gives, which "
-    yield "are saved; in parentheses the share if all labels were known. Labels are a uniform sample of a run of about "
-    yield f"2,000 verdicts, drawn from the data with replacement, by group. {runs} draws a cell.\n\n"
+    yield "are saved; in parentheses the share if all labels were known. Labels are a uniform sample of a run of at "
+    yield f"least 2,000 verdicts, drawn from the data with replacement, by group. {runs} draws a cell.\n\n"
     yield _row(
         "data; verdicts, groups, wrong verdicts",
         [f"accepted {_percent([most])}, {size} labels" for most, size in CASCADES],
@@ -217,7 +216,8 @@ def _cascade(  # noqa: PLR0913, PLR0917 what a cell is about
     members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
     held, saved = [], []
     for _ in range(runs):
-        drawn = [members[number] for number in generator.integers(0, len(members), len(members) * 2000 // len(wrong))]
+        count = len(members) * max(2000, len(wrong)) // len(wrong)
+        drawn = [members[number] for number in generator.integers(0, len(members), count)]
         rows = np.concatenate(drawn)
         of_group = np.repeat(np.arange(len(drawn)), [len(each) for each in drawn])
         given = np.full(len(rows), np.nan)

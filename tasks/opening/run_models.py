@@ -12,8 +12,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from metric_core.calibration.sure_threshold import SureThreshold
-from metric_core.errors import AssayError
-from metric_core.question_kinds import QuestionKind
+from metric_core.errors import AssayError, ConfigError
+from metric_core.question_kinds import KindGroup, QuestionKind
 from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
 from tasks.models.judges.builtin.sentence_claims import SentenceClaims
@@ -88,6 +88,10 @@ class RunModels:
         routed = RoutedJudge(default, by_group, sentences) if is_routed else default
         if settings.cascade is None:
             return routed
+        if settings.panel or KindGroup.VERDICTS in by_group:
+            raise ConfigError("a cascade gives the verdicts: leave out `panel` and `judge.verdicts`, or `cascade`")
+        if settings.cascade.first.launch is not None:
+            raise ConfigError("a run does not launch the cheaper judge of a cascade: start it, and give its URL")
         cheaper = open_once(settings.cascade.first)
         writer = routed.fingerprint(QuestionKind.CLAIMS) if routed.can_answer(QuestionKind.CLAIMS) else ""
         rule = self._rule(cheaper, settings.cascade.thresholds or (), writer)

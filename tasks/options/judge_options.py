@@ -12,7 +12,6 @@ from tasks.options.launch_options import LaunchSettings
 from tasks.options.load_profile import load_profile, profile_names
 from tasks.options.model_backends import PLUGIN, Backend, JudgeBackend, PluginOptions, describe_backends, find_backend
 from tasks.options.model_words import parse_judge
-from tasks.options.narrow import narrow
 from tasks.options.option import Flag, ModelOptions, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas
 from tasks.options.verifier_options import VerifierOptions
@@ -269,9 +268,9 @@ class JudgeOptions(OptionGroup, affects_scores=True):
     cascade: Annotated[
         CascadeSettings | None,
         Option(
-            "Two judges, the cheaper one first: it gives the verdicts that it is sure of, the other one gives the "
-            "rest, and is the judge. Or a table, beside the judge.",
-            examples=[["builtin", "http://gpu1:8000/v1"]],
+            "A cheaper judge, which gives the verdicts that it is sure of. Or two judges, the cheaper one first: the "
+            "other one gives the rest, and is the judge.",
+            examples=[{"first": "builtin"}],
         ),
     ] = None
 
@@ -292,20 +291,6 @@ class JudgeOptions(OptionGroup, affects_scores=True):
                 'alone: cascade = {first = "builtin"}'
             )
         return {**content, "judge": named[1], "cascade": {"first": named[0]}}
-
-    @model_validator(mode="after")
-    def _check_cascade(self) -> Self:
-        """Refuse a cascade that is never asked, and one that asks one judge twice."""
-        if self.cascade is None:
-            return self
-        first = self.cascade.first
-        if self.panel or self.judge.verdicts is not None:
-            raise ValueError("a cascade gives the verdicts: leave out panel and judge.verdicts, or the cascade")
-        if first.launch is not None:
-            raise ValueError("a run does not launch the cheaper judge of a cascade: start it, and give its URL")
-        if first == narrow(self.judge, SingleJudgeSettings):
-            raise ValueError("both judges of the cascade are the same: the second one is `judge`")
-        return self
 
     @property
     def others(self) -> tuple[SingleJudgeSettings, ...]:

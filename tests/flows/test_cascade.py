@@ -17,11 +17,14 @@ from flows.dry_run.dry_run import make_dry_run
 from flows.dry_run.dry_run_result import Certainty
 from flows.evaluate import run_evaluation
 from flows.planning.planner import draft_plan
+from metric_core.errors import ConfigError
 from metric_core.prompts.judge_questions import JudgeQuestion
 from tasks.calibration.label_imports import draw_disagreements, import_labels
 from tasks.calibration.label_sampling import SampleOptions, draw_sample
 from tasks.calibration.run_labels import Disagreement
 from tasks.models.judges.scripted import ScriptedJudge
+from tasks.opening.run_models import RunModels
+from tasks.options.judged_settings import JudgedSettings
 from tasks.reports.calibration.cascade_text import cascade_lines, sureness_lines
 from tasks.runs.finished_run import FinishedRun
 from tests.tasks.builders import says
@@ -198,8 +201,12 @@ def test_options_of_a_cascade_are_two_judges_or_a_cheaper_one_beside_the_judge(c
     for options, words in (
         ({"cascade": ["builtin"]}, "a cascade has two judges"),
         ({"cascade": ["builtin", "http://a/v1"], "judge": "http://b/v1"}, "the second judge of a cascade is the judge"),
-        ({"cascade": {"first": "builtin"}}, "both judges of the cascade are the same"),
-        ({"cascade": ["builtin", "http://a/v1"], "panel": ["http://b/v1"]}, "a cascade gives the verdicts"),
     ):
         with pytest.raises(ValueError, match=words):
             RunConfig.model_validate(options)
+    for refused, words in (
+        ({"cascade": {"first": "builtin"}}, "the same judge twice"),
+        ({"cascade": {"first": "builtin"}, "judge": {"verdicts": "builtin"}}, "a cascade gives the verdicts"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            RunModels().open_judges(JudgedSettings.model_validate(refused))

@@ -140,8 +140,8 @@ class PanelJudge:
         ]
         if repeated:
             raise ConfigError(
-                f"the panel has the same judge twice: {' and '.join(repeated)}. Leave one out, or give it another "
-                "model."
+                f"the panel or cascade has the same judge twice: {' and '.join(repeated)}. Leave one out, or give it "
+                "another model."
             )
 
     def can_answer(self, kind: Kind) -> bool:

@@ -29,11 +29,11 @@ def judge_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[
             numbers.
     """
     judge = manifest.get("judge") or {}
-    panel = manifest.get("panel") or []
+    panel = [] if manifest.get(CASCADE) else manifest.get("panel") or []
     facts = find_backend(Group.JUDGES, judge.get("backend"))
     return {
         **{name: judge.get(name) for name in ("backend", "model", "revision", "note")},
-        "title": _TITLES.get(str(judge.get("backend")), facts.title),
+        "title": _TITLES["panel"] if panel else _TITLES.get(str(judge.get("backend")), facts.title),
         "line": judge_line(manifest),
         "panel": [{"model": member["model"], "note": member["note"]} for member in panel],
         "roles": _roles(manifest),
