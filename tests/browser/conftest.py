@@ -19,25 +19,30 @@ OpenPage = Callable[..., "Page"]
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator["Browser"]:
-    """Yield a headless Chromium; its event loop runs in the thread of the tests."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
+def launching() -> dict[str, Any]:
+    """Return the arguments with which Playwright starts a headless Chromium."""
     chromium = find_chromium()
     if chromium is None:
         pytest.skip("no Chromium is installed, and none is in the cache: apt-get install chromium, or just browser")
+    return {
+        "executable_path": str(chromium.program),
+        "args": [
+            "--no-sandbox",
+            "--disable-gpu",
+            "--allow-file-access-from-files",
+            f"--disable-features={LOCAL_NETWORK_CHECKS}",
+            f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1",
+        ],
+        "env": {**os.environ, **chromium.environment},
+    }
+
+
+@pytest.fixture(scope="package")
+def browser(launching: dict[str, Any]) -> Iterator["Browser"]:
+    """Yield a headless Chromium; its event loop runs in the thread of the tests."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
     with api.sync_playwright() as playwright:
-        options: dict[str, Any] = {
-            "executable_path": str(chromium.program),
-            "args": [
-                "--no-sandbox",
-                "--disable-gpu",
-                "--allow-file-access-from-files",
-                f"--disable-features={LOCAL_NETWORK_CHECKS}",
-                f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1",
-            ],
-            "env": {**os.environ, **chromium.environment},
-        }
-        opened = playwright.chromium.launch(**options)
+        opened = playwright.chromium.launch(**launching)
         yield opened
         opened.close()
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from tests.deployments.cli.conftest import Outcome, assay  # noqa: F401 a fixtur
 from tests.tasks.reports import folders
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -62,6 +63,7 @@ def write_run(folder: Path, rows: int = ROWS, passage: str = folders.ATTACK) -> 
 def begin(page: "Page", name: str) -> None:
     page.keyboard.type(name)
     page.keyboard.press("Enter")
+    page.wait_for_selector("#work:not([hidden])")
 
 
 def progress(page: "Page") -> str:
@@ -82,7 +84,7 @@ def export(page: "Page", file: Path) -> Path:
 
 
 def label_twice(open_page: OpenPage, tmp_path: Path) -> list[Path]:
-    """Label 16 items as two people, who close the browser in the middle and disagree once; return what they export."""
+    """Label 16 items as two people, who load the page again and disagree once; return what they export."""
     files: list[Path] = []
     for name in ("anna", folders.ATTACK[:90]):
         page = open_page(tmp_path / "label.html")
@@ -92,7 +94,7 @@ def label_twice(open_page: OpenPage, tmp_path: Path) -> list[Path]:
             answer(page, is_careless=name != "anna")
         page.keyboard.press("ArrowLeft")
         assert progress(page) == "7 of 16, 7 labelled"
-        page.reload()  # as if the browser had been closed
+        page.reload()
         begin(page, name)
         assert progress(page) == "8 of 16, 7 labelled"
         for _ in range(9):
@@ -161,6 +163,41 @@ def test_labels_of_two_people_reach_a_gate(
     later = write_run(tmp_path / "later")  # another run with the same texts
     done = assay("calibrate", "--run", str(later), *about, "--no-keep")
     assert f"bias-corrected mean ('people') {100 * truth:.1f} %" in done.out, done.err
+
+
+def test_a_browser_that_ends_in_the_middle_loses_at_most_the_last_label(
+    browser: "Browser",
+    launching: dict[str, Any],
+    assay: Assay,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "label.html"
+    run = str(write_run(tmp_path / "run"))
+    assert assay("label", run, "-m", "faithfulness", "-n", "8", "--claims", "--out", str(out)).code == 0
+
+    def open_again() -> "Page":
+        context = browser.browser_type.launch_persistent_context(str(tmp_path / "profile"), **launching)
+        page = context.new_page()
+        page.goto(out.as_uri())
+        begin(page, "anna")
+        return page
+
+    def labelled(page: "Page") -> int:
+        return int(progress(page).split()[3])
+
+    page = open_again()
+    for _ in range(4):
+        answer(page)
+    with suppress(Exception):  # the connection to the browser ends
+        page.context.new_cdp_session(page).send("Browser.crash")
+    page = open_again()
+    known = labelled(page)
+    assert known in {3, 4}
+    answer(page)
+    page.context.close()
+    page = open_again()
+    assert labelled(page) in {known, known + 1}
+    page.context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -7,32 +7,52 @@ const $ = (id) => document.getElementById(id);
 let annotator = null;
 let answers = new Map();
 let place = 0;
+let store = null;
 
 function storageKey() {
   return `rag-assay labels ${DATA.run} ${DATA.sample} ${annotator}`;
 }
 
+/* What localStorage keeps reaches the disk up to a minute later, and is lost if the browser is killed before. */
+function openStore() {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open("rag-assay labels");
+    opening.onupgradeneeded = () => opening.result.createObjectStore("answers");
+    opening.onsuccess = () => resolve(opening.result);
+    opening.onerror = () => reject(opening.error);
+  });
+}
+
 function load() {
-  try {
-    return new Map(JSON.parse(localStorage.getItem(storageKey()) ?? "[]"));
-  } catch {
-    return new Map();
-  }
+  return new Promise((resolve, reject) => {
+    const reading = store.transaction("answers").objectStore("answers").get(storageKey());
+    reading.onsuccess = () => resolve(new Map(reading.result ?? []));
+    reading.onerror = () => reject(reading.error);
+  });
 }
 
 function save() {
+  const failed = () => ($("unsaved").hidden = false);
   try {
-    localStorage.setItem(storageKey(), JSON.stringify([...answers]));
+    const writing = store.transaction("answers", "readwrite", { durability: "strict" });
+    writing.onabort = failed;
+    writing.objectStore("answers").put([...answers], storageKey());
+    writing.commit();
   } catch {
-    $("unsaved").hidden = false;
+    failed();
   }
 }
 
-function start(event) {
+async function start(event) {
   event.preventDefault();
   annotator = $("name").value.trim();
   if (!annotator) return;
-  answers = load();
+  try {
+    store ??= await openStore();
+    answers = await load();
+  } catch {
+    answers = new Map();
+  }
   save();
   $("who").hidden = true;
   $("work").hidden = false;
@@ -100,7 +120,7 @@ function exportLabels() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (annotator === null || event.ctrlKey || event.altKey || event.metaKey || event.target === $("name")) return;
+  if ($("work").hidden || event.ctrlKey || event.altKey || event.metaKey || event.target === $("name")) return;
   const key = event.key.toLowerCase();
   if (KEYS.has(key)) answer(KEYS.get(key));
   else if (key === "arrowleft") show(place - 1);
