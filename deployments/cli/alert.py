@@ -1,4 +1,4 @@
-"""`assay alert`: open incidents and who was told of them; acknowledge and silence them; test the recipients."""
+"""`assay alert`: open incidents and who got messages about them; acknowledge and silence them; test the recipients."""
 
 import json
 from dataclasses import asdict
@@ -95,7 +95,7 @@ def list_incidents(
     config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show open incidents: who was told, what was not delivered, who takes care of them, what is silenced."""
+    """Show open incidents: who got a message, what was not delivered, who takes care of them, what is silenced."""
     log, names = _open(history, config, name)
     now = datetime.now(UTC)
     maintenance = _maintenance(config, now)
@@ -151,7 +151,7 @@ def silence(
     history: Address = None,
     config: ConfigFile = None,
 ) -> None:
-    """Send no messages about an evaluation for a while; what is still open then is told after it."""
+    """Send no messages about an evaluation for a while; what is still open then is reported after it."""
     log, _ = _open(history, config, name)
     now = datetime.now(UTC)
     start = now if begins is None else _parse_time("--begin", begins, now)

@@ -41,11 +41,11 @@ CODES = {
 
 
 def _report_refused(error: ConfigError) -> None:
-    """Tell of a configuration that cannot be used, as far as it says whom to tell."""
+    """Report a configuration that cannot be used, to the recipients that can be read from it."""
     if isinstance(error, InvalidOptionsError) and error.content is not None:
         _tell(reporting_options(error.content), error)
     else:
-        error.add_note("nobody could be told of this error: the recipients in deploy.alerts cannot be read")
+        error.add_note("no alert about this error was sent: the recipients in deploy.alerts cannot be read")
 
 
 @app.command()
@@ -53,12 +53,12 @@ def _report_refused(error: ConfigError) -> None:
 def monitor(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> None:
     """Evaluate as a schedule does: compare, gate, accept or alert.
 
-    The run is compared with the accepted baseline of its evaluation and checked by deploy.gate; people are told as
-    deploy.alerts says, also of an error. Exit codes: 0 nothing is wrong, 10 the gate failed or an alarm stands, 11
-    inconclusive, or an alarm that another good run ends.
+    The run is compared with the accepted baseline of its evaluation and checked by deploy.gate; alerts, also about an
+    error, go to the recipients in deploy.alerts. Exit codes: 0 nothing is wrong, 10 the gate failed or there is an
+    alarm, 11 inconclusive, or an alarm that another good run ends.
     """
     set_log_levels(verbose)
-    with print_despite_failed_cells(as_json, verbose), _telling(config):
+    with print_despite_failed_cells(as_json, verbose), _reporting(config):
         config = config.model_copy(update={"out": None, "baseline": None})
         plan = plan_run(config)
         starting = start_server(assay_home())
@@ -73,8 +73,8 @@ def monitor(config: RunConfig, as_json: Json = False, verbose: Verbose = False) 
 
 
 @contextmanager
-def _telling(options: MonitoringOptions) -> Iterator[None]:
-    """Tell of an error in the block, unless the run that it ends has told of it."""
+def _reporting(options: MonitoringOptions) -> Iterator[None]:
+    """Report an error in the block, unless the run that it ends has reported it."""
     try:
         yield
     except Exception as error:

@@ -52,7 +52,7 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="RUN",
-        help="Run folder whose scores tell how much rows vary, for --detect; twice for two runs of the same rows.",
+        help="Run folder whose scores show how much rows vary, for --detect; twice for two runs of the same rows.",
     ),
 ]
 

@@ -156,7 +156,7 @@ def test_another_cause_takes_the_place_of_the_first_and_is_told(job: Job) -> Non
 
 def test_recipients_that_are_not_known_are_said_to_be(job: Job) -> None:
     (job.folder / "assay.toml").write_text("name = ", encoding="utf-8")
-    assert "nobody could be told of this error: the recipients" in job.run().err
+    assert "no alert about this error was sent: the recipients" in job.run().err
     (job.folder / "assay.toml").write_text('name = "support"\nsource = "missing.jsonl"', encoding="utf-8")
     assert "no recipient is set in deploy.alerts" in job.run().err
     assert (job.folder / "home" / "alerts.jsonl").is_file()
