@@ -44,13 +44,13 @@ metadata:
 test *options:
     pytest --numprocesses 3 --dist loadfile -m "not browser" {{ options }}
 
-# Run the tests of whole Prefect servers with workers, and of killed servers and runs; options go to pytest
+# Run the tests of whole Prefect servers with workers, of killed servers and runs, and of full disks; options go to pytest
 test-served *options:
-    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/faults {{ options }}
+    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/faults {{ options }}
 
-# Run the tests of clusters of Dask and Ray; options go to pytest
+# Run the tests of clusters of Dask and Ray, and those of the engine on a random example; options go to pytest
 test-engines *options:
-    ASSAY_TEST_ROWS=24 ASSAY_TEST_EXAMPLES=1 pytest tests/scale tests/engine -k "engines or cluster" {{ options }}
+    ASSAY_TEST_ROWS=24 ASSAY_TEST_EXAMPLES=1 pytest tests/scale tests/engine -m "not served" {{ options }}
 
 # Score golden cases: `just golden FILE`
 golden file="tests/golden/cases.json":

@@ -5,46 +5,80 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 WHOLE_SERVER = "tests/deployments/served"
 """In whose name one worker gets all files that need a whole Prefect server, which starts once then."""
 
+LOCAL_SERVER = "tests/deployments/local_server"
+"""In whose name one worker gets all files whose tests use a local Prefect server; another one would start a second."""
+
 SLOW = (
     WHOLE_SERVER,
-    "tests/metric_core/statistics/test_simulations.py",
-    "tests/scale/test_engines.py",
-    "tests/faults/test_secrets.py",
+    LOCAL_SERVER,
     "tests/engine/test_properties.py",
-    "tests/faults/test_lost_server.py",
+    "tests/deployments/registry/test_watch_triggers.py",
     "tests/flows/test_judge_changes.py",
-    "tests/flows/test_rerun.py",
-    "tests/faults/test_judge_server.py",
-    "tests/deployments/local_server/test_start.py",
-    "tests/flows/monitoring/test_chain.py",
-    "tests/flows/monitoring/test_lost_data.py",
-    "tests/flows/test_asked.py",
-    "tests/faults/test_killed.py",
-    "tests/flows/monitoring/test_reporter.py",
-    "tests/deployments/cli/test_hostile_text.py",
-    "tests/flows/test_anchor.py",
-    "tests/faults/test_tables.py",
-    "tests/deployments/cli/test_run.py",
-    "tests/flows/test_calibrate.py",
-    "tests/flows/test_index_rebuilt.py",
-    "tests/properties/test_common.py",
-    "tests/flows/test_evaluate.py",
-    "tests/metric_core/statistics/test_further_drops.py",
     "tests/deployments/local_server/test_server_address.py",
+    "tests/flows/monitoring/test_lost_data.py",
     "tests/tasks/cache/test_faults.py",
+    "tests/flows/test_rerun.py",
+    "tests/properties/test_common.py",
+    "tests/flows/test_anchor.py",
+    "tests/flows/test_asked.py",
+    "tests/flows/test_calibrate.py",
+    "tests/deployments/cli/test_hostile_text.py",
+    "tests/metric_core/statistics/test_simulations.py",
+    "tests/deployments/public/test_installed.py",
+    "tests/deployments/cli/test_monitor.py",
+    "tests/deployments/public/test_packages.py",
     "tests/metric_core/calibration/test_calibrate.py",
+    "tests/faults/test_tables.py",
+    "tests/flows/alerting/test_outbox.py",
+    "tests/tasks/models/judges/verifiers/test_served.py",
+    "tests/tasks/cache/test_processes.py",
+    "tests/tasks/models/judges/builtin/test_agreement.py",
+    "tests/flows/test_judging.py",
     "tests/tasks/processes/test_launching.py",
 )
-"""Slowest first, but for one that needs no server: it keeps a worker busy while the first server starts."""
+"""Slowest first."""
 
-ON_WHOLE_SERVER = (
-    "tests/deployments/served/test_compose.py",
-    "tests/deployments/served/test_index_rebuilt.py",
-    "tests/deployments/served/test_replay.py",
-    "tests/deployments/served/test_reruns.py",
-    "tests/deployments/served/test_silence.py",
-    "tests/faults/test_killed_by_worker.py",
-)
+SHARED = {
+    WHOLE_SERVER: (
+        "tests/deployments/served/test_compose.py",
+        "tests/deployments/served/test_index_rebuilt.py",
+        "tests/deployments/served/test_replay.py",
+        "tests/deployments/served/test_reruns.py",
+        "tests/deployments/served/test_silence.py",
+        "tests/deployments/served/test_watch.py",
+        "tests/faults/test_killed_by_worker.py",
+    ),
+    LOCAL_SERVER: (
+        "tests/deployments/cli/test_run.py",
+        "tests/deployments/github/test_action.py",
+        "tests/deployments/local_server/test_protection.py",
+        "tests/deployments/public/test_pytest_plugin.py",
+        "tests/deployments/registry/test_specs.py",
+        "tests/deployments/served/test_serve.py",
+        "tests/examples/test_additions.py",
+        "tests/faults/test_judge_server.py",
+        "tests/faults/test_killed.py",
+        "tests/faults/test_secrets.py",
+        "tests/flows/alerting/test_recipients.py",
+        "tests/flows/execution/test_deployed_parameters.py",
+        "tests/flows/index_events/test_debounce.py",
+        "tests/flows/monitoring/test_chain.py",
+        "tests/flows/monitoring/test_missed_runs.py",
+        "tests/flows/monitoring/test_reporter.py",
+        "tests/flows/test_compare.py",
+        "tests/flows/test_evaluate.py",
+        "tests/flows/test_index_rebuilt.py",
+        "tests/flows/test_resume_crashed.py",
+        "tests/scale/test_workers.py",
+        "tests/tasks/engine/test_concurrency_limits.py",
+        "tests/tasks/prefect_support/test_first_state.py",
+        "tests/tasks/prefect_support/test_own_runs.py",
+        "tests/tasks/prefect_support/test_patience.py",
+    ),
+}
+"""The files that share a server, by the name of what one worker gets."""
+
+_SCOPES = {file: scope for scope, files in SHARED.items() for file in files}
 
 
 def find_scope(file: str) -> str:
@@ -53,7 +87,7 @@ def find_scope(file: str) -> str:
     >>> find_scope("tests/flows/test_rerun.py"), find_scope("tests/faults/test_killed_by_worker.py")
     ('tests/flows/test_rerun.py', 'tests/deployments/served')
     """
-    return WHOLE_SERVER if file in ON_WHOLE_SERVER else file
+    return _SCOPES.get(file, file)
 
 
 def find_rank(file: str) -> int:

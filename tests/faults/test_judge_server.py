@@ -21,7 +21,7 @@ from metric_core.claims.citations import strip_citations
 from tasks.models.judges.openai.reply_parsing import NO_JSON
 from tests.faults.conftest import EXAMPLE, MOST_SECONDS, ROWS, Cells, Evaluate, Run, Server, configuration, environment
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.served]
 
 ASSAY = Path(sys.executable).with_name("assay")
 QUOTED = re.compile(r"<quoted (\w+)>\n(.*?)\n</quoted>", re.DOTALL)

@@ -177,6 +177,7 @@ def judge(url: str, **options: Any) -> dict[str, Any]:
     return {"backend": "server", "server": {"urls": [url], "unavailable_timeout": 0, "max_retries": 0, **options}}
 
 
+@pytest.mark.served
 @pytest.mark.prefect
 @pytest.mark.models
 def test_run_writes_none_of_its_secrets(
@@ -201,6 +202,7 @@ def test_run_writes_none_of_its_secrets(
     assert other.authorizations == {f"Bearer {BLOCK_KEY}"}
 
 
+@pytest.mark.served
 @pytest.mark.prefect
 @pytest.mark.models
 def test_failing_run_prints_no_secret(place: Place, serve: Callable[..., FakeServer]) -> None:
@@ -241,6 +243,7 @@ def read_texts(path: Path) -> str:
     return read_written(path).decode(errors="replace")
 
 
+@pytest.mark.served
 @pytest.mark.prefect
 @pytest.mark.models
 def test_a_redacted_text_is_in_no_table_cache_log_request_or_report(

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from deployments.local_server import ServerAddress
+from tests.deployments.cli.conftest import Outcome
 from tests.faults.conftest import MOST_SECONDS, ROOT, ROWS, Evaluate, Run, Server, configuration, environment
 
 RUNS = """
@@ -82,6 +83,7 @@ def run_with_limits(
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.served
 @pytest.mark.prefect
 @pytest.mark.models
 def test_next_run_completes_a_run_that_a_full_disk_ended(
@@ -150,20 +152,13 @@ def test_damaged_results_and_indexes_are_recomputed(server: Server, evaluate: Ev
 @pytest.mark.prefect
 @pytest.mark.models
 def test_changed_table_of_a_finished_run_is_refused_by_a_rerun(
-    server: Server, prefect_address: ServerAddress, evaluate: Evaluate, tmp_path: Path
+    server: Server, evaluate: Evaluate, assay: Callable[..., Outcome], prefect_stub: object, tmp_path: Path
 ) -> None:
+    del prefect_stub
     run = evaluate(tmp_path, server, shard_rows=ROWS)
     path = run.folder / "stages" / "verdicts.parquet"
     path.write_bytes(path.read_bytes()[:-20])
-    done = subprocess.run(
-        [Path(sys.executable).with_name("assay"), "rerun", run.folder, "--rows", "all", "--stage", "aggregation"],
-        env=environment(tmp_path, prefect_address),
-        capture_output=True,
-        text=True,
-        timeout=MOST_SECONDS / 2,
-        check=False,
-    )
-    assert done.returncode == 5
-    assert done.stdout == ""
-    assert "verdicts.parquet" in done.stderr
-    assert "Traceback" not in done.stderr
+    done = assay("rerun", str(run.folder), "--rows", "all", "--stage", "aggregation")
+    assert (done.code, done.out) == (5, "")
+    assert "verdicts.parquet" in done.err
+    assert "Traceback" not in done.err

@@ -137,7 +137,19 @@ def evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Eval
         yield Evaluation(tmp_path, server)
 
 
-def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(evaluation: Evaluation) -> None:
+def preview(evaluation: Evaluation) -> tuple[int, int]:
+    """Return the rows of the anchor that a dry run says are asked about again, and the number of questions."""
+    found = make_dry_run(draft_plan(evaluation.configuration()))
+    assert found.anchor_again is not None
+    assert found.anchor is not None
+    assert found.tally.asked == found.anchor_again.tally.asked + found.anchor.tally.asked + 2 * len(WORDS)
+    return found.anchor_again.rows, found.anchor_again.tally.asked
+
+
+def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert preview(evaluation) == (len(ANCHOR_WORDS),) * 2
     for number in range(3):
         assert evaluation.night().incidents.opened == ()
         assert evaluation.asked_about_anchor() == len(ANCHOR_WORDS) * (2 if number == 0 else 1)
@@ -147,6 +159,7 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(eval
         assert (found["of_anchor"], found["rows"], found["judge"]) == (True, len(ANCHOR_WORDS), 0.0)
         assert found["advice"] == "more rows help, more votes do not"
     assert evaluation.alerts() == []
+    assert preview(evaluation) == (count_rows(0.1, len(ANCHOR_WORDS))[0],) * 2
 
     evaluation.verdict = STRICTER
     told = evaluation.night()
@@ -169,10 +182,21 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(eval
     assert [change.what for change in find_version_changes(*runs[-2:])] == [JUDGED]
     assert find_version_changes(*runs[-3:-1]) == ()
 
-    for _ in range(2):
+    outcome = evaluation.night()
+    assert "judge" in {each.kind for each in outcome.incidents.continuing}
+    assert outcome.alarms[0].cause == "judge"
+
+    def refuse(*_: Any) -> Any:
+        raise JudgeError("the judge is lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RepeatedQuestions, "ask", refuse)
         outcome = evaluation.night()
-        assert "judge" in {each.kind for each in outcome.incidents.continuing}
-        assert outcome.alarms[0].cause == "judge"
+    assert evaluation.entry["reason"] == "the judge is lost"
+    warnings = FinishedRun(evaluation.folders[-1]).manifest["warnings"]
+    assert any("another judge of the same name will not show: the judge is lost" in warning for warning in warnings)
+    assert outcome.incidents.recovered == (), "a judge that cannot be asked has not recovered"
+    assert "judge" in {each.kind for each in outcome.incidents.continuing}
     assert evaluation.alerts() == []
 
     evaluation.revision = "stricter"
@@ -189,43 +213,6 @@ def test_nothing_is_asked_again_without_a_drift_to_look_for(evaluation: Evaluati
     evaluation.night()
     assert (asked, evaluation.asked_about_anchor()) == (len(ANCHOR_WORDS), 0)
     assert FinishedRun(evaluation.folders[-1]).manifest["anchor"]["asked_again"] is None
-
-
-def test_a_judge_that_cannot_be_asked_again_is_not_said_to_have_recovered(
-    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for verdict in (KNOWN, KNOWN, STRICTER):
-        evaluation.verdict = verdict
-        outcome = evaluation.night()
-    assert "judge" in {each.kind for each in outcome.incidents.opened}
-
-    def refuse(*_: Any) -> Any:
-        raise JudgeError("the judge is lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RepeatedQuestions, "ask", refuse)
-        outcome = evaluation.night()
-
-    assert evaluation.entry["reason"] == "the judge is lost"
-    warnings = FinishedRun(evaluation.folders[-1]).manifest["warnings"]
-    assert any("another judge of the same name will not show: the judge is lost" in warning for warning in warnings)
-    assert outcome.incidents.recovered == ()
-    assert "judge" in {each.kind for each in outcome.incidents.continuing}
-
-
-def test_a_dry_run_counts_the_questions_that_are_asked_again(evaluation: Evaluation) -> None:
-    def preview() -> tuple[int, int]:
-        config = evaluation.configuration()
-        found = make_dry_run(draft_plan(config))
-        assert found.anchor_again is not None
-        assert found.anchor is not None
-        assert found.tally.asked == found.anchor_again.tally.asked + found.anchor.tally.asked + 2 * len(WORDS)
-        return found.anchor_again.rows, found.anchor_again.tally.asked
-
-    assert preview() == (len(ANCHOR_WORDS),) * 2
-    for _ in range(3):
-        evaluation.night()
-    assert preview() == (count_rows(0.1, len(ANCHOR_WORDS))[0],) * 2
 
 
 def test_rows_that_are_asked_again_show_how_much_the_judge_varies_and_settle_a_gate(evaluation: Evaluation) -> None:

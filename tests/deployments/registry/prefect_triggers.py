@@ -18,17 +18,19 @@ from prefect.events.schemas.automations import AutomationCore
 from prefect.server.database import provide_database_interface
 from prefect.server.database.configurations import AioSqliteConfiguration
 from prefect.server.database.dependencies import temporary_database_config
+from prefect.server.database.orm_models import Base
 from prefect.server.events import triggers
 from prefect.server.events.models import automations
 from prefect.server.events.ordering import PRECEDING_EVENT_LOOKBACK, EventArrivedEarly, memory
 from prefect.server.events.schemas.automations import Automation
 from prefect.server.events.schemas.events import ReceivedEvent
+from sqlalchemy import Connection
 
 START = datetime(2026, 11, 16, 5, 58, tzinfo=UTC)
 STEP = timedelta(seconds=10)
 _FOLDER = TemporaryDirectory(prefix="triggers-")
 _DATABASE = Path(_FOLDER.name, "own.db")
-"""Database of this process, which is migrated once."""
+"""Database of this process, whose tables are created once."""
 
 
 class PrefectTriggers:
@@ -98,7 +100,8 @@ class PrefectTriggers:
         # Not the database of a setting: Prefect keeps the first one that a process uses, which may be a file of others.
         with temporary_database_config(AioSqliteConfiguration(connection_url=f"sqlite+aiosqlite:///{_DATABASE}")):
             if not _DATABASE.exists():
-                await provide_database_interface().create_db()
+                async with (await provide_database_interface().engine()).begin() as connection:
+                    await connection.run_sync(_create_tables)
             await triggers.reset()
             triggers.automation_state_snapshot = None
             await self._replace_automations()
@@ -126,6 +129,14 @@ class PrefectTriggers:
                 content = each.model_dump(mode="json") | {"id": uuid4()}
                 await store.create_automation(session, Automation.model_validate(content))
         await triggers.reconcile_automations(force=True)
+
+
+def _create_tables(connection: Connection) -> None:
+    """Create the tables of triggers; migrations, which create all, take seconds."""
+    prefixes = ("automation", "composite_trigger")
+    Base.metadata.create_all(
+        connection, [table for name, table in Base.metadata.tables.items() if name.startswith(prefixes)]
+    )
 
 
 async def _no_offset() -> float:

@@ -54,9 +54,9 @@ def run(
 
 def test_first_runs_of_a_dense_schedule_are_not_missing(watch: Watch) -> None:
     server = watch(MINUTE, 2 * MINUTE)
-    for minute in range(1, 25):
+    for minute in range(1, 15):
         run(server, minute * MINUTE, made=timedelta(0))
-    assert server.run_until(25 * MINUTE) == []
+    assert server.run_until(15 * MINUTE) == []
 
 
 def test_dense_schedule_that_is_paused_for_minutes_and_resumed_is_not_missing(watch: Watch) -> None:

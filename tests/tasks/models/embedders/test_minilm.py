@@ -51,7 +51,7 @@ def test_a_vector_does_not_depend_on_the_batch(minilm: MiniLm) -> None:
 
 
 def test_many_texts_of_all_lengths_are_embedded_as_each_alone(minilm: MiniLm) -> None:
-    texts = [f"{number} " + "Every employee may take leave. " * (number * number % 61) for number in range(60)]
+    texts = [f"{number} " + "Every employee may take leave. " * (number * number % 61) for number in range(0, 60, 3)]
     with measure_cpu() as spent:
         vectors = minilm.embed(texts)
     assert np.abs(vectors - np.vstack([minilm.embed([text]) for text in texts])).max() < 1e-5

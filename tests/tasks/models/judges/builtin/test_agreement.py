@@ -46,21 +46,23 @@ def test_auroc_of_a_perfect_and_a_useless_value() -> None:
 
 
 def test_verdicts_on_atomic_facts(judge: BuiltinJudge) -> None:
-    facts = [(row, fact) for row in rows("claims_factscore", 16) for fact in row["label_claims"]]
+    facts = [(row, fact) for row in rows("claims_factscore", 32) for fact in row["label_claims"]]
     asked = [ask_verdict(fact["claim"], "\n".join(row["retrieved_contexts"])) for row, fact in facts]
     values = [(answer.probabilities or {})["yes"] for answer in judge.choose(asked)]
     assert auroc([fact["supported"] for _, fact in facts], values) > 0.8
 
 
 @pytest.mark.parametrize(
-    ("name", "label", "yes", "least"),
+    ("name", "label", "yes", "step", "least"),
     [
-        ("nuggets_qampari", "label_assignment", "support", 0.9),
-        ("nuggets_ikat24", "label_captured", 1, 0.75),
+        ("nuggets_qampari", "label_assignment", "support", 3, 0.9),
+        ("nuggets_ikat24", "label_captured", 1, 1, 0.75),
     ],
 )
-def test_key_points_in_answers(judge: BuiltinJudge, name: str, label: str, yes: str | int, least: float) -> None:
-    found = rows(name, 1)
+def test_key_points_in_answers(
+    judge: BuiltinJudge, name: str, label: str, yes: str | int, step: int, least: float
+) -> None:
+    found = rows(name, step)
     answers = judge.choose([ask_key_point(row["nugget"], row["response"]) for row in found])
     values = [(answer.probabilities or {})["yes"] for answer in answers]
     assert auroc([row[label] == yes for row in found], values) > least
