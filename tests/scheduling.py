@@ -38,6 +38,7 @@ SLOW = (
 """Slowest first, but for one that needs no server: it keeps a worker busy while the first server starts."""
 
 ON_WHOLE_SERVER = (
+    "tests/deployments/served/test_chain_after_rebuild.py",
     "tests/deployments/served/test_compose.py",
     "tests/deployments/served/test_index_rebuilt.py",
     "tests/deployments/served/test_replay.py",
