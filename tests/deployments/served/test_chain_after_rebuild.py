@@ -31,7 +31,7 @@ from tasks.runs.outcome import read_outcome
 from tests.deployments.served import rebuilt_index
 from tests.deployments.served.conftest import Ground, state_of, wait_for_runs
 
-pytestmark = [pytest.mark.prefect, pytest.mark.models]
+pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.served]
 
 HANDBOOK = Path(__file__).parents[3] / "examples" / "handbook"
 INDEX = "rechunked"
