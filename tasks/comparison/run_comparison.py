@@ -24,6 +24,7 @@ class ComparedRun:
         source: Evaluated data.
         judge: Model of the judge.
         repetition: Sentence on rows that repeat a text, if that makes the intervals of the run too narrow.
+        index: Index and its version, if the run was about one.
         judgments: Line on the judgments of texts: how many were carried to the chunks of the index; None without any.
     """
 
@@ -35,6 +36,7 @@ class ComparedRun:
     judge: str
     repetition: str | None = None
     judgments: str | None = None
+    index: str = ""
 
     @classmethod
     def from_run(cls, run: FinishedRun) -> "ComparedRun":
@@ -43,8 +45,15 @@ class ComparedRun:
         judge = (run.manifest.get("judge") or {}).get("model") or ""
         rows, repetition = int(run.manifest.get("rows") or 0), run.manifest.get("repetition")
         judgments = describe_judgments(entry) if (entry := run.manifest.get(ENTRY)) else None
+        index = " ".join(filter(None, map((run.manifest.get("deployment") or {}).get, ("index", "version"))))
         return cls(
-            folder=str(run.folder), rows=rows, judge=str(judge), repetition=repetition, judgments=judgments, **texts
+            str(run.folder),
+            rows=rows,
+            judge=str(judge),
+            repetition=repetition,
+            judgments=judgments,
+            index=index,
+            **texts,
         )
 
 

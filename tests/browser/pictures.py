@@ -13,10 +13,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from benchmarks import history_page as history
+from flows.config.run_config import RunConfig
+from flows.index_events.index_event import FROM_INDEX
+from flows.index_rebuilt import index_rebuilt
 from tasks.history.catalogue import Catalogue
 from tasks.reports.history.history_page import write_history_page
 from tests.browser.chromium import build, find_chromium
+from tests.deployments.served import rebuilt_index
+from tests.prefect_stub import use_stub
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -46,6 +53,31 @@ def _evaluate(folder: Path) -> None:
     _assay(folder, "compare", "runs/first", "runs/second", "--html", "comparison.html")
 
 
+def _rebuild_index(folder: Path) -> None:
+    """Evaluate versions of an index of the handbook, of which later ones have other chunks and two documents fewer."""
+    folder.mkdir()
+    module = rebuilt_index.__name__
+    config = RunConfig.model_validate(
+        {
+            "source": rebuilt_index.QUESTIONS,
+            "chunks": rebuilt_index.CHUNKS,
+            "retriever": {"index": f"{module}:Search", "generator": f"{module}:Quoting"},
+            "metrics": ["key_point_recall", "retrieval_recall"],
+            "history_page": "history.html",
+            "deploy": {"alerts": {"file": "alerts.jsonl"}},
+        }
+    )
+    with pytest.MonkeyPatch.context() as patch, use_stub():
+        patch.setenv("ASSAY_HOME", str(folder / "home"))
+        patch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
+        patch.chdir(folder)
+        for version in rebuilt_index.VERSIONS:
+            rebuilt_index.build(ROOT / "examples" / "handbook", folder, version)
+            index_rebuilt(config, index="handbook", version=version, dataset=FROM_INDEX, return_state=True)
+    _, rebuilt, _ = sorted(folder.glob("runs/*/comparison.html"))
+    (folder / "comparison.html").symlink_to(rebuilt)
+
+
 def _write_history(folder: Path) -> None:
     """Write the page of a year of simulated nights, because the examples have no history."""
     history.write_runs(folder / "nights", 365)
@@ -54,6 +86,11 @@ def _write_history(folder: Path) -> None:
     history.record_missed(catalogue, 365)
     history.open_incidents(catalogue, 365)
     write_history_page(catalogue, history.NAME, folder / "history.html")
+
+
+def _find_metrics(page: "Page") -> int:
+    """Return the top offset of the metrics over time."""
+    return int(page.evaluate("document.querySelector('.over-time').getBoundingClientRect().top + scrollY - 24"))
 
 
 def _select_run(page: "Page") -> int:
@@ -79,12 +116,15 @@ def main() -> None:
         ("report-row.png", "runs/all/report.html", 1010, _open_row),
         ("comparison.png", "comparison.html", 1560, lambda _: 0),
         ("history.png", "history.html", 900, _select_run),
+        ("rebuilt-comparison.png", "rebuilt/comparison.html", 1240, lambda _: 0),
+        ("rebuilt-history.png", "rebuilt/history.html", 430, _find_metrics),
     )
     chromium = find_chromium() or build()
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         folder = Path(temporary)
         _evaluate(folder)
         _write_history(folder)
+        _rebuild_index(folder / "rebuilt")
         browser = playwright.chromium.launch(
             executable_path=str(chromium.program),
             args=["--no-sandbox", "--disable-gpu"],

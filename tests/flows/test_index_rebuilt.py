@@ -12,15 +12,6 @@ from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from flows.config.run_config import RunConfig
 from flows.evaluate import Evaluation, run_evaluation
 from flows.index_rebuilt import index_rebuilt
-from flows.results.gated_comparison import CompareOptions, compare_runs
-from flows.write_questions import QuestionsRequest, write_questions_of_index
-from metric_core.index_questions.written_question import WrittenQuestion
-from tasks.history.catalogue import Catalogue
-from tasks.options.narrow import narrow
-from tasks.options.run_model_options import RunModelOptions
-from tasks.options.source_options import DataOptions
-from tasks.reports.comparison.comparison_document import comparison_markdown
-from tasks.reports.history.history_text import change_lines, key_point_counts
 from tasks.runs.baselines import Baselines
 from tasks.runs.run_folder import COMPARISON
 from tests.json_endpoint import JsonEndpoint
@@ -28,8 +19,6 @@ from tests.json_endpoint import JsonEndpoint
 pytestmark = [pytest.mark.prefect, pytest.mark.models]
 
 ROWS = 40
-HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
-KEPT, REMOVED = ("expenses", "travel", "vacation"), ("parental-leave", "remote-work")
 
 
 def row(number: int, answer: str) -> dict[str, Any]:
@@ -221,77 +210,3 @@ def test_undeliverable_alert_is_written_to_the_home(
     (line,) = (tmp_path / "alerts.jsonl").read_text(encoding="utf-8").splitlines()
     assert "lacks version" in line
     assert "secret-path" not in line
-
-
-def build(folder: Path, version: str, documents: tuple[str, ...], parts: int) -> tuple[str, list[WrittenQuestion]]:
-    """Cut each section of documents into chunks, bring the questions up to date, and answer each with one chunk.
-
-    The search misses the evidence of the first question that was kept.
-
-    Returns:
-        The path of the answers, and the questions.
-    """
-    chunks = []
-    for name in documents:
-        for section in (HANDBOOK / f"{name}.md").read_text(encoding="utf-8").split("\n## ")[1:]:
-            title, _, text = section.partition("\n")
-            sentences = text.strip().split(". ")
-            size = -(-len(sentences) // parts)
-            for start in range(0, len(sentences), size):
-                part = ". ".join(sentences[start : start + size])
-                key = f"{name}/{title}/{size}-{start}"
-                chunks.append({"id": key, "document": name, "title": title, "text": part})
-    source = folder / "chunks.jsonl"
-    source.write_text("\n".join(map(json.dumps, chunks)), encoding="utf-8")
-    config = RunConfig.model_validate({"source": str(source)})
-    out = folder / "questions.jsonl"
-    request = QuestionsRequest(narrow(config, DataOptions), narrow(config, RunModelOptions), out, version=version)
-    questions = write_questions_of_index(request).questions
-    answers = folder / f"answers_{version}.jsonl"
-    rows = []
-    missed = next((each.id for each in questions if each.since != version), None)
-    for question in questions:
-        wanted = set(question.evidence.split())
-        search = min if question.id == missed else max
-        best = search((chunk["text"] for chunk in chunks), key=lambda text: len(wanted & set(text.split())))
-        rows.append({**question.to_row(), "response": best, "retrieved_contexts": [best]})
-    answers.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return str(answers), list(questions)
-
-
-def test_rebuild_counts_questions_apart_and_tells_what_the_index_lost(served_index: Index) -> None:
-    index = served_index
-    index.config |= {
-        "chunks": str(index.folder / "chunks.jsonl"),
-        "metrics": ["key_point_recall", "retrieval_recall"],
-    }
-    first, before = build(index.folder, "1", (*KEPT, *REMOVED), 1)
-    assert index.evaluate_version("1", first)[0] == "Accepted"
-    second, after = build(index.folder, "2", KEPT, 2)
-    assert index.evaluate_version("2", second)[0] == "Failed"
-    core = {each.id for each in before} & {each.id for each in after}
-    retired, new = len(before) - len(core), len(after) - len(core)
-    assert {span.document for each in before if each.id not in core for span in each.spans} == set(REMOVED)
-    assert min(len(core), retired, new) > 0
-
-    (alert,) = index.alerts
-    evidence = f"retired questions from the index, with evidence in {', '.join(REMOVED)}"
-    missing = f"{retired} of {len(before)} rows of the baseline are missing ({evidence}), and {new} rows are new"
-    assert alert["worse"][0].startswith(missing)
-    assert any(re.search(r"The index lost \d+ key points?", sentence) for sentence in alert["worse"])
-    assert any(sentence.startswith("judgments: carried 100 %, lost 0 %") for sentence in alert["worse"])
-
-    baseline = Baselines(index.settings["baselines"]).current("handbook")
-    assert baseline is not None
-    compared = compare_runs(Path(baseline.folder), Path(alert["folder"]), CompareOptions())
-    assert {each.rows.paired for each in compared.metrics} == {len(core)}
-    text = comparison_markdown(compared)
-    assert f"{len(core)} rows in both" in text
-    assert f"{retired} only in A ({evidence}), {new} only in B (new questions from the index)" in text
-    assert "handbook 1" in text
-    assert "handbook 2" in text
-
-    runs = Catalogue(index.config["history"]).runs(alert["name"], last=2)
-    assert any("index: handbook 1 -> handbook 2" in line for line in change_lines(runs))
-    lost = key_point_counts(runs)["lost by the index"]
-    assert (lost[0] or 0) < (lost[-1] or 0)

@@ -179,7 +179,8 @@ def settings(comparison: RunComparison) -> Iterator[Block]:
 def _side(name: str, side: ComparedRun) -> Text:
     rows = own(f", {side.rows:,} row{'s' * (side.rows != 1)} of ")
     when = own(f", {format_timestamp(side.created)}" if side.created else "")
-    return (own(f"{name}: "), shorten_path(side.folder), rows, side.source, own(", judge "), side.judge, when)
+    index = (own(", index "), side.index) if side.index else ()
+    return (own(f"{name}: "), shorten_path(side.folder), rows, side.source, *index, own(", judge "), side.judge, when)
 
 
 def _metrics(comparison: RunComparison) -> Iterator[Block]:

@@ -20,6 +20,7 @@ from tasks.reports.comparison.comparison_words import (
     correction_sentences,
     format_p,
     headline,
+    question_sentence,
     row_sentences,
 )
 from tasks.reports.comparison.slices_words import headline_of_slices
@@ -49,8 +50,9 @@ def comparison_page(comparison: RunComparison) -> str:
     spans = {entry["key"]: entry["bounds"][1] - entry["bounds"][0] for entry in manifest["metrics"] if entry["bounds"]}
     content = {
         "comparison": comparison,
-        "names": [PurePath(side.folder).name for side in (comparison.a, comparison.b) if side],
+        "names": _names(comparison),
         "headline": headline(comparison.metrics),
+        "questions": question_sentence(comparison),
         "caution": to_html(caution(comparison)),
         "gate": to_html(gate_blocks(comparison.gate) if comparison.gate else ()),
         "corrections": to_html([Items(corrections)] if corrections else ()),
@@ -70,3 +72,10 @@ def comparison_page(comparison: RunComparison) -> str:
         "moment_text": format_timestamp,
     }
     return render_page("comparison.html.j2", content, _STYLES)
+
+
+def _names(comparison: RunComparison) -> list[str]:
+    """Return the names of the runs: of the versions of an index if they are about two, else of their folders."""
+    sides = [side for side in (comparison.a, comparison.b) if side]
+    versions = list(dict.fromkeys(side.index for side in sides if side.index))
+    return versions if len(versions) > 1 else [PurePath(side.folder).name for side in sides]

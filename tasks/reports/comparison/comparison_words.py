@@ -148,6 +148,12 @@ def row_sentences(comparison: RunComparison) -> Iterator[str]:
         yield f"rows with the same {comparison.by} are resampled together"
 
 
+def question_sentence(comparison: RunComparison) -> str | None:
+    """Return the sentence on retired and new questions from an index; None if all are in both runs."""
+    rows = None if comparison.differences is None else comparison.differences.rows
+    return None if rows is None or not (rows.retired or rows.new) else next(_count_sentences(rows))
+
+
 def _count_sentences(rows: RowDifferences) -> Iterator[str]:
     """Yield sentences on the rows that one run or both have, and on what differs in them."""
     retired = describe_retired(rows.retired, rows.only_a, rows.retired_from) if rows.retired else ""

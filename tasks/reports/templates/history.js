@@ -691,7 +691,7 @@ function legend() {
   const states = DATA.metrics.flatMap((metric) => ["failed", "undefined"].filter((state) => metric[state].some((count) => count)));
   const items = [
     key([s("rect", { class: "key-band", width: 22, height: 12 }), s("line", { class: "key-mean", x1: 0, x2: 22, y1: 6, y2: 6 })], "mean and its interval"),
-    has((p) => DATA.baseline[p] >= 0) && key(s("line", { class: "key-baseline", x1: 0, x2: 22, y1: 6, y2: 6 }), "accepted baseline"),
+    has((p) => comparableBaseline(p) >= 0) && key(s("line", { class: "key-baseline", x1: 0, x2: 22, y1: 6, y2: 6 }), "accepted baseline"),
     accepted.size > 0 && key(s("circle", { class: "key-accepted", cx: 11, cy: 6, r: 4 }), "accepted"),
     has((p) => alarmsOf(p).length) && key(s("circle", { class: "key-alarm", cx: 11, cy: 6, r: 5 }), "alarm"),
     Object.keys(DATA.kept).length > 0 && key(s("line", { class: "key-kept", x1: 0, x2: 22, y1: 6, y2: 6 }), "the same questions before and after"),
@@ -767,8 +767,8 @@ $("over-time").hidden = false;
 width = $("charts").clientWidth;
 view.byTime = isTimeReadable();
 controls();
-legend();
 draw();
+legend();
 tables();
 slices();
 $("more").addEventListener("click", () => { view.shown += PAGE * 4; tables(); });

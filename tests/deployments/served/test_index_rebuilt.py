@@ -6,7 +6,6 @@ cannot be evaluated; and a run that the schedule of each minute starts. A run is
 that needs to know only that a run was made cancels it.
 """
 
-import math
 import os
 import re
 import subprocess
@@ -40,7 +39,7 @@ from flows.index_rebuilt import index_rebuilt
 from metric_core.errors import ConfigError
 from tasks.runs.baselines import Baselines
 from tasks.runs.outcome import read_outcome
-from tests.deployments.served.conftest import Ground, manifest_of, state_of
+from tests.deployments.served.conftest import Ground, manifest_of, state_of, wait_for_runs
 from tests.deployments.served.sending import send_raw
 from tests.flows.test_index_rebuilt import ROWS, write
 from tests.json_endpoint import JsonEndpoint
@@ -153,29 +152,6 @@ def cancel(run: FlowRun) -> None:
 def runs_of(ground: Ground, index: str) -> list[FlowRun]:
     """Return the runs for events of an index."""
     return [run for run in ground.runs("index-rebuilt") if run.parameters.get("index") == index]
-
-
-def wait_for_runs(read_runs: Callable[[], list[FlowRun]], count: int) -> list[FlowRun]:
-    """Wait until this number of runs have ended, and return them.
-
-    On SQLite, a busy server loses some: what is then missing has been covered by the run of a later version, or is
-    started as the next run for an event would start it.
-    """
-    patience = time.monotonic() + 60 if programs_for_prefect() is None else math.inf
-
-    def look() -> list[FlowRun]:
-        runs = all_ended(read_runs())
-        if len(runs) >= count or time.monotonic() < patience:
-            return runs if len(runs) >= count else []
-        with get_client(sync_client=True) as client:
-            return [] if start_unhandled(client, datetime.now(UTC) + GRACE) else runs
-
-    return wait_until(look, f"the end of {count} runs")
-
-
-def all_ended(runs: list[FlowRun]) -> list[FlowRun]:
-    """Return the runs if all have ended, and none before."""
-    return runs if all(run.state is not None and run.state.is_final() for run in runs) else []
 
 
 def send_as_documented(url: str, dataset: str, occurred: datetime) -> None:
