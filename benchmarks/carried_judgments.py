@@ -3,10 +3,15 @@
 1. The same articles cut into 128, 256 and 512 tokens: the scores of a retriever that knows the evidence, and of one
    that begins with a wrong passage; by the spans of evidence, and by passage.
 2. Judgments of whole passages of 128 tokens, carried to other cuts.
-3. 5 % of the articles edited, with changes in the evidence and beside it: what is carried, asked, flagged.
-4. 200 planted cases: numbers, names, negations and opposites changed, words added and removed, and the same or nearly
-   the same text in another document; with the documents known, and by text alone.
+3. 5 % of the articles edited, with changes in the evidence and beside it, for several draws of both: what is carried,
+   asked, flagged.
+4. 200 planted cases for each of three draws: numbers, names, negations and opposites changed, words added and removed,
+   and the same or nearly the same text in another document.
 5. CPU seconds per 10,000 chunks.
+
+In 3 and 4, evidence is known with its document; by its text and the words beside it, as they were kept when it was
+found in an earlier index of chunks of 256 tokens; or by its text alone. In the last two cases the chunks have no
+documents.
 
 The articles are those of WiCE (`../shared/meta_eval` beside the repository; says so and ends without it); a token is a
 piece of a word of at most six letters, so chunks are cut inside words too. `python -m benchmarks.carried_judgments`.
@@ -37,6 +42,11 @@ OVERLAPS = (*((tokens, 0) for tokens in CUTS), (256, 64))
 METRICS = ("ndcg(k=10)", "retrieval_recall(k=10)", "average_precision", "reciprocal_rank")
 _TOKEN = re.compile(r"\s*(?:\w{1,6}|[^\w\s])")
 _FEWEST_WORDS = 6
+_EARLIER = 256
+"""Tokens of the chunks of the index in which the words beside evidence were found."""
+KNOWN, BESIDE, ALONE = "documents known", "text and the words beside it", "text alone"
+EDITS, PLANTED = range(2, 7), (3, 13, 23)
+"""Seeds of the draws."""
 _FILE = DATA / "claims_wice.parquet"
 
 
@@ -154,14 +164,38 @@ def judged_passages(corpus: Corpus, tokens: int) -> dict[str, list[EvidenceSpan]
     return judged
 
 
-def edit(corpus: Corpus, share: float) -> tuple[dict[str, str], set[EvidenceSpan]]:
-    """Return documents of which a share is edited, in two spans of evidence and three places beside it."""
-    draw = random.Random(2)
+def known_by(way: str, spans: Sequence[EvidenceSpan], corpus: Corpus) -> list[EvidenceSpan]:
+    """Return spans as they are known: with their documents, with the words beside them, or by their text alone."""
+    if way == KNOWN:
+        return list(spans)
+    place = place_all(spans, cut(corpus.documents, _EARLIER))
+    named = [place(span).span if way == BESIDE else span for span in spans]
+    return [replace(span, document=None, start=None, end=None) for span in named]
+
+
+def shown_by(way: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return chunks as the index shows them: with their documents, or without."""
+    return [chunk if way == KNOWN else replace(chunk, document=None, start=None, end=None) for chunk in chunks]
+
+
+def is_strayed(placed: PlacedSpan, document: str | None) -> bool:
+    """Return whether a span was carried to another document, and not to its own."""
+    holders = {part.passage.split("/")[0] for part in placed.parts}
+    return placed.state is SpanState.CARRIED and document not in holders
+
+
+def edit(corpus: Corpus, share: float, seed: int) -> tuple[dict[str, str], set[EvidenceSpan]]:
+    """Return documents of which a share is edited, in two spans of evidence and three places beside it.
+
+    Returns:
+        The documents, and the spans whose words their documents hold no longer.
+    """
+    draw = random.Random(seed)
     by_document: dict[str, list[EvidenceSpan]] = {}
     for span in corpus.spans:
         by_document.setdefault(span.document or "", []).append(span)
     names = names_in([span.text for span in corpus.spans])
-    documents, edited = dict(corpus.documents), set[str]()
+    documents, edited = dict(corpus.documents), set[EvidenceSpan]()
     for name in draw.sample(sorted(documents), round(share * len(documents))):
         lines = documents[name].split("\n")
         own = {span.text for span in by_document.get(name, ())}
@@ -171,41 +205,46 @@ def edit(corpus: Corpus, share: float) -> tuple[dict[str, str], set[EvidenceSpan
             changes = list(perturb(line, "", names))
             if changes:
                 documents[name] = documents[name].replace(line, draw.choice(changes)[1])
-        edited |= {span.text for span in by_document.get(name, ()) if span.text not in documents[name]}
-    return documents, {
-        span for span in corpus.spans if span.text in edited and span.text not in documents[span.document or ""]
-    }
+        text = normal_text(documents[name])
+        edited |= {span for span in by_document.get(name, ()) if normal_text(span.text) not in text}
+    return documents, edited
 
 
 def measure_edits(corpus: Corpus) -> None:
     """Print what becomes of the judgments of an index of which 5 % of the documents were edited and cut again."""
-    documents, edited = edit(corpus, 0.05)
-    print(f"\n5 % of {len(documents)} documents edited: {len(edited)} of {len(set(corpus.spans))} spans of evidence")
-    print(
-        "| cut | documents | carried | asked (uncertain or edited) | lost | edited and flagged | edited and carried |"
-    )
-    print("|---|---|---|---|---|---|---|")
     spans = list(dict.fromkeys(corpus.spans))
+    draws = [edit(corpus, 0.05, seed) for seed in EDITS]
+    print(f"\n5 % of {len(corpus.documents)} documents edited, {len(draws)} draws; {len(spans)} spans of evidence")
+    print(
+        "| cut | known | carried | asked | asked at most | lost | edited and flagged | edited and carried | strayed |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     for tokens in CUTS:
-        for are_known in (True, False):
-            chunks = cut(documents, tokens)
-            asked = spans if are_known else [replace(span, document=None, start=None, end=None) for span in spans]
-            place = place_all(asked, chunks)
-            states = [place(span).state for span in asked]
-            counts = Counter(states)
-            of_edited = Counter(state for span, state in zip(spans, states, strict=True) if span in edited)
-            flagged = of_edited[SpanState.EDITED] + of_edited[SpanState.UNCERTAIN]
-            open_ones = counts[SpanState.EDITED] + counts[SpanState.UNCERTAIN]
-            print(
-                f"| {tokens} | {'known' if are_known else 'unknown'} | {counts[SpanState.CARRIED] / len(spans):.1%} "
-                f"| {open_ones / len(spans):.1%} | {counts[SpanState.LOST]} | {flagged} of {len(edited)} "
-                f"| {of_edited[SpanState.CARRIED]} |"
-            )
+        for way in (KNOWN, BESIDE, ALONE):
+            known = known_by(way, spans, corpus)
+            counts: Counter[str] = Counter()
+            asked: list[int] = []
+            for documents, edited in draws:
+                place = place_all(known, shown_by(way, cut(documents, tokens)))
+                placed = [place(span) for span in known]
+                open_ones = [each.state in {SpanState.EDITED, SpanState.UNCERTAIN} for each in placed]
+                asked.append(sum(open_ones))
+                counts.update(each.state for each in placed)
+                for span, each, is_open in zip(spans, placed, open_ones, strict=True):
+                    counts["touched"] += span in edited
+                    counts["flagged"] += is_open and span in edited
+                    counts["hidden"] += each.state is SpanState.CARRIED and span in edited
+                    counts["strayed"] += is_strayed(each, span.document)
+            of_all = len(spans) * len(draws)
+            shares = counts[SpanState.CARRIED] / of_all, sum(asked) / of_all, max(asked) / len(spans)
+            cells = [f"{share:.1%}" for share in shares]
+            cells += [str(counts[SpanState.LOST]), f"{counts['flagged']} of {counts['touched']}"]
+            print("|", " | ".join([str(tokens), way, *cells, str(counts["hidden"]), str(counts["strayed"])]), "|")
 
 
-def plant(corpus: Corpus, number: int) -> list[tuple[str, EvidenceSpan, dict[str, str]]]:
+def plant(corpus: Corpus, number: int, seed: int) -> list[tuple[str, EvidenceSpan, dict[str, str]]]:
     """Return planted cases: what was done, the old span, and the new documents; none may be carried."""
-    draw = random.Random(3)
+    draw = random.Random(seed)
     spans = draw.sample(list(dict.fromkeys(span for span in corpus.spans if len(span.text.split()) >= 8)), 400)
     names = names_in([span.text for span in spans])
     cases: list[tuple[str, EvidenceSpan, dict[str, str]]] = []
@@ -232,21 +271,21 @@ def plant(corpus: Corpus, number: int) -> list[tuple[str, EvidenceSpan, dict[str
 
 def measure_planted(corpus: Corpus) -> None:
     """Print how the planted cases are found."""
-    cases = plant(corpus, 25)
+    cases = [case for seed in PLANTED for case in plant(corpus, 25, seed)]
     print(f"\n{len(cases)} planted cases, cut at 128 tokens")
-    print("| case | documents | cases | edited | uncertain | lost | carried |")
+    print("| case | known | cases | edited | uncertain | lost | carried |")
     print("|---|---|---|---|---|---|---|")
-    for are_known in (True, False):
+    for way in (KNOWN, BESIDE, ALONE):
         table: dict[str, Counter[SpanState]] = {}
-        for kind, old, documents in cases:
-            span = old if are_known else replace(old, document=None, start=None, end=None)
+        known = known_by(way, [old for _, old, _ in cases], corpus)
+        for span, (kind, old, documents) in zip(known, cases, strict=True):
             others = {name: corpus.documents[name] for name in list(corpus.documents)[:20] if name != old.document}
-            state = place_all([span], cut({**documents, **others}, 128))(span).state
+            state = place_all([span], shown_by(way, cut({**documents, **others}, 128)))(span).state
             table.setdefault(kind, Counter())[state] += 1
         for kind, counts in sorted(table.items()):
             order = (SpanState.EDITED, SpanState.UNCERTAIN, SpanState.LOST, SpanState.CARRIED)
             cells = " | ".join(str(counts[state]) for state in order)
-            print(f"| {kind} | {'known' if are_known else 'unknown'} | {counts.total()} | {cells} |")
+            print(f"| {kind} | {way} | {counts.total()} | {cells} |")
 
 
 def measure_time(corpus: Corpus) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -48,6 +48,8 @@ class EvidenceSpan:
         start: Position of its first character in the document, from 0; None if it is not known.
         end: Position after its last character; None if it is not known.
         grade: Grade of relevance of the span for the question of its row.
+        before: Words before it, by which it is told from the same words elsewhere; empty if they are not known.
+        after: Words after it.
     """
 
     text: str
@@ -55,12 +57,14 @@ class EvidenceSpan:
     start: int | None = None
     end: int | None = None
     grade: float = 1.0
+    before: str = field(default="", compare=False)
+    after: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the span as an item of the column `evidence_spans`.
 
         >>> EvidenceSpan("It rains.", "weather", 10, 19).to_json()
-        {'document': 'weather', 'start': 10, 'end': 19, 'text': 'It rains.', 'grade': 1.0}
+        {'document': 'weather', 'start': 10, 'end': 19, 'text': 'It rains.', 'grade': 1.0, 'before': '', 'after': ''}
         """
         return {
             "document": self.document,
@@ -68,6 +72,8 @@ class EvidenceSpan:
             "end": self.end,
             "text": self.text,
             "grade": self.grade,
+            "before": self.before,
+            "after": self.after,
         }
 
     @classmethod
@@ -75,11 +81,17 @@ class EvidenceSpan:
         """Return the span of an item of the column `evidence_spans`.
 
         >>> EvidenceSpan.from_json({"text": "It rains."})
-        EvidenceSpan(text='It rains.', document=None, start=None, end=None, grade=1.0)
+        EvidenceSpan(text='It rains.', document=None, start=None, end=None, grade=1.0, before='', after='')
         """
         grade = item.get("grade")
         return cls(
-            item["text"], item.get("document"), item.get("start"), item.get("end"), 1.0 if grade is None else grade
+            item["text"],
+            item.get("document"),
+            item.get("start"),
+            item.get("end"),
+            1.0 if grade is None else grade,
+            item.get("before") or "",
+            item.get("after") or "",
         )
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from metric_core.evidence_spans import PlacedSpan
+from metric_core.evidence_spans import PlacedSpan, SpanState
 
 Support: TypeAlias = float | None
 """Support of a claim by a premise, in [0, 1]: 0 or 1 for binary verdicts, a probability otherwise.
@@ -143,10 +143,20 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class KeyPoint:
-    """A fact that a good answer states."""
+    """A fact that a good answer states.
+
+    Args:
+        evidence: Where the sources say so, if that is given.
+    """
 
     text: str
     importance: Importance = Importance.VITAL
+    evidence: tuple[PlacedSpan, ...] = ()
+
+    @property
+    def is_edited(self) -> bool:
+        """True if the sources no longer say so in the words of its evidence, so that the fact may be another one."""
+        return any(span.state is SpanState.EDITED for span in self.evidence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,6 @@ from metric_core.stages import Stage
 
 _RUBRIC = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("description", pa.string())])
 _JUDGMENT = pa.struct([pa.field("id", pa.string(), nullable=False), pa.field("grade", pa.float64(), nullable=False)])
-_KEY_POINT = pa.struct(
-    [pa.field("text", pa.string(), nullable=False), pa.field("importance", pa.string(), nullable=False)]
-)
 _PART = pa.struct(
     [
         pa.field("passage", pa.string(), nullable=False),
@@ -29,10 +26,19 @@ _EVIDENCE_SPAN = pa.struct(
         pa.field("end", pa.int64()),
         pa.field("text", pa.string(), nullable=False),
         pa.field("grade", pa.float64(), nullable=False),
+        pa.field("before", pa.string()),
+        pa.field("after", pa.string()),
         pa.field("state", pa.string(), nullable=False),
         pa.field("change", pa.string()),
         pa.field("near", pa.string()),
         pa.field("parts", pa.list_(_PART)),
+    ]
+)
+_KEY_POINT = pa.struct(
+    [
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("importance", pa.string(), nullable=False),
+        pa.field("evidence", pa.list_(_EVIDENCE_SPAN)),
     ]
 )
 _PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
@@ -51,7 +57,8 @@ class TableSchema:
 
     Args:
         version: Version, incremented with every change of meaning.
-        also_reads: Earlier versions that differ only in columns they lack, which are null for them.
+        also_reads: Earlier versions that differ only in what they lack, which is null for them: columns, or members of
+            the objects in a list.
         optional: Columns that a table without values in them is stored without, so that its digest does not depend on
             them. A table without any of them is stored as the first version of `also_reads`.
     """
@@ -71,7 +78,7 @@ class TableSchema:
         """Return the Arrow schema of a table that is stored without some of the optional columns.
 
         >>> SAMPLES.arrow_without(SAMPLES.optional).metadata[b"assay.version"], SAMPLES.arrow.metadata[b"assay.version"]
-        (b'1', b'2')
+        (b'1', b'3')
         """
         is_earliest = bool(self.optional) and set(self.optional) <= set(lacking)
         version = self.also_reads[0] if is_earliest else self.version
@@ -107,7 +114,7 @@ LONGEST_REPLY = 4000
 
 SAMPLES = TableSchema(
     Stage.SAMPLES,
-    2,
+    3,
     (
         _ROW_ID,
         pa.field("row_number", pa.int64(), nullable=False),
@@ -131,7 +138,7 @@ SAMPLES = TableSchema(
         pa.field("key_points", pa.list_(_KEY_POINT)),
         pa.field("evidence_spans", pa.list_(_EVIDENCE_SPAN)),
     ),
-    also_reads=(1,),
+    also_reads=(1, 2),
     optional=(
         *("retrieved_context_scores", "session_id", "conversation"),
         *("earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),

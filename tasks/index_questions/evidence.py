@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 from metric_core.evidence_spans import EvidenceSpan, SpanState
 from metric_core.index_questions.written_question import WrittenQuestion
 from tasks.sources.anchoring.span_places import Chunk, SpanPlaces
+from tasks.sources.anchoring.span_text import AROUND, normal_text
 
 GONE, EDITED = "its evidence is gone", "its evidence was edited"
 
 
 def locate_quote(quote: str, chunks: Iterable[Chunk]) -> tuple[Chunk, EvidenceSpan] | None:
-    r"""Return the chunk that holds a quote, and the quote as it is written there; None if none does.
+    r"""Return the chunk that holds a quote, and the quote as it is written there, with the words beside it; or None.
 
     White space may differ.
 
     >>> chunk = Chunk("1", "Hours:\nIt opens\nat nine.", "shop.md", start=100)
     >>> locate_quote("It opens at nine.", [chunk])[1]
-    EvidenceSpan(text='It opens\nat nine.', document='shop.md', start=107, end=124, grade=1.0)
+    EvidenceSpan(text='It opens\nat nine.', document='shop.md', start=107, end=124, grade=1.0, before='hours', after='')
     """
     words = quote.split()
     if not words:
@@ -28,7 +29,9 @@ def locate_quote(quote: str, chunks: Iterable[Chunk]) -> tuple[Chunk, EvidenceSp
         if (match := pattern.search(chunk.text)) is not None:
             start = None if chunk.start is None else chunk.start + match.start()
             end = None if chunk.start is None else chunk.start + match.end()
-            return chunk, EvidenceSpan(match.group(), chunk.document, start, end)
+            before, after = normal_text(chunk.text[: match.start()]), normal_text(chunk.text[match.end() :])
+            beside = before[-AROUND:], after[:AROUND]
+            return chunk, EvidenceSpan(match.group(), chunk.document, start, end, 1.0, *beside)
     return None
 
 

@@ -152,7 +152,7 @@ def check_table(schema: pa.Schema, stage: Stage, path: Path) -> None:
         if len(found) != 1:
             problem = "no column" if not found else f"{len(found)} columns"
             raise RunFolderError(f"the table {path} cannot be read: it has {problem} {field.name}. {AGAIN}")
-        if (kind := schema.field(found[0]).type) != field.type:
+        if (kind := schema.field(found[0]).type) != field.type and (is_current or not pa.types.is_list(kind)):
             raise RunFolderError(
                 f"the table {path} cannot be read: its column {field.name} holds {kind}, wanted {field.type}. {AGAIN}"
             )

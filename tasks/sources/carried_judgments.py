@@ -1,13 +1,20 @@
-"""Carry the relevance judgments of rows to the chunks that an index has now, by the text that was judged."""
+"""Carry the judgments and key points of rows to the chunks that an index has now, by the text that they are about."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from metric_core.columns import EVIDENCE_SPANS, RELEVANCE_JUDGMENTS, RETRIEVED_CONTEXT_IDS, RETRIEVED_CONTEXTS
+from metric_core.columns import (
+    EVIDENCE_SPANS,
+    KEY_POINTS,
+    RELEVANCE_JUDGMENTS,
+    RETRIEVED_CONTEXT_IDS,
+    RETRIEVED_CONTEXTS,
+)
 from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState, passage_grades
 from tasks.sources.anchoring.span_places import Chunk, SpanPlaces
 from tasks.sources.cells.judgment_values import table_form
+from tasks.sources.cells.key_point_values import EVIDENCE
 from tasks.sources.chunk_file import read_chunks, text_id
 
 Values: TypeAlias = dict[str, Any]
@@ -18,7 +25,7 @@ _LONGEST_TEXT = 80
 
 
 class CarriedJudgments:
-    """The judgments of the rows of a source, at the chunks of an index.
+    """The judgments of the rows of a source, and the evidence of their key points, at the chunks of an index.
 
     A judgment of a text is carried by it (see `span_places`). A judgment of a passage without a text is one of the
     chunk with its id, whose text it is known by from then on; without such a chunk it stays one of an id.
@@ -49,7 +56,8 @@ class CarriedJudgments:
         self._by_id, self._nameless = {}, {}
         wanted: set[str] = set()
         for values in rows():
-            spans.update(dict.fromkeys(map(EvidenceSpan.from_json, values.get(EVIDENCE_SPANS) or ())))
+            of_points = (span for point in _points(values) for span in point[EVIDENCE])
+            spans.update(dict.fromkeys(map(EvidenceSpan.from_json, (*(values.get(EVIDENCE_SPANS) or ()), *of_points))))
             wanted.update(each["id"] for each in values.get(RELEVANCE_JUDGMENTS) or ())
             if not values.get(RETRIEVED_CONTEXT_IDS):
                 self._nameless.update(dict.fromkeys(map(text_id, values.get(RETRIEVED_CONTEXTS) or ())))
@@ -61,6 +69,10 @@ class CarriedJudgments:
 
     def fill(self, values: Values, row_id: str) -> None:
         """Put the places of a row's evidence into its columns, and the grades of passages that follow from them."""
+        for point in _points(values) if self._places is not None else ():
+            located = [self._place(EvidenceSpan.from_json(span)) for span in point[EVIDENCE]]
+            point[EVIDENCE] = [each.to_json() for each in located]
+            self._count(located, row_id)
         grades = {each["id"]: each["grade"] for each in values.get(RELEVANCE_JUDGMENTS) or ()}
         found = {name: self._by_id[name] for name in grades if name in self._by_id}
         given = map(EvidenceSpan.from_json, values.get(EVIDENCE_SPANS) or ())
@@ -75,7 +87,8 @@ class CarriedJudgments:
         if not values.get(RETRIEVED_CONTEXT_IDS) and values.get(RETRIEVED_CONTEXTS) is not None:
             names = map(text_id, values[RETRIEVED_CONTEXTS])
             values[RETRIEVED_CONTEXT_IDS] = [self._nameless.get(name) or name for name in names]
-        self._count(placed, values, row_id)
+        self._count(placed, row_id)
+        self._count_passages(placed, values)
 
     @property
     def entry(self) -> dict[str, Any] | None:
@@ -97,16 +110,23 @@ class CarriedJudgments:
     def _place(self, span: EvidenceSpan) -> PlacedSpan:
         return PlacedSpan(span, SpanState.UNSEEN) if self._places is None else self._places.place(span)
 
-    def _count(self, placed: Iterable[PlacedSpan], values: Mapping[str, Any], row_id: str) -> None:
+    def _count_passages(self, placed: Iterable[PlacedSpan], values: Mapping[str, Any]) -> None:
         judged = {each["id"] for each in values[RELEVANCE_JUDGMENTS]}
         held = judged | {part.passage for each in placed for part in each.parts}
         retrieved = set(values.get(RETRIEVED_CONTEXT_IDS) or ())
         self._counts.update(passages=len(retrieved), new=len(retrieved - held))
+
+    def _count(self, placed: Iterable[PlacedSpan], row_id: str) -> None:
         for each in placed:
             self._counts[each.state] += 1
             if each.change is not None and len(self._changes) < _MOST_CHANGES:
                 text = each.span.text[:_LONGEST_TEXT]
                 self._changes.append({"row": row_id, "state": str(each.state), "text": text, "change": each.change})
+
+
+def _points(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the key points of a row that name their evidence."""
+    return [point for point in values.get(KEY_POINTS) or () if point.get(EVIDENCE)]
 
 
 def _whole(chunk: Chunk, grade: float) -> PlacedSpan:

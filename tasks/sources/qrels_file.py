@@ -58,8 +58,8 @@ class QrelsFile:
         address: Path or URL of a file: a table in any format of a source, with a column for each of query, passage
             and grade, as `assay export --shape qrels` writes it; a file with any other extension, whose lines are
             `QUERY 0 PASSAGE GRADE`, separated by white space (TREC); or either of both in a .tsv file, such as the
-            table of BEIR. In a table, the judged `text` may stand beside the id, with its `document`, `start` and
-            `end`: then the judgment is about the text.
+            table of BEIR. In a table, the judged `text` may stand beside the id, with its `document`, `start`,
+            `end` and the words `before` and `after` it: then the judgment is about the text.
         query_id_column: Column of the data with the id of the query; None for `query_id` or `qid`, else the row id.
         redact: Function that redacts ids and texts, as those of the rows are.
 
@@ -237,7 +237,8 @@ def _redact_queries(
 ) -> dict[str, QueryJudgments]:
     def redact_span(span: EvidenceSpan) -> EvidenceSpan:
         document = None if span.document is None else redact(span.document)
-        return replace(span, text=redact(span.text), document=document)
+        before, after = redact(span.before), redact(span.after)
+        return replace(span, text=redact(span.text), document=document, before=before, after=after)
 
     try:
         return {

@@ -1,7 +1,7 @@
 """Decompose responses and references into claims, texts into sentences, and place both: the stage `claims`.
 
 Key points are claims too: those given with the data, else the claims of the reference, else those that the judge
-writes from the question and the relevant passages.
+writes from the question and the relevant passages. One whose evidence was edited is left out: it may no longer be true.
 
 Citation markers are not part of a claim: a text is decomposed without them, and its claims keep the labels of the
 markers that belong to them.
@@ -84,7 +84,7 @@ class _Text:
     user_input: str | None = None
 
 
-@stage(Stage.CLAIMS, version=7, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS, *FOR_KEY_POINTS))
+@stage(Stage.CLAIMS, version=8, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS, *FOR_KEY_POINTS))
 def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: Progress) -> StageOutput:
     """Decompose each text of the samples that a product needs."""
     samples = read_samples_table(tables[Stage.SAMPLES])
@@ -182,9 +182,11 @@ def _written_point_rows(samples: Sequence[Sample], batcher: JudgeBatcher) -> lis
 
 
 def _point_rows(sample: Sample, points: Sequence[KeyPoint]) -> list[dict[str, Any]]:
-    numbered = [(f"{Side.KEY_POINT}:{i}", point.text, None) for i, point in enumerate(points)]
-    rows = _answered_rows(sample, Side.KEY_POINT, numbered)
-    return [{**row, "importance": points[i].importance} for i, row in enumerate(rows)] if points else rows
+    valid = {f"{Side.KEY_POINT}:{i}": point for i, point in enumerate(points) if not point.is_edited}
+    rows = _answered_rows(sample, Side.KEY_POINT, [(name, point.text, None) for name, point in valid.items()])
+    if not valid:
+        return rows
+    return [{**row, "importance": point.importance} for row, point in zip(rows, valid.values(), strict=True)]
 
 
 def _column(side: Side) -> str:

@@ -61,7 +61,9 @@ def add_missing_columns(table: pa.Table, stage: Stage, wanted: Sequence[str] | N
     if table.schema.names == names:
         return table
     columns = [
-        table[name] if name in table.schema.names else pa.nulls(table.num_rows, schema.field(name).type)
+        table[name].cast(schema.field(name).type)
+        if name in table.schema.names
+        else pa.nulls(table.num_rows, schema.field(name).type)
         for name in names
     ]
     fields = [schema.field(name) for name in names]
@@ -101,7 +103,14 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         relevance_judgments=None if judgments is None else {each["id"]: each["grade"] for each in judgments},
         key_points=None
         if points is None
-        else tuple(KeyPoint(each["text"], Importance(each["importance"])) for each in points),
+        else tuple(
+            KeyPoint(
+                each["text"],
+                Importance(each["importance"]),
+                tuple(map(PlacedSpan.from_json, each.get("evidence") or ())),
+            )
+            for each in points
+        ),
         evidence_spans=None if spans is None else tuple(map(PlacedSpan.from_json, spans)),
     )
 

@@ -27,11 +27,14 @@ QRELS = pa.schema(
         pa.field("document", pa.string()),
         pa.field("start", pa.int64()),
         pa.field("end", pa.int64()),
+        pa.field("before", pa.string()),
+        pa.field("after", pa.string()),
     ]
 )
 """Columns of exported qrels. `query_id` is the row id, `source` is `given` or `judge`.
 
-`text` is the judged text, with its place in its document; null for a passage of which the run has no text."""
+`text` is the judged text, with its place in its document and the words beside it; null for a passage of which the run
+has no text."""
 
 _SAMPLE_COLUMNS = ("row_id", "retrieved_contexts", "retrieved_context_ids", "relevance_judgments", "evidence_spans")
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from metric_core.evidence import ALL_CONTEXTS, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE, SOURCES
+from metric_core.evidence_spans import PlacedSpan, SpanState
 from metric_core.records import PREMISE_TEXT, STATEMENT, AnswerStatus, Importance, Side, VerdictKind
 from metric_core.stages import Stage
 from tasks.reports.run.citations_view import citations_view
@@ -12,6 +13,7 @@ from tasks.reports.run.passages import Closest, Segments, SentenceIndex, segment
 from tasks.reports.run.row_tables import RowTables
 from tasks.reports.run.verdict_view import Explanations, explanations_by_verdict, verdict_view
 from tasks.reports.truncation import Row, gap_view, truncate_reply, truncate_text
+from tasks.runtime.wording import quote_names
 
 _WHOLE_PREMISES = (ALL_CONTEXTS, SOURCES, BY_EARLIER_ANSWERS, BY_REFERENCE, BY_RESPONSE)
 _LOST = {
@@ -138,8 +140,21 @@ def _key_point(row: Row, verdicts: Sequence[Row], sample: Row, partly: Collectio
     if found.get(BY_RESPONSE) == 0:
         in_contexts = 0 if sample["retrieved_contexts"] == [] else found.get(ALL_CONTEXTS)
         is_partly = (row["claim_id"], BY_RESPONSE) in partly
-        view["lost"] = f"{'stated only in part' if is_partly else 'missing'}: {_LOST[in_contexts]}"
+        where = _LOST[in_contexts] if in_contexts != 0 else f"{_LOST[0]}{_evidence(row['claim_id'], sample)}"
+        view["lost"] = f"{'stated only in part' if is_partly else 'missing'}: {where}"
     return view
+
+
+def _evidence(claim_id: str, sample: Row) -> str:
+    """Return where the index holds the evidence of a key point that no passage has; empty if none is given."""
+    points = sample.get("key_points") or ()
+    spans = [
+        PlacedSpan.from_json(each) for each in (points and points[int(claim_id.split(":")[1])].get("evidence")) or ()
+    ]
+    if any(span.state is SpanState.LOST for span in spans):
+        return " (its evidence is gone)"
+    holders = dict.fromkeys(part.passage for span in spans for part in span.parts)
+    return f" (it is in {quote_names(list(holders))})" if holders else ""
 
 
 def _place(closest: Closest | None) -> dict[str, int] | None:

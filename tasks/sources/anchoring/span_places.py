@@ -1,19 +1,24 @@
 """Decide what became of spans of evidence in the chunks of an index: carried, edited, uncertain or lost.
 
 A span is carried only if chunks of its document hold all its words, cut by nothing but the borders of chunks. A near
-match is never carried: it shows that the evidence was edited, and how.
+match is never carried: it shows that the evidence was edited, and how. Where documents are not known, or hold the words
+more than once, the words beside a span say which place is its own.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState, digest_text
 from tasks.sources.anchoring.span_index import WORDS, SpanIndex
 from tasks.sources.anchoring.span_text import (
+    AROUND,
+    LEAST_PIECE,
+    Beside,
     Piece,
     bound_text,
     changed_words,
     continues,
+    count_equal_sides,
     find_pieces,
     join_pieces,
     normal_text,
@@ -25,6 +30,7 @@ LEAST_NEAR = 0.6
 LEAST_RIVAL = 0.8
 """Least such share of a place that may be that of the span, changed, although its words are at another place, too."""
 _BATCH = 1000
+_SHARED = 2
 _NEAR_KEPT = 3
 _ELSEWHERE_KEPT = 64
 """Pieces of a span in documents that are not its own: a few show that its words are there, too."""
@@ -56,9 +62,48 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """A part of a span in a chunk.
+
+    Args:
+        number: Number of the chunk among all that were read.
+        share: Share of the chunk that the part makes up.
+        beside: Words before and after the span, those of neighbouring chunks too.
+    """
+
     piece: Piece
     chunk: Chunk
+    number: int
     share: float
+    beside: tuple[Beside, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place of a span: a chunk that holds all of it, or neighbours that hold it together.
+
+    Args:
+        parts: Parts that hold it, and those that overlapping chunks hold too.
+        whole: Those that hold it.
+    """
+
+    parts: Sequence[_Found]
+    whole: Sequence[_Found]
+
+    def is_other(self, place: "_Place") -> bool:
+        """Return whether this is certainly another place: no words beside both are the same."""
+        others = place.beside(is_joined=False)
+        return all(count_equal_sides(one, each) == 0 for one in self.beside(is_joined=False) for each in others)
+
+    def equal_sides(self, span: EvidenceSpan) -> int | None:
+        """Return on how many sides the words beside it are those that a span stood among; None if that is not known."""
+        known = normal_text(span.before), normal_text(span.after)
+        found = [count_equal_sides(known, each) for each in self.beside(is_joined=True)]
+        return max((count for count in found if count is not None), default=None)
+
+    def beside(self, *, is_joined: bool) -> list[Beside]:
+        """Return the words beside it in its chunks, or, joined, in their neighbours too."""
+        found = [part.beside if is_joined else part.piece.beside for part in self.whole]
+        return list(found[0]) if len(found) == 1 else [(found[0][0][0], found[-1][0][1])]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,12 +132,19 @@ class _Finds:
     exact: dict[tuple[str, int], _Found] = field(default_factory=dict)
     near: dict[str | None, list[_Near]] = field(default_factory=dict)
 
-    def add(self, chunk: Chunk, size: int, pieces: Iterable[Piece]) -> None:
+    def add(self, window: "_Window", place: int, pieces: Iterable[Piece]) -> None:
+        chunk = window.chunks[place]
         for piece in pieces:
             is_own = chunk.document is not None and chunk.document in self.documents
             if is_own or len(self.exact) < _ELSEWHERE_KEPT:
-                share = min((piece.end - piece.start) / (size + 2), 1.0)
-                self.exact[chunk.id, piece.start] = _Found(piece, chunk, share)
+                share = min((piece.end - piece.start) / (len(window.texts[place]) + 2), 1.0)
+                beside = window.beside(place, piece, len(self.bounded))
+                self.exact[chunk.id, piece.start] = _Found(piece, chunk, window.first + place, share, beside)
+
+    @property
+    def everywhere(self) -> list[_Near]:
+        """Best matches of all documents that are not exact."""
+        return [each for best in self.near.values() for each in best]
 
     def add_near(self, near: _Near) -> None:
         document = near.chunk.document
@@ -100,6 +152,34 @@ class _Finds:
         best.append(near)
         best.sort(reverse=True)
         del best[_NEAR_KEPT:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Chunks that follow one another, with their normal texts.
+
+    Args:
+        first: Number of the first one among all that are read.
+    """
+
+    first: int
+    chunks: Sequence[Chunk]
+    texts: Sequence[str]
+
+    def beside(self, place: int, piece: Piece, length: int) -> tuple[Beside, ...]:
+        """Return the words before and after a span of a length that a chunk holds a part of."""
+        last = self._text_beside(place, place - 1) if piece.start == 0 else ""
+        first = self._text_beside(place, place + 1) if piece.end == length else ""
+        return tuple(
+            (f"{last} {before}".strip()[-AROUND:], f"{after} {first}".strip()[:AROUND])
+            for before, after in piece.beside
+        )
+
+    def _text_beside(self, place: int, neighbour: int) -> str:
+        is_there = 0 <= neighbour < len(self.chunks)
+        return (
+            self.texts[neighbour] if is_there and self.chunks[neighbour].document == self.chunks[place].document else ""
+        )
 
 
 class SpanPlaces:
@@ -130,15 +210,17 @@ class SpanPlaces:
     def read(self, chunks: Iterable[Chunk]) -> None:
         """Search chunks, of which neighbours follow one another."""
         for window in _windows(chunks):
-            texts = [normal_text(chunk.text) for chunk in window]
-            documents = {chunk.document for chunk in window if chunk.document is not None}
+            documents = {chunk.document for chunk in window.chunks if chunk.document is not None}
             self._has_documents = self._has_documents or bool(documents)
             self._documents |= documents & self._wanted
-            for place, text in enumerate(texts):
+            for place, text in enumerate(window.texts):
                 if (finds := self._finds.get(text)) is not None and _is_short(text):
-                    finds.add(window[place], len(text), [Piece(0, len(finds.bounded))])
-            for candidate in self._index.find(texts):
-                self._compare(self._numbered[candidate.span], window, texts, candidate.chunk, candidate.shared)
+                    finds.add(window, place, [Piece(0, len(finds.bounded))])
+            for candidate in self._index.find(window.texts):
+                if (
+                    candidate.chunk or not window.first
+                ):  # else it was compared in the window before, with both neighbours
+                    self._compare(self._numbered[candidate.span], window, candidate.chunk, candidate.shared)
 
     def place(self, span: EvidenceSpan) -> PlacedSpan:
         """Return a span with its place in the chunks that were read."""
@@ -149,7 +231,12 @@ class SpanPlaces:
         own = [each for each in found if each.chunk.document == span.document] if is_known else found
         if not _gaps(own, length):
             own = _at_offsets(own, span, length)
-            doubt = _find_doubt(span, own, finds.near.get(span.document, ()) if is_known else (), finds.text)
+            places, is_elsewhere = _among_words(_places(own, length, self._is_complete), span)
+            own = list(dict.fromkeys(part for place in places for part in place.parts))
+            near = finds.near.get(span.document, ()) if is_known else _near_words(finds.everywhere, span)
+            doubt = _find_doubt(span, places, near, finds.text)
+            if is_elsewhere and not is_known:
+                doubt = "other words stand beside it than before"
             return _carried(span, own, length) if doubt is None else PlacedSpan(span, SpanState.UNCERTAIN, change=doubt)
         if is_known and not _gaps(found, length):
             other = next(each.chunk.document for each in found if each not in own)
@@ -161,8 +248,7 @@ class SpanPlaces:
         return self._without_place(span, finds, is_known=is_known, has_part=bool(own))
 
     def _without_place(self, span: EvidenceSpan, finds: _Finds, *, is_known: bool, has_part: bool) -> PlacedSpan:
-        everywhere = [each for best in finds.near.values() for each in best]
-        near = finds.near.get(span.document, []) if is_known else everywhere
+        near = finds.near.get(span.document, []) if is_known else finds.everywhere
         matches = ((*changed_words(finds.text, each.text), each.chunk.id) for each in near)
         share, change, chunk = max(matches, default=(0.0, "", ""))
         if share >= LEAST_NEAR:
@@ -175,25 +261,26 @@ class SpanPlaces:
             return PlacedSpan(span, SpanState.EDITED, change="its document no longer says so in these words")
         return PlacedSpan(span, SpanState.LOST)
 
-    def _compare(self, finds: _Finds, window: Sequence[Chunk], texts: Sequence[str], place: int, shared: float) -> None:
-        pieces = find_pieces(finds.bounded, texts[place])
-        finds.add(window[place], len(texts[place]), pieces)
+    def _compare(self, finds: _Finds, window: _Window, place: int, shared: float) -> None:
+        chunk, text = window.chunks[place], window.texts[place]
+        pieces = find_pieces(finds.bounded, text)
+        finds.add(window, place, pieces)
         length = len(finds.bounded)
         if not any(piece.end - piece.start == length for piece in pieces):
-            finds.add_near(_Near(shared, texts[place], window[place], is_cut=bool(pieces)))
+            finds.add_near(_Near(shared, text, chunk, is_cut=bool(pieces)))
         for piece in pieces if self._is_complete else ():
-            if piece.end < length and place + 1 < len(window):
-                self._add_rest(finds, window[place + 1], texts[place + 1], piece.end, length)
+            if piece.end < length and place + 1 < len(window.chunks):
+                self._add_rest(finds, window, place + 1, piece.end, length)
             if piece.start > 0 and place > 0:
-                self._add_rest(finds, window[place - 1], texts[place - 1], 0, piece.start)
+                self._add_rest(finds, window, place - 1, 0, piece.start)
 
-    def _add_rest(self, finds: _Finds, chunk: Chunk, text: str, start: int, end: int) -> None:
+    def _add_rest(self, finds: _Finds, window: _Window, place: int, start: int, end: int) -> None:
         """Add the rest of a span that the border of a chunk cuts, if its neighbour holds it, however short it is."""
-        rest = finds.bounded[start:end]
+        rest, text = finds.bounded[start:end], window.texts[place]
         pieces = find_pieces(finds.bounded, text)
         if not pieces and (precedes(rest, text) if start == 0 else continues(rest, text)):
             pieces = [Piece(start, end)]
-        finds.add(chunk, len(text), pieces)
+        finds.add(window, place, pieces)
 
 
 def _is_short(text: str) -> bool:
@@ -201,19 +288,61 @@ def _is_short(text: str) -> bool:
     return text.count(" ") + 1 < WORDS
 
 
-def _windows(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
+def _windows(chunks: Iterable[Chunk]) -> Iterator[_Window]:
     """Yield chunks in batches that begin with the last two chunks of the batch before, so that neighbours meet."""
     window: list[Chunk] = []
+    first = 0
     for chunk in chunks:
         window.append(chunk)
         if len(window) == _BATCH:
-            yield window
-            window = window[-2:]
-    yield window
+            yield _Window(first, window, [normal_text(each.text) for each in window])
+            first, window = first + _BATCH - _SHARED, window[-_SHARED:]
+    yield _Window(first, window, [normal_text(each.text) for each in window])
 
 
 def _gaps(found: Iterable[_Found], length: int) -> list[tuple[int, int]]:
     return join_pieces([(each.piece.start, each.piece.end) for each in found], length)
+
+
+def _places(found: Sequence[_Found], length: int, is_complete: bool) -> list[_Place]:
+    """Return the places of a span that parts hold together.
+
+    What the border of any other chunk cuts may be there by chance; it counts only if there is no such place, or if not
+    all chunks are known.
+    """
+    ordered = sorted(found, key=lambda each: (each.number, each.piece.start))
+    whole = [each for each in ordered if not _gaps([each], length)]
+    cut = [each for each in ordered if each not in whole]
+    runs: list[list[_Found]] = []
+    for each in cut:
+        if not runs or each.number > runs[-1][-1].number + 1:
+            runs.append([])
+        runs[-1].append(each)
+    places = [_Place(run, run) for run in runs if is_complete and not _gaps(run, length)]
+    for each in whole:
+        ends = {(each.number - 1, True, False), (each.number + 1, False, True)}  # of chunks that overlap with it
+        rest = [
+            part
+            for part in cut
+            if not is_complete or (part.number, part.piece.start == 0, part.piece.end == length) in ends
+        ]
+        places.append(_Place([each, *rest], [each]))
+    return places or [_Place(ordered, ordered)]
+
+
+def _among_words(places: list[_Place], span: EvidenceSpan) -> tuple[list[_Place], bool]:
+    """Return the places among the words that a span stood among, or else all; and whether all are others."""
+    sides = [place.equal_sides(span) for place in places]
+    most = max((count for count in sides if count is not None), default=0)
+    if most:
+        return [place for place, count in zip(places, sides, strict=True) if count == most], False
+    return places, all(count == 0 for count in sides)
+
+
+def _near_words(near: Iterable[_Near], span: EvidenceSpan) -> list[_Near]:
+    """Return the matches in chunks that hold the words beside a span, on either side."""
+    ends = normal_text(span.before)[-LEAST_PIECE:], normal_text(span.after)[:LEAST_PIECE]
+    return [each for each in near if any(len(end) == LEAST_PIECE and end in each.text for end in ends)]
 
 
 def _at_offsets(found: list[_Found], span: EvidenceSpan, length: int) -> list[_Found]:
@@ -229,16 +358,16 @@ def _at_offsets(found: list[_Found], span: EvidenceSpan, length: int) -> list[_F
     return found if _gaps(there, length) else there
 
 
-def _find_doubt(span: EvidenceSpan, found: Sequence[_Found], near: Iterable[_Near], text: str) -> str | None:
+def _find_doubt(span: EvidenceSpan, places: Sequence[_Place], near: Iterable[_Near], text: str) -> str | None:
     """Return the reason why words may not be the span; None if they are at one place, and no other may be its own.
 
     Args:
-        near: Changed forms of the span in its document.
+        near: Changed forms of the span in its document, or among the words that it stood among.
         text: Normal text of the span.
     """
-    if (places := _count_places(found)) > 1:
-        return f"its words are in {places} places or more"
-    distance = min(_distance(each.chunk, span) for each in found)
+    if (count := _count_places(places)) > 1:
+        return f"its words are in {count} places or more"
+    distance = min(_distance(part.chunk, span) for place in places for part in place.parts)
     for each in near:
         if not each.is_cut and _distance(each.chunk, span) <= distance:
             share, change = changed_words(text, each.text)
@@ -254,15 +383,18 @@ def _distance(chunk: Chunk, span: EvidenceSpan) -> int:
     return max(chunk.start - span.end, span.start - chunk.end, 0)
 
 
-def _count_places(found: Collection[_Found]) -> int:
-    """Return the number of places that pieces are certainly at, at least one."""
-    places: list[Piece] = []
-    for each in found:
-        if not any(each.piece.is_at(place) for place in places):
-            places.append(each.piece)
-    return max(len(places), 1)
+def _count_places(places: Iterable[_Place]) -> int:
+    """Return the number of places that are certainly others, at least one."""
+    distinct: list[_Place] = []
+    for place in places:
+        if all(place.is_other(each) for each in distinct):
+            distinct.append(place)
+    return len(distinct)
 
 
-def _carried(span: EvidenceSpan, found: Iterable[_Found], length: int) -> PlacedSpan:
+def _carried(span: EvidenceSpan, found: Sequence[_Found], length: int) -> PlacedSpan:
+    """Return a carried span, with the words beside it in the chunks, by which it is known from now on."""
     parts = (SpanPart(each.chunk.id, each.piece.start / length, each.piece.end / length, each.share) for each in found)
-    return PlacedSpan(span, SpanState.CARRIED, tuple(parts))
+    before, after = (max((each.piece.beside[0][side] for each in found), key=len) for side in (0, 1))
+    known = replace(span, before=before or span.before, after=after or span.after)
+    return PlacedSpan(known, SpanState.CARRIED, tuple(parts))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
+from typing import TypeAlias
 
 _PUNCTUATION = r"""!"#&()*,\-./:;?@\[\\\]^_`{|}~\u00a1\u00ab\u00b6\u00b7\u00bb\u00bf\u2000-\u206f\u3000-\u303f"""
 _UNSPACED = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
@@ -25,7 +26,7 @@ _LONG = 30
 _SLIP = 1
 """Characters that pieces may leave out between them: the space at which chunks were cut."""
 _WORDS_SHOWN = 6
-_AROUND = 40
+AROUND = 40
 """Characters before and after a span by which places are distinguished."""
 
 
@@ -40,6 +41,10 @@ def normal_text(text: str) -> str:
     return " ".join(_WORDS.findall(_APOSTROPHES.sub("", text).casefold()))
 
 
+Beside: TypeAlias = tuple[str, str]
+"""The words before and after a span; empty where they are not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a span that a chunk holds.
@@ -47,24 +52,25 @@ class Piece:
     Args:
         start: Position of its first character in the bounded text of the span.
         end: Position after its last character.
-        before: The chunk's text before the part; empty if its border cuts the span.
-        after: The chunk's text after the part; empty if its border cuts the span.
+        beside: The chunk's text before and after the part, wherever in the chunk the part is; empty if its border cuts
+            the span.
     """
 
     start: int
     end: int
-    before: str = ""
-    after: str = ""
+    beside: tuple[Beside, ...] = (("", ""),)
 
-    def is_at(self, other: "Piece") -> bool:
-        """Return whether two parts of a span may be at the same place of a source: nothing around them differs.
 
-        >>> Piece(0, 20, "rules", "in delft or by post").is_at(Piece(0, 20, "", "in delft or online"))
-        False
-        """
-        ends = (self.before[::-1], other.before[::-1]), (self.after, other.after)
-        lengths = [min(len(one), len(another), _AROUND) for one, another in ends]
-        return all(one[:size] == another[:size] for (one, another), size in zip(ends, lengths, strict=True))
+def count_equal_sides(one: Beside, other: Beside) -> int | None:
+    """Return on how many sides the same words are beside two texts; None if no side of both is long enough.
+
+    >>> one, other = ("members of the gym", "in delft or by post"), ("guests of the big spa", "in delft or online")
+    >>> count_equal_sides(one, other), count_equal_sides(one, ("", ""))
+    (0, None)
+    """
+    sides = (one[0][::-1], other[0][::-1]), (one[1], other[1])
+    known = [(a, b) for a, b in sides if min(len(a), len(b)) >= LEAST_PIECE]
+    return sum(a[:LEAST_PIECE] == b[:LEAST_PIECE] for a, b in known) if known else None
 
 
 def bound_text(span: str) -> str:
@@ -86,9 +92,9 @@ def find_pieces(padded: str, chunk: str) -> list[Piece]:
 
     >>> fee = bound_text("the fee is 40 euros a year")
     >>> find_pieces(fee, "rules the fee is 40 euros a year in delft")
-    [Piece(start=0, end=28, before='rules', after='in delft')]
+    [Piece(start=0, end=28, beside=(('rules', 'in delft'),))]
     >>> find_pieces(fee, "rules the fee is 40 euros")
-    [Piece(start=0, end=20, before='rules', after='')]
+    [Piece(start=0, end=20, beside=(('rules', ''),))]
     >>> find_pieces(fee, "the fee is 40 euros each year")
     []
 
@@ -97,17 +103,22 @@ def find_pieces(padded: str, chunk: str) -> list[Piece]:
         chunk: Normal text of the chunk.
     """
     text = f" {chunk} "
-    if (place := text.find(padded)) >= 0:
-        return [Piece(0, len(padded), *_cut(text[:place], text[place + len(padded) :]))]
+    places: list[Beside] = []
+    place = text.find(padded)
+    while place >= 0:
+        places.append(_cut(text[:place], text[place + len(padded) :]))
+        place = text.find(padded, place + 1)
+    if places:
+        return [Piece(0, len(padded), tuple(places))]
     if len(chunk) < LEAST_PIECE:
         return []
     if (place := padded.find(chunk)) >= 0:
         return [Piece(place, place + len(chunk))]
     pieces = []
     if end := _longest_border(padded, text[:-1], chunk[-_SEED:]):
-        pieces.append(Piece(0, end, *_cut(text[: -1 - end], "")))
+        pieces.append(Piece(0, end, (_cut(text[: -1 - end], ""),)))
     if length := _longest_border(padded[::-1], text[1:][::-1], chunk[:_SEED][::-1]):
-        pieces.append(Piece(len(padded) - length, len(padded), *_cut("", text[1 + length :])))
+        pieces.append(Piece(len(padded) - length, len(padded), (_cut("", text[1 + length :]),)))
     return pieces
 
 
@@ -169,8 +180,8 @@ def _changes(before: Sequence[str], words: Sequence[str], blocks: Sequence[tuple
             yield f"{old!r} was removed" if old else f"{new!r} was added"
 
 
-def _cut(before: str, after: str) -> tuple[str, str]:
-    return before.strip()[-_AROUND:], after.strip()[:_AROUND]
+def _cut(before: str, after: str) -> Beside:
+    return before.strip()[-AROUND:], after.strip()[:AROUND]
 
 
 def _longest_border(span: str, chunk: str, seed: str) -> int:

@@ -49,6 +49,7 @@ def read_span(item: Mapping[str, Any], what: str) -> EvidenceSpan:
         as_position(item.get("start"), f"the start of {what} is"),
         as_position(item.get("end"), f"the end of {what} is"),
         parse_grade(grade),
+        *(_words(item.get(side), f"the text {side} {what} is") for side in ("before", "after")),
     )
 
 
@@ -57,6 +58,12 @@ def _table_form(item: Any, number: int) -> dict[str, Any]:
         raise InvalidRowError(f"span {number} is {describe_value(item)}, wanted {_WANTED}")
     span = read_span({"text": item} if isinstance(item, str) else item, f"span {number}")
     return PlacedSpan(span, SpanState.UNSEEN).to_json()
+
+
+def _words(value: Any, place: str) -> str:
+    if value is None or isinstance(value, str):
+        return storable(value or "")
+    raise InvalidRowError(f"{place} {describe_value(value)}, wanted a text")
 
 
 def as_position(value: Any, place: str) -> int | None:

@@ -5,37 +5,52 @@ from typing import Any
 
 from metric_core.records import Importance
 from tasks.runtime.wording import describe_value
+from tasks.sources.cells.evidence_values import as_evidence_spans
 from tasks.sources.cells.ids import storable
 from tasks.sources.readers.bad_rows import InvalidRowError
 
+EVIDENCE = "evidence"
+"""Where the sources state a key point: a span, or a list of spans."""
 TEXT_KEYS = ("text", "key_point", "fact", "nugget")
 _WANTED = 'a list of texts, or of objects as {"text": "It opens at nine.", "importance": "vital"}'
 
 
-def as_key_points(value: Any) -> list[dict[str, str]]:
+def as_key_points(value: Any) -> list[dict[str, Any]]:
     """Return key points in the form of the samples table; those without an importance are vital.
 
     >>> as_key_points(["It opens at nine.", {"nugget": "It is in Delft.", "importance": "Okay"}])[1]
-    {'text': 'It is in Delft.', 'importance': 'okay'}
+    {'text': 'It is in Delft.', 'importance': 'okay', 'evidence': None}
 
     Raises:
-        InvalidRowError: The value is no such list, a point is blank, or an importance is neither vital nor okay.
+        InvalidRowError: The value is no such list, a point is blank, an importance is neither vital nor okay, or its
+            evidence is no list of spans.
     """
     if not isinstance(value, list | tuple):
         raise InvalidRowError(f"got {describe_value(value)}, wanted {_WANTED}")
     return [_point(item, number) for number, item in enumerate(value, start=1)]
 
 
-def _point(item: Any, number: int) -> dict[str, str]:
-    text, importance = item, None
+def _point(item: Any, number: int) -> dict[str, Any]:
+    text, importance, evidence = item, None, None
     if isinstance(item, Mapping):
         text = next((item[key] for key in TEXT_KEYS if item.get(key) is not None), None)
-        importance = item.get("importance")
+        importance, evidence = item.get("importance"), item.get(EVIDENCE)
     if not isinstance(text, str):
         raise InvalidRowError(f"key point {number} is {describe_value(item)}, wanted {_WANTED}")
     if not text.strip():
         raise InvalidRowError(f"key point {number} is blank, wanted a text")
-    return {"text": storable(text), "importance": _importance(importance, number)}
+    return {
+        "text": storable(text),
+        "importance": _importance(importance, number),
+        EVIDENCE: None if evidence is None else _spans(evidence, number),
+    }
+
+
+def _spans(value: Any, number: int) -> list[dict[str, Any]]:
+    try:
+        return as_evidence_spans(value if isinstance(value, list | tuple) else [value])
+    except InvalidRowError as invalid:
+        raise InvalidRowError(f"the evidence of key point {number}: {invalid.problem}") from None
 
 
 def _importance(value: Any, number: int) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanPart, SpanState
 from metric_core.metrics.context_entity_recall import EXACT, NORMALIZED
 from metric_core.records import Direction
 from metric_core.stages import Stage
@@ -271,19 +272,24 @@ def test_a_turn_shows_what_it_takes_from_its_conversation() -> None:
 def test_key_points_say_where_they_were_lost() -> None:
     claims = [
         {"side": "key_point", "claim_id": f"key_point:{i}", "text": str(i), "importance": each}
-        for i, each in enumerate(["vital", "okay", None, "vital"])
+        for i, each in enumerate(["vital", "okay", None, "vital", "vital", "vital"])
     ]
     verdicts = [
         {"kind": "support", "claim_id": f"key_point:{i}", "premise": premise, "verdict": verdict}
         for i, premise, verdict in (
-            *((i, "response", int(i == 0)) for i in range(4)),
-            *((i, "contexts", int(i == 1)) for i in (1, 2)),
+            *((i, "response", int(i == 0)) for i in range(6)),
+            *((i, "contexts", int(i == 1)) for i in (1, 2, 4, 5)),
         )
     ]
     verdicts += [{"kind": "partial_support", "claim_id": "key_point:1", "premise": "response", "verdict": 1}]
+    gone, there = (
+        [PlacedSpan(EvidenceSpan("It rains."), state, parts).to_json()]
+        for state, parts in ((SpanState.LOST, ()), (SpanState.CARRIED, (SpanPart("fees.md/3", 0.0, 1.0, 0.1),)))
+    )
     sample = dict.fromkeys(COLUMNS) | {
         "row_id": "row-1",
         "retrieved_contexts": ["A passage."],
+        "key_points": [{"text": str(i), "evidence": evidence} for i, evidence in enumerate([*[None] * 4, gone, there])],
     }
     stages = {
         Stage.CLAIMS: full(claims, "status", "reason", "reply"),
@@ -295,4 +301,6 @@ def test_key_points_say_where_they_were_lost() -> None:
         ("okay", "stated only in part: the passages have it, the generator left it out"),
         (None, "missing: the passages do not have it, the index did not find it"),
         (None, "missing: whether the passages have it is unknown"),
+        (None, "missing: the passages do not have it, the index did not find it (its evidence is gone)"),
+        (None, "missing: the passages do not have it, the index did not find it (it is in 'fees.md/3')"),
     ]

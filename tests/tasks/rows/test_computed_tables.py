@@ -24,7 +24,7 @@ def test_samples_have_the_optional_columns_that_a_shard_has(tmp_path: Path) -> N
     RunTables(store, [plain], {}, {}).write(Stage.SAMPLES, str(target))
     assert pq.read_schema(target) == pq.read_schema(plain.path)
     RunTables(store, [plain, scored], {}, {}).write(Stage.SAMPLES, str(target))
-    assert pq.read_schema(target).metadata[b"assay.version"] == b"2"
+    assert pq.read_schema(target).metadata[b"assay.version"] == b"3"
     shards = list(iterate_shards(target, ["row_id", "retrieved_context_scores"]))
     assert [shard.to_pylist() for shard in shards] == [
         [{"row_id": "a", "retrieved_context_scores": None}],

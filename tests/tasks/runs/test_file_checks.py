@@ -13,11 +13,13 @@ import pytest
 from flows.execution.rerun_plan import parse_rerun_request, prepare_rerun
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import RunFolderError
-from metric_core.schemas import CLAIMS, SCORES
+from metric_core.records import Importance, KeyPoint
+from metric_core.schemas import CLAIMS, SAMPLES, SCORES
 from metric_core.stages import Stage
 from tasks.reports.exports.score_tables import Shape, list_failed_cells, reshape
 from tasks.reports.run.report_page import write_report
 from tasks.runs.file_checks import check_table
+from tasks.tables.records import add_missing_columns, read_samples_table
 from tests.tasks import compared
 
 READERS: dict[str, Callable[[Path], object]] = {
@@ -130,6 +132,17 @@ def test_a_summary_that_is_not_ours_is_refused(run: Path) -> None:
     (run / "summary.json").write_text('{"rows": 40, "metrics": [{"metric": "faithfulness"}]}')
     with pytest.raises(RunFolderError, match=r"summary.json cannot be read: metrics\.0: 'direction' is a required"):
         write_report(run)
+
+
+def test_objects_in_a_table_of_an_earlier_version_may_lack_members() -> None:
+    old = pa.list_(pa.struct([pa.field("text", pa.string(), False), pa.field("importance", pa.string(), False)]))
+    table = pa.table({"row_id": ["a"], "key_points": pa.array([[{"text": "Tea.", "importance": "okay"}]], old)})
+    fields = [pa.field(each.name, old) if each.name == "key_points" else each for each in SAMPLES.fields]
+    check_table(pa.schema(fields, {"assay.version": "2"}), Stage.SAMPLES, Path("samples.parquet"))
+    with pytest.raises(RunFolderError, match="its column key_points holds"):
+        check_table(pa.schema(fields, {"assay.version": str(SAMPLES.version)}), Stage.SAMPLES, Path("samples.parquet"))
+    (sample,) = read_samples_table(add_missing_columns(table, Stage.SAMPLES))
+    assert sample.key_points == (KeyPoint("Tea.", Importance.OKAY),)
 
 
 def test_a_table_of_an_earlier_version_may_lack_columns() -> None:

@@ -89,12 +89,30 @@ def test_qrels_with_texts_are_carried_and_those_without_are_of_ids(tmp_path: Pat
     qrels = write_lines(
         tmp_path / "qrels.jsonl",
         [
-            {"query_id": "q1", "passage_id": "old-7", "grade": 3, "text": FEE},
+            {"query_id": "q1", "passage_id": "old-7", "grade": 3, "text": FEE, "before": "...", "after": None},
             {"query_id": "q1", "passage_id": "old-9", "grade": 1, "text": None},
         ],
     )
     _, sample = read_rows(tmp_path, ROW, qrels=str(qrels))
     assert sample.relevance_judgments == {"old-9": 1.0, "n1": 3.0}
+
+
+def test_evidence_of_key_points_is_carried_as_judgments_are(tmp_path: Path) -> None:
+    points = [
+        {"text": "The fee is 40 euros.", "evidence": spans(FEE, document="gym")},
+        {"text": "Dogs must stay ashore.", "evidence": {"text": DOGS, "document": "ferry"}},
+        {"text": "It is open all year.", "importance": "okay"},
+        {"text": "There is a sauna.", "evidence": "Gone for good, all of it."},
+    ]
+    reader, sample = read_rows(tmp_path, {**ROW, "key_points": points}, chunks=chunks_in(tmp_path))
+    found = [[each.state for each in point.evidence] for point in sample.key_points or ()]
+    assert found == [[SpanState.CARRIED], [SpanState.EDITED], [], [SpanState.LOST]]
+    assert [point.is_edited for point in sample.key_points or ()] == [False, True, False, False]
+    assert (sample.evidence_spans, sample.relevance_judgments) == (None, None)
+    assert reader.judgments is not None
+    assert describe_judgments(reader.judgments).startswith(
+        "carried 33 %, lost 33 %, 0 uncertain, 1 whose evidence was edited: q1 ('not' was removed)"
+    )
 
 
 def test_judgments_of_ids_are_kept_by_the_texts_of_their_chunks(tmp_path: Path) -> None:

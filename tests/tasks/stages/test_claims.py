@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from metric_core import reasons
+from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanState
 from metric_core.stages import Product, Stage
 from tasks.options.judge_options import JudgeSettings
 from tasks.stages.claims import ClaimsSettings, claims
@@ -194,6 +195,27 @@ def test_key_points_are_written_from_the_relevant_passages_where_nothing_else_is
         ("row-5", None, None, "undefined", reasons.NO_KEY_POINTS),
         ("row-6", *nothing),
     ]
+
+
+def test_key_points_are_written_from_judged_texts_however_the_passages_are_cut(tmp_path: Path) -> None:
+    judge = script(tmp_path, says("key_point_writing", "It opens at nine.\nIt sells tea.", answer=WRITTEN))
+    judged = (("It sells tea.", "lost", 3.0), ("It opens at nine.", "carried", 2.0), ("It is red.", "carried", 1.0))
+    spans = [PlacedSpan(EvidenceSpan(text, grade=grade), SpanState(state)).to_json() for text, state, grade in judged]
+    spans.append(PlacedSpan(EvidenceSpan("It opens at ten.", grade=3.0), SpanState.EDITED).to_json())
+    cuts = (["Delft has canals. It opens", "at nine."], ["Delft has canals.", "It opens at nine."])
+    found = points_of(judge, *({**SHOP, "retrieved_contexts": cut, "evidence_spans": spans} for cut in cuts))
+    assert [each[:2] for each in found] == [
+        (f"row-{row}", text) for row in (1, 2) for text in ("At nine.", "It has tea.")
+    ]
+
+
+def test_key_points_whose_evidence_was_edited_are_left_out(tmp_path: Path) -> None:
+    spans = {state: [PlacedSpan(EvidenceSpan("It rains."), state).to_json()] for state in SpanState}
+    points = [{"text": str(state), "importance": "vital", "evidence": evidence} for state, evidence in spans.items()]
+    edited = [point for point in points if point["text"] == "edited"]
+    found = points_of(script(tmp_path), {**SHOP, "key_points": points}, {**SHOP, "key_points": edited})
+    assert [each[1] for each in found] == ["carried", "lost", "uncertain", "unseen", None]
+    assert found[-1] == ("row-2", None, None, "undefined", reasons.NO_KEY_POINTS)
 
 
 def test_key_points_are_written_beside_a_reference_if_an_option_says_so(tmp_path: Path) -> None:

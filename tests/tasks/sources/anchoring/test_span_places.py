@@ -111,9 +111,43 @@ def test_words_at_two_places_are_uncertain_unless_the_place_is_known() -> None:
     assert {part.passage for part in at_start.parts} == {"gym-160-0"}
 
 
+HERE = replace(nameless(SPAN), before="posted at the door of each hall.", after="Lunch is served at noon")
+"""The span as it is known by its text and the words beside it."""
+ELSEWHERE = f"In the other building it is the same. {FEE} Bring a towel of your own."
+FAR = "The halls are cleaned each night. " * 20
+
+
+def test_the_words_beside_a_span_tell_its_place_from_others() -> None:
+    placed = place(HERE, cut(f"{TEXT} {FAR} {ELSEWHERE}", 160, None))
+    assert (placed.state, placed.parts[0].passage) == (SpanState.CARRIED, "None-160-0")
+    assert {part.passage for part in placed.parts} <= {"None-160-0", "None-160-160"}
+    gone = place(HERE, cut(f"{TEXT.replace(FEE, '')} {FAR} {ELSEWHERE}", 160, None))
+    assert (gone.state, gone.change) == (SpanState.UNCERTAIN, "other words stand beside it than before")
+    edited = TEXT.replace("Lunch is served", "Dinner is served")
+    assert place(HERE, cut(f"{edited} {FAR} {ELSEWHERE}", 160, None)).state is SpanState.CARRIED
+
+
+@pytest.mark.parametrize("size", [60, 80, 130, 200, 400])
+def test_the_words_beside_a_span_are_kept_and_find_it_in_other_chunks(size: int) -> None:
+    known = place(nameless(SPAN), cut(TEXT, 400, None)).span
+    assert known.before.endswith("door of each hall")
+    assert known.after.startswith("lunch is served")
+    assert place(known, cut(f"{ELSEWHERE} {FAR} {TEXT}", size, None)).state is SpanState.CARRIED
+
+
+def test_a_document_is_trusted_before_the_words_beside_a_span() -> None:
+    moved = replace(HERE, document="gym", before="quite other words before it", after="and quite others after it")
+    assert place(moved, cut(TEXT, 160)).state is SpanState.CARRIED
+
+
+def test_the_beginning_of_a_span_at_the_border_of_a_chunk_is_no_other_place() -> None:
+    chunks = [Chunk("a", TEXT), Chunk("b", f"{FAR} Members of the gym in Delft"), Chunk("c", "can swim on Mondays.")]
+    placed = place(nameless(SPAN), chunks)
+    assert (placed.state, [part.passage for part in placed.parts]) == (SpanState.CARRIED, ["a"])
+
+
 def test_an_edit_is_not_hidden_by_the_same_words_elsewhere() -> None:
-    far = "The halls are cleaned each night. " * 20
-    edited = f"{TEXT.replace(FEE, CHANGES['number'])} {far} For the other building: {FEE} Bring a towel."
+    edited = f"{TEXT.replace(FEE, CHANGES['number'])} {FAR} For the other building: {FEE} Bring a towel."
     placed = place(SPAN, cut(edited, 200))
     assert placed.state is SpanState.UNCERTAIN
     assert placed.change == "perhaps edited, and repeated elsewhere: '40' became '45'"

@@ -13,6 +13,8 @@ def test_texts_and_objects_are_read_and_keep_their_order() -> None:
     found = [(point["text"], point["importance"]) for point in as_key_points(given)]
     assert found == [("a", "vital"), ("b", "okay"), ("c", "vital"), ("d", "vital")]
     assert as_key_points([]) == []
+    (point,) = as_key_points([{"text": "e", "evidence": "It opens at nine."}])
+    assert [(span["text"], span["state"]) for span in point["evidence"]] == [("It opens at nine.", "unseen")]
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,7 @@ def test_texts_and_objects_are_read_and_keep_their_order() -> None:
             [{"text": "a", "importance": "high"}],
             "the importance of key point 1 is the text 'high', wanted vital or okay",
         ),
+        ([{"text": "a", "evidence": 5}], "the evidence of key point 1: span 1 is the number 5"),
     ],
 )
 def test_other_values_are_refused(value: Any, problem: str) -> None:
