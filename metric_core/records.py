@@ -146,7 +146,7 @@ class KeyPoint:
     """A fact that a good answer states.
 
     Args:
-        evidence: Where the sources say so, if that is given.
+        evidence: Places in the sources that state the fact; empty if they are not given.
     """
 
     text: str

@@ -118,7 +118,7 @@ def announce(ground: Ground, version: str, count: int) -> Version:
     return Version(questions, runs[-1])
 
 
-def stated(question: WrittenQuestion, row: Mapping[str, Any]) -> dict[str, bool]:
+def find_stated(question: WrittenQuestion, row: Mapping[str, Any]) -> dict[str, bool]:
     """Return whether an answer states each key point of a question."""
     return {point: rebuilt_index.has_words(point, row["response"]) for point in question.key_points}
 
@@ -143,7 +143,7 @@ def test_alert_says_what_is_missing_what_cannot_be_decided_and_who_lost_what(reb
     lost = Counter[str]()
     before, after = rebuild.answers()
     for question in rebuild.core:
-        had, has = (stated(question, rows[question.id]) for rows in (before, after))
+        had, has = (find_stated(question, rows[question.id]) for rows in (before, after))
         recall.append((sum(had.values()) - sum(has.values())) / len(had))
         passages = after[question.id]["retrieved_contexts"]
         for point in question.key_points:
@@ -180,13 +180,16 @@ def test_history_compares_the_questions_that_both_versions_answer(rebuild: Rebui
     runs = Catalogue(str(rebuild.ground.home / "history.db")).runs(INDEX)
     before, after = rebuild.answers()
     whole = [
-        sum(sum(points := stated(each, rows[each.id]).values()) / len(points) for each in version.questions.values())
+        sum(
+            sum(points := find_stated(each, rows[each.id]).values()) / len(points)
+            for each in version.questions.values()
+        )
         for version, rows in ((rebuild.first, before), (rebuild.second, after))
     ]
     recall = [run.metric("key_point_recall") for run in runs]
     assert [each and each.mean for each in recall] == pytest.approx([total / 31 for total in whole])
     core = [
-        sum(sum(points := stated(each, rows[each.id]).values()) / len(points) for each in rebuild.core) / 24
+        sum(sum(points := find_stated(each, rows[each.id]).values()) / len(points) for each in rebuild.core) / 24
         for rows in (before, after)
     ]
     start = f"{runs[0].created:%Y-%m-%d %H:%M}"

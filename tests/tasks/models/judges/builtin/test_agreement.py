@@ -60,7 +60,7 @@ def test_verdicts_on_atomic_facts(judge: BuiltinJudge) -> None:
     ],
 )
 def test_key_points_in_answers(
-    judge: BuiltinJudge, name: str, label: str, yes: str | int, step: int, least: float
+    judge: BuiltinJudge, *, name: str, label: str, yes: str | int, step: int, least: float
 ) -> None:
     found = rows(name, step)
     answers = judge.choose([ask_key_point(row["nugget"], row["response"]) for row in found])
