@@ -37,6 +37,9 @@ EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
 )
 """Error types and their exit codes, most specific first. 0: success. 1: a bug in rag-assay. 130: interrupted."""
 
+OUTPUT_CLOSED = 141
+"""Exit code if whoever read the output has closed it, as shells report SIGPIPE."""
+
 app = typer.Typer(
     name="assay",
     cls=Verbs,
@@ -81,6 +84,10 @@ def main() -> None:
         for note in getattr(error, "__notes__", ()):
             stderr.print(note, style="yellow")
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # rich and Typer exit with 1
+            sys.exit(OUTPUT_CLOSED)
+        raise
     except Exception as error:
         message = describe_error(error) if isinstance(error, OSError) else describe_server_error(error)
         if message is None:

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.console import Console
 from deployments.cli._support.cli_errors import describe_error
 from deployments.cli._support.console import Output, use_log_format
 from deployments.cli._support.print_document import print_table
+from deployments.cli.main import OUTPUT_CLOSED
 from tasks.reports.run.summary_rows import summary_table
 from tasks.runtime.terminal_text import guard_streams
 from tests.deployments.cli.conftest import Outcome
@@ -132,3 +134,15 @@ def test_a_misspelled_configuration_is_reported_as_json_by_the_variable(assay: A
     os.environ["ASSAY_LOG_FORMAT"] = "json"
     (tmp_path / "c.toml").write_text("metrcs = 1", encoding="utf-8")
     assert json.loads(assay("plan", str(tmp_path / "c.toml")).err)["levelname"] == "ERROR"
+
+
+@pytest.mark.parametrize("argument", ["metrics", "--help"])
+def test_output_that_nobody_reads_any_more(argument: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", "from deployments.cli.main import main; main()", argument]
+    try:
+        ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writer)
+    assert (ended.returncode, ended.stderr) == (OUTPUT_CLOSED, "")
