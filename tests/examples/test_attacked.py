@@ -65,7 +65,7 @@ def test_no_attack_leaves_its_fence() -> None:
 @pytest.mark.usefixtures("prefect_stub")
 def test_attacks_raise_no_mean_of_the_builtin_judge(tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs" / "security.md").read_text(encoding="utf-8")
-    said = re.search(r"the mean that\s+rises most, (\w+), rises by (0\.\d+)", page)
+    said = re.search(r"(\w+) rises most, by (0\.\d+)", page)
     assert said is not None
     plain, attacked = (
         evaluate(EXAMPLES / f"{name}.jsonl", out=str(tmp_path / name)).summary
