@@ -19,6 +19,7 @@ from benchmarks.docs_tables import publish
 from metric_core.statistics.asked_again import RUNS_TESTED, count_rows
 from metric_core.statistics.resampling import Floats
 from tasks.runs.judge_drift import RUNS_READ, JudgeDriftDetector, PastRepeat, RowAnswers
+from tasks.runtime.wording import format_percent
 
 BEGIN, END = "<!-- begin: benchmarks/judge_drift.py -->", "<!-- end of judge drift -->"
 YEAR = 365
@@ -142,8 +143,9 @@ def quiet_years(years: int) -> Iterator[str]:
     yield "**False alarms.** Share of years without a change in which one was told.\n\n"
     yield "| the judge | rows with another verdict in a night | years | told |\n|---|---|---|---|\n"
     for world in QUIET:
-        told = [night_told(world, seed, YEAR) is not None for seed in range(years)]
-        yield f"| {world.name} | {share_of_noise(world):.1%} | {years} | {np.mean(told):.1%} |\n"
+        told = float(np.mean([night_told(world, seed, YEAR) is not None for seed in range(years)]))
+        noise = format_percent(share_of_noise(world), 1)
+        yield f"| {world.name} | {noise} | {years} | {format_percent(told, 1)} |\n"
     yield "\n"
 
 
@@ -156,10 +158,12 @@ def changed_years(years: int) -> Iterator[str]:
             world = replace(QUIET[1], rows=rows, verdicts=verdicts, drift=of_verdicts, labels_only=labels_only)
             found = [night_told(world, seed, ONSET + 30, drift) for seed in range(years)]
             late = np.array([np.inf if night is None else night - ONSET + 1 for night in found])
-            shares = " | ".join(f"{np.mean((late > 0) & (late <= limit)):.0%}" for limit in (1, RUNS_TESTED, 30))
+            shares = " | ".join(
+                format_percent(float(np.mean((late > 0) & (late <= limit)))) for limit in (1, RUNS_TESTED, 30)
+            )
             of = "one verdict" if verdicts == 1 else f"1 to {verdicts} verdicts"
             name = f"{rows} rows of {of}{'' if labels_only else ', probabilities'}"
-            yield f"| {name} | {drift} | {count_rows(drift, rows)[0]} | {of_verdicts:.0%} | {shares} |\n"
+            yield f"| {name} | {drift} | {count_rows(drift, rows)[0]} | {format_percent(of_verdicts)} | {shares} |\n"
 
 
 def main() -> None:

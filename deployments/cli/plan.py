@@ -31,6 +31,7 @@ from tasks.options.cost_options import CostOptions
 from tasks.reports.documents.blocks import make_table
 from tasks.reports.run.summary_rows import PROBABILITIES
 from tasks.runs.finished_run import FinishedRun
+from tasks.runtime.wording import format_percent
 
 app = VerbGroup()
 
@@ -136,7 +137,7 @@ def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> 
     tally, rates = dry_run.tally, forecast.rates
     if not tally.requests:
         return
-    share = f"{tally.cached_tokens / tally.prompt_tokens:.0%}".replace("%", " %") if tally.prompt_tokens else "0 %"
+    share = format_percent(tally.cached_tokens / (tally.prompt_tokens or 1))
     yield f"About {tally.cached_tokens:,} of the tokens in ({share}) will be in the server's prefix cache."
     yield 'If the server computes or bills these in full, the prompts of language "en-short" cost less (docs/cost.md).'
     if rates is None or forecast.seconds is None:
@@ -144,7 +145,7 @@ def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> 
     else:
         at = "at the given rates"
         if rates.measured is not None:
-            reached = f"{rates.share:.0%}".replace("%", " %")
+            reached = format_percent(rates.share)
             at = f"as on {rates.measured:%Y-%m-%d}, when a run reached {reached} of the limit of this judge"
         most = "at most " if rates.is_lower_bound else ""
         yield f"The judge needs {most}about {_duration(forecast.seconds)} for that, {at}."

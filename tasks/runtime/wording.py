@@ -29,6 +29,15 @@ def quote_names(names: Iterable[str], most: int = 30) -> str:
     return shown + rest if every else "none"
 
 
+def format_percent(share: float, decimals: int = 0) -> str:
+    """Return a share as a percentage.
+
+    >>> format_percent(0.95), format_percent(0.0475, 1)
+    ('95 %', '4.8 %')
+    """
+    return f"{100 * share:.{decimals}f} %"
+
+
 def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate that is most similar to a name, ignoring case; None if none is similar.
 

@@ -227,7 +227,7 @@ def test_anchor_diagnosis_and_cost_have_charts(open_page: OpenPage, tmp_path: Pa
     assert page.locator("#charts h3").all_inner_texts() == ["Anchor", "Diagnosis", "Key points", "Cost"]
     rows = page.locator("#charts .chart-row.cost")
     assert rows.nth(0).inner_text().split()[:2] == ["faithfulness", "0.710"]
-    assert rows.nth(1).inner_text().split()[:4] == ["answered", "399", "rows", "80%"]
+    assert rows.nth(1).inner_text().split()[:5] == ["answered", "399", "rows", "80", "%"]
     assert rows.locator("path.other").count() == rows.count()
 
 

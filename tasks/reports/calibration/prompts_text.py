@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tasks.calibration.prompt_check import PromptCheck
+from tasks.runtime.wording import format_percent
 
 
 def prompt_check_lines(check: PromptCheck) -> Iterator[str]:
@@ -18,8 +19,8 @@ def prompt_check_lines(check: PromptCheck) -> Iterator[str]:
     if check.failed:
         yield f"{check.failed:,} claims without a usable answer are left out"
     yield (
-        f"{check.claims:,} labelled claims: people agree with the prompts of the run on {100 * check.before:.1f} %, "
-        f"with these on {100 * check.after:.1f} %"
+        f"{check.claims:,} labelled claims: people agree with the prompts of the run on "
+        f"{format_percent(check.before, 1)}, with these on {format_percent(check.after, 1)}"
     )
     found = check.difference
     interval = "" if found is None else f" ({100 * found.low:+.1f} to {100 * found.high:+.1f})"

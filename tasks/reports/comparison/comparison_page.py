@@ -29,7 +29,7 @@ from tasks.reports.documents.html import to_html
 from tasks.reports.page import render_page
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.finished_run import FinishedRun
-from tasks.runtime.wording import shorten_path
+from tasks.runtime.wording import format_percent, shorten_path
 
 _STYLES = ("report.css", "comparison.css")
 
@@ -64,7 +64,7 @@ def comparison_page(comparison: RunComparison) -> str:
         "slices_headline": headline_of_slices(comparison.slices),
         "rows": rows,
         "too_many": too_many,
-        "level": LEVEL,
+        "level": format_percent(LEVEL),
         "width": WIDTH,
         "describe_changes": describe_changes,
         "format_p": format_p,

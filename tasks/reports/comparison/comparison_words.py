@@ -14,6 +14,7 @@ from tasks.comparison.written_rows import describe_retired, describe_written
 from tasks.reports.calibration.correction_text import CorrectionText
 from tasks.reports.figures import format_fixed
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
+from tasks.runtime.wording import format_percent
 
 _COUNTED = {
     ChangeOutcome.WORSE: "worse",
@@ -265,13 +266,13 @@ def check_facts(check: Check) -> str:
 
 def level_sentence(gate: GateResult) -> str:
     """Return a sentence on the confidence of a gate."""
-    chance = f"{1 - gate.level:.0%}"
+    level, chance = format_percent(gate.level), format_percent(1 - gate.level)
     is_once = gate.looks == 1
     ends = "" if is_once else f", towards failure at that of one of {gate.looks:,} looks"
     fails = f"in at most {chance} of runs" if is_once else f"at any of {gate.looks:,} looks with a chance of {chance}"
     looks = " Both are about one look at one run." if is_once else ""
     return (
-        f"Each end of the interval of a mean holds at {gate.level:.0%} confidence{ends}, if rows (or the groups of "
+        f"Each end of the interval of a mean holds at {level} confidence{ends}, if rows (or the groups of "
         "--by) do not move together. If every true mean and median meets its threshold, the gate fails "
         f"{fails}; a rule whose true value misses its threshold passes in at most {chance} of runs.{looks} "
         "The interval of a regression rule is wider than that of the comparison, whose ends hold at 95 % together: "

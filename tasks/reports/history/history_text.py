@@ -15,6 +15,7 @@ from tasks.reports.documents.blocks import Table, make_table
 from tasks.reports.run.summary_rows import LOWER_IS_BETTER
 from tasks.runs.judge_roles import name_questions
 from tasks.runs.run_diagnosis import KEY_POINTS
+from tasks.runtime.wording import format_percent
 
 VERSION_WORDS: Mapping[str, str] = {
     keys.SYSTEM: "system",
@@ -211,11 +212,11 @@ def format_share(share: float | None) -> str:
     """Return a share as a percentage.
 
     >>> format_share(0.004), format_share(0.0), format_share(None)
-    ('0.4%', '0%', '-')
+    ('0.4 %', '0 %', '-')
     """
     if share is None:
         return "-"
-    return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
+    return format_percent(share, 1 if 0 < share < 0.1 else 0)
 
 
 def format_time(time: datetime) -> str:
@@ -249,7 +250,7 @@ def describe_availability(availability: Availability) -> str:
     """Return the availability over some days in a line.
 
     >>> describe_availability(Availability(30, 27, 2, 1))
-    'last 30 days: 27 of 30 scheduled runs have a result (90%), 2 failed, 1 missed'
+    'last 30 days: 27 of 30 scheduled runs have a result (90 %), 2 failed, 1 missed'
     """
     return (
         f"last {availability.days} days: {availability.finished} of {availability.due} scheduled runs have a result "
@@ -258,12 +259,12 @@ def describe_availability(availability: Availability) -> str:
 
 
 def format_availability(share: float | None) -> str:
-    """Return an availability as a percentage, rounded down, so that only a perfect one is 100%.
+    """Return an availability as a percentage, rounded down, so that only a perfect one is 100 %.
 
     >>> format_availability(1.0), format_availability(0.9996), format_availability(0.9), format_availability(None)
-    ('100%', '99.9%', '90%', '-')
+    ('100 %', '99.9 %', '90 %', '-')
     """
-    return "-" if share is None else f"{math.floor(share * 1000) / 10:g}%"
+    return "-" if share is None else f"{math.floor(share * 1000) / 10:g} %"
 
 
 def history_to_dict(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.metering.money import money_text
+from tasks.runtime.wording import format_percent
 
 
 def cost_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -58,5 +59,5 @@ def throughput_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
         if server["is_lower_bound"]:
             yield f"{speed}, below its limit, which is not known: it never had enough to do{measured}; {cause}"
         else:
-            limit = f"{server['share_of_limit']:.0%}".replace("%", " %")
+            limit = format_percent(server["share_of_limit"])
             yield f"{speed}, {limit} of its limit of {server['limit_rows_per_second']:.3g}{measured}; {cause}"

@@ -13,6 +13,7 @@ from metric_core.diagnosis.classes import BY_NAME, UNDIAGNOSED, DiagnosisClass, 
 from metric_core.errors import RunFolderError
 from tasks.runs.run_diagnosis import KEY_POINTS
 from tasks.runs.run_folder import DIAGNOSIS
+from tasks.runtime.wording import format_percent
 
 _UNDIAGNOSED_MEANING = "The run has not enough verdicts to say what happened."
 _FORMS = "by a list of forms"
@@ -154,8 +155,10 @@ def _class_view(found: Mapping[str, Any]) -> dict[str, Any]:
         "tone": "none" if known is None else _tone(known),
         "is_lost": known is None or known.is_lost,
         "count": found["count"],
-        "share": f"{found['share']:.1%}",
-        "interval": None if interval is None else f"{interval['low']:.1%} to {interval['high']:.1%}",
+        "share": format_percent(found["share"], 1),
+        "interval": None
+        if interval is None
+        else f"{100 * interval['low']:.1f} to {format_percent(interval['high'], 1)}",
         "width": round(100 * found["share"], 2),
     }
 

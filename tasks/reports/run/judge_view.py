@@ -11,6 +11,7 @@ from tasks.reports.calibration.calibration_text import agreement_lines
 from tasks.reports.calibration.cascade_text import cascade_lines
 from tasks.reports.calibration.certificate_text import certificate_lines
 from tasks.runs.judge_roles import judge_roles
+from tasks.runtime.wording import format_percent
 
 _TITLES = {
     NO_JUDGE.backend: "No judge",
@@ -149,7 +150,7 @@ def _agreement(stages: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             share, alpha = numbers["agreement"], numbers["alpha"]
             yield {
                 "about": str(name).replace("_", " "),
-                "share": "none compared" if share is None else f"{share:.0%} of pairs of labels equal",
+                "share": "none compared" if share is None else f"{format_percent(share)} of pairs of labels equal",
                 "alpha": "" if alpha is None else f"Krippendorff's alpha {alpha:.2f}",
                 "items": f"{numbers['compared']:,} of {numbers['items']:,} items",
             }

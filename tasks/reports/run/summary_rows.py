@@ -10,6 +10,7 @@ from metric_core.records import Direction
 from metric_core.stages import Stage
 from metric_core.statistics.summary import describe_groups
 from tasks.reports.documents.blocks import Table, Text, make_table, own
+from tasks.runtime.wording import format_percent
 
 Row: TypeAlias = tuple[str, ...]
 
@@ -149,7 +150,7 @@ def _metric_rows(metric: Mapping[str, Any]) -> list[Row]:
         return [(label, *_numbers(numbers), str(numbers["count"]), *counts[1:]) for label, numbers in parts]
     if metric["categories"]:
         shares = [(label, count / metric["scored"]) for label, count in metric["categories"].items()]
-        return [(name, "", ", ".join(f"{label} {share:.0%}" for label, share in shares), *counts)]
+        return [(name, "", ", ".join(f"{label} {format_percent(share)}" for label, share in shares), *counts)]
     return [(name, *_numbers(metric["distribution"]), *counts)]
 
 

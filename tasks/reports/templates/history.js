@@ -34,8 +34,8 @@ function cellsOf(metric, place) {
 }
 
 function percent(share) {
-  if (share === 0) return "0%";
-  return share < 0.1 ? `${Number(decimal(share * 100, 1))}%` : `${Math.round(share * 100)}%`;
+  if (share === 0) return "0 %";
+  return share < 0.1 ? `${Number(decimal(share * 100, 1))} %` : `${Math.round(share * 100)} %`;
 }
 
 function kindOf(place) {

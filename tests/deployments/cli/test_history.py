@@ -49,8 +49,8 @@ def test_a_rebuilt_history_is_shown(assay: Assay, runs: Path) -> None:
     shown = assay("history").out
     lines = [line.split() for line in shown.splitlines()]
     assert lines[:2] == [["nightly"], ["started", "outcome", "rows", "failed", "seconds"]]
-    assert lines[2] == ["2026-03-01", "06:00", "passed,", "accepted", "2", "5.0%", "12"]
-    assert lines[3] == ["2026-03-02", "06:00", "gate", "failed,", "alarm", "2", "5.0%", "12"]
+    assert lines[2] == ["2026-03-01", "06:00", "passed,", "accepted", "2", "5.0", "%", "12"]
+    assert lines[3] == ["2026-03-02", "06:00", "gate", "failed,", "alarm", "2", "5.0", "%", "12"]
     assert lines[4] == ["2026-03-03", "06:00", "did", "not", "finish", "-", "-", "12"]
     assert lines[6] == ["mean", "of", "03-01", "06:00", "03-02", "06:00"]
     assert lines[7] == ["faithfulness", "0.800", "0.600"]
@@ -75,7 +75,7 @@ def test_runs_without_results_are_shown_with_their_reasons(assay: Assay, runs: P
     ]
     assert f"{today - timedelta(days=2):%Y-%m-%d %H:%M}  did not start: no file rows.jsonl" in shown
     assert f"{today - timedelta(days=1):%Y-%m-%d %H:%M}  missed: no worker was there" in shown
-    assert "last 7 days: 1 of 3 scheduled runs have a result (33.3%), 1 failed, 1 missed" in shown
+    assert "last 7 days: 1 of 3 scheduled runs have a result (33.3 %), 1 failed, 1 missed" in shown
     [nightly] = json.loads(assay("history", "--json").out)["evaluations"]
     assert [(run["status"], run["trigger"]) for run in nightly["runs"][3:]] == [
         ("completed", "schedule"),

@@ -141,7 +141,7 @@ def test_availability_is_that_of_the_entries() -> None:
     runs, incidents = month()
     now = runs[-1].created + timedelta(hours=1)
     page = history_page("nightly", runs, incidents, no_report, availability=measure_availability(runs, now))
-    pattern = r"last (\d+) days: (\d+) of (\d+) scheduled runs have a result \(([\d.]+)%\), (\d+) failed, (\d+) missed"
+    pattern = r"last (\d+) days: (\d+) of (\d+) scheduled runs have a result \(([\d.]+) %\), (\d+) failed, (\d+) missed"
     rows = re.findall(pattern, page)
     for row, days in zip(rows, (7, 30, 90), strict=True):
         due = [run for run in runs if run.trigger == "schedule" and now - timedelta(days=days) < run.created <= now]

@@ -264,7 +264,7 @@ def test_panel_is_shown_with_its_agreement(tmp_path: Path) -> None:
     folders.write_json(folder / "summary.json", summary)
     text = Page(write_report(folder).read_text(encoding="utf-8")).text
     assert "Panel of judges" in text
-    assert "support75% of pairs of labels equal, Krippendorff's alpha 0.50 (1,000 of 1,200 items)" in text
+    assert "support75 % of pairs of labels equal, Krippendorff's alpha 0.50 (1,000 of 1,200 items)" in text
 
 
 def test_the_report_can_be_written_elsewhere(tmp_path: Path) -> None:
