@@ -4,6 +4,9 @@ export PATH := parent_directory(just_executable()) + ":" + env("PATH")
 # Without bytecode files, each of the processes that tests start compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# As commands do: a second thread per matrix product costs processes that share a machine more than it saves.
+export OPENBLAS_NUM_THREADS := "1"
+
 # List the recipes
 default:
     @just --list --unsorted
@@ -44,9 +47,9 @@ metadata:
 test *options:
     pytest --numprocesses 3 --dist loadfile -m "not browser" {{ options }}
 
-# Run the tests of whole Prefect servers with workers, of killed servers and runs, and of full disks; options go to pytest
+# Run the tests of whole Prefect servers with workers, of installations, and of processes that fail; options go to pytest
 test-served *options:
-    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/faults {{ options }}
+    pytest --numprocesses 2 --dist loadfile -m served tests/deployments tests/engine tests/faults tests/tasks/processes {{ options }}
 
 # Run the tests of clusters of Dask and Ray, and those of the engine on a random example; options go to pytest
 test-engines *options:

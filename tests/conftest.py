@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from prefect.logging.handlers import APILogWorker
 
 from deployments.local_server import stop_server, use_server
+from tasks.runtime import database
 from tests import prefect_servers
 from tests.postgres import new_database, prefect_database, programs_for_prefect, running_postgres, start_postgres
 from tests.prefect_stub import PrefectStub, use_stub
@@ -45,6 +46,21 @@ def _certificates_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", create_or_share)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _databases_not_flushed() -> Iterator[None]:
+    """Leave it to the system when SQLite's files reach the disk: waiting for it takes longer than many a test."""
+    set_up = database._set_up_file
+
+    def set_up_without_flushes(connection: Any, record: Any) -> None:
+        connection.execute("PRAGMA synchronous = OFF")
+        set_up(connection, record)
+        connection.execute("PRAGMA synchronous = OFF")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_set_up_file", set_up_without_flushes)
         yield
 
 

@@ -31,7 +31,7 @@ EVERY = requests_of(METRICS)
 FAILURES = {reasons.NO_USABLE_VERDICT, reasons.NO_USABLE_RATING}
 CUT_OFF = Score.failed("the reply was cut off")
 EXACT = 1e-12
-a_property = settings(max_examples=25, deadline=None, derandomize=True)
+a_property = settings(max_examples=15, deadline=None, derandomize=True)
 
 
 def same(one: Score, other: Score) -> bool:

@@ -88,6 +88,7 @@ def worse(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "response": "The moon has three rings."} for row in rows]
 
 
+@pytest.mark.served
 @pytest.mark.prefect
 @pytest.mark.models
 def test_a_branch_makes_the_baseline_and_a_pull_request_that_is_worse_fails_and_is_told(
@@ -119,6 +120,7 @@ def test_a_branch_makes_the_baseline_and_a_pull_request_that_is_worse_fails_and_
     assert pull_request.used[-1][0].startswith("actions/upload-artifact")
 
 
+@pytest.mark.served
 def test_a_pull_request_without_a_baseline_fails_unless_it_need_not_have_one(start: Start, api: JsonEndpoint) -> None:
     strict = start("pull_request")
     copy_instead_of_evaluating(strict, write_run(strict.root / "finished", 0.5))
@@ -134,6 +136,7 @@ def test_a_pull_request_without_a_baseline_fails_unless_it_need_not_have_one(sta
     assert plain.outputs["check"]["outcome"] == "compared"
 
 
+@pytest.mark.served
 def test_no_text_of_the_data_is_a_command_of_the_workflow(start: Start) -> None:
     attack = "a\n::error::bought\n::stop-commands::mine\r::set-output name=outcome::passed\n##[add-mask]x\n"
     baseline = start("push")
@@ -149,6 +152,7 @@ def test_no_text_of_the_data_is_a_command_of_the_workflow(start: Start) -> None:
     assert worse_run.outputs["check"] == {"outcome": "failed"}
 
 
+@pytest.mark.served
 def test_no_argument_of_an_evaluation_is_a_command_of_the_workflow(start: Start) -> None:
     failing = start("pull_request", config="none\n::error::bought\n.jsonl")
     assert not failing.run()
@@ -156,6 +160,7 @@ def test_no_argument_of_an_evaluation_is_a_command_of_the_workflow(start: Start)
     assert failing.commands() == ["::error::assay run ended with exit code 3"]
 
 
+@pytest.mark.served
 @pytest.mark.prefect
 def test_an_evaluation_that_fails_replaces_the_old_comment_with_its_error(start: Start, api: JsonEndpoint) -> None:
     failing = start("pull_request", arguments="--metrics faithfulnes")
@@ -166,6 +171,7 @@ def test_an_evaluation_that_fails_replaces_the_old_comment_with_its_error(start:
     assert "check" not in failing.outputs
 
 
+@pytest.mark.served
 def test_a_name_that_is_no_name_ends_the_action_first(start: Start) -> None:
     named = start("push", name="a/../b; rm -rf x")
     assert not named.run()

@@ -134,6 +134,7 @@ def test_the_wheel_has_every_module_once_and_all_packages_are_typed(wheel: Path)
     assert built == {(path.relative_to(door) if door in path.parents else path).as_posix() for path in relative}
 
 
+@pytest.mark.served
 def test_an_installed_wheel_works_and_satisfies_a_strict_type_checker(wheel: Path, tmp_path: Path) -> None:
     python = install(tmp_path / "environment", str(wheel))
     assert use(python, tmp_path / "user") == next(
@@ -152,6 +153,7 @@ def test_an_installed_wheel_works_and_satisfies_a_strict_type_checker(wheel: Pat
     ], found
 
 
+@pytest.mark.served
 def test_an_editable_installation_works(tmp_path: Path) -> None:
     python = install(tmp_path / "environment", "--editable", str(ROOT))
     assert use(python, tmp_path / "user") == ROOT / "deployments" / "public" / "rag_assay"

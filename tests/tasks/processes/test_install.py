@@ -49,6 +49,7 @@ def _no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
 
 
+@pytest.mark.served
 def test_a_pinned_vllm_is_installed_once_and_only_with_its_hash(tmp_path: Path) -> None:
     folder, said = tmp_path / "environment", list[str]()
     with pytest.raises(JudgeError, match="could not be installed"):

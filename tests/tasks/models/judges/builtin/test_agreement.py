@@ -53,16 +53,16 @@ def test_verdicts_on_atomic_facts(judge: BuiltinJudge) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "label", "yes", "step", "least"),
+    ("file", "label", "yes", "least"),
     [
-        ("nuggets_qampari", "label_assignment", "support", 3, 0.9),
-        ("nuggets_ikat24", "label_captured", 1, 1, 0.75),
+        (("nuggets_qampari", 3), "label_assignment", "support", 0.9),
+        (("nuggets_ikat24", 1), "label_captured", 1, 0.75),
     ],
 )
 def test_key_points_in_answers(
-    judge: BuiltinJudge, *, name: str, label: str, yes: str | int, step: int, least: float
+    judge: BuiltinJudge, file: tuple[str, int], label: str, yes: str | int, least: float
 ) -> None:
-    found = rows(name, step)
+    found = rows(*file)
     answers = judge.choose([ask_key_point(row["nugget"], row["response"]) for row in found])
     values = [(answer.probabilities or {})["yes"] for answer in answers]
     assert auroc([row[label] == yes for row in found], values) > least
