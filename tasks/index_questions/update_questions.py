@@ -37,7 +37,7 @@ _LOOKED_AT = 50
 """Nearest passages among which one of another document is looked for."""
 _SHOWN = 40
 _ELISION = re.compile(r"\s*\[?(?:\.{3}|…)\]?\s*")
-"""What stands in a quote for words that it leaves out."""
+"""Dots in a quote for words that it leaves out."""
 _ABOUT_PROMPT = re.compile(r"\b(?:the|this) (?:text|passage)s?\b|\bpassage \[\d\]", re.IGNORECASE)
 """Words of the prompt, which a user who asks the question has not seen."""
 _NOT_OF_A_USER = "it asks about the text, as no user would"
