@@ -40,6 +40,8 @@ EARLIER_ANSWERS = "earlier_answers"
 RELEVANCE_JUDGMENTS = "relevance_judgments"
 KEY_POINTS = "key_points"
 EVIDENCE_SPANS = "evidence_spans"
+POINT_EVIDENCE = "point_evidence"
+"""Column of a sample with the spans of evidence of each key point, which data give with the key points."""
 
 COLUMNS: dict[str, ColumnType] = {
     USER_INPUT: ColumnType.TEXT,

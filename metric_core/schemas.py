@@ -13,6 +13,9 @@ from metric_core.stages import Stage
 
 _RUBRIC = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("description", pa.string())])
 _JUDGMENT = pa.struct([pa.field("id", pa.string(), nullable=False), pa.field("grade", pa.float64(), nullable=False)])
+_KEY_POINT = pa.struct(
+    [pa.field("text", pa.string(), nullable=False), pa.field("importance", pa.string(), nullable=False)]
+)
 _PART = pa.struct(
     [
         pa.field("passage", pa.string(), nullable=False),
@@ -32,13 +35,6 @@ _EVIDENCE_SPAN = pa.struct(
         pa.field("change", pa.string()),
         pa.field("near", pa.string()),
         pa.field("parts", pa.list_(_PART)),
-    ]
-)
-_KEY_POINT = pa.struct(
-    [
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("importance", pa.string(), nullable=False),
-        pa.field("evidence", pa.list_(_EVIDENCE_SPAN)),
     ]
 )
 _PROBABILITY = pa.struct([pa.field("label", pa.string(), nullable=False), pa.field("probability", pa.float64())])
@@ -137,15 +133,19 @@ SAMPLES = TableSchema(
         pa.field("relevance_judgments", pa.list_(_JUDGMENT)),
         pa.field("key_points", pa.list_(_KEY_POINT)),
         pa.field("evidence_spans", pa.list_(_EVIDENCE_SPAN)),
+        pa.field("point_evidence", pa.list_(pa.list_(_EVIDENCE_SPAN))),
     ),
     also_reads=(1, 2),
     optional=(
         *("retrieved_context_scores", "session_id", "conversation"),
         *("earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),
-        *("relevance_judgments", "key_points", "evidence_spans"),
+        *("relevance_judgments", "key_points", "evidence_spans", "point_evidence"),
     ),
 )
-"""Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source."""
+"""Rows to evaluate. `row_number` counts from 1 in the source; `extras` is JSON of all other columns of the source.
+
+`point_evidence` has a list for each key point. It is apart from them because its places change with the index, while
+the test stays the same."""
 
 FOLLOW_UPS = TableSchema(Stage.FOLLOW_UPS, 1, (_ROW_ID, _text("question"), *_OUTCOME, _REPLY))
 """Questions of a conversation that can be understood without what was said before, one per row with earlier turns.

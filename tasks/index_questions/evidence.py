@@ -15,18 +15,23 @@ GONE, EDITED = "its evidence is gone", "its evidence was edited"
 def locate_quote(quote: str, chunks: Iterable[Chunk]) -> tuple[Chunk, EvidenceSpan] | None:
     r"""Return the chunk that holds a quote, and the quote as it is written there, with the words beside it; or None.
 
-    White space may differ.
+    White space may differ, and what a model leaves out or adds when it copies: marks of layout and of quotation, the
+    full stop, capitals.
 
     >>> chunk = Chunk("1", "Hours:\nIt opens\nat nine.", "shop.md", start=100)
     >>> locate_quote("It opens at nine.", [chunk])[1]
     EvidenceSpan(text='It opens\nat nine.', document='shop.md', start=107, end=124, grade=1.0, before='hours', after='')
+    >>> locate_quote("it opens at nine", [Chunk("1", "- It **opens** at nine. Bring a towel.")])[1].text
+    'It **opens** at nine.'
     """
-    words = quote.split()
+    words = re.findall(r"\w+", quote)
     if not words:
         return None
-    pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    verbatim = re.compile(r"\s+".join(map(re.escape, quote.split())))
+    nearly = re.compile(r"\b" + r"[\W_]+".join(words) + r"\b[^\w\s]*", re.IGNORECASE)
     for chunk in chunks:
-        if (match := pattern.search(chunk.text)) is not None:
+        match = verbatim.search(chunk.text) or nearly.search(chunk.text)
+        if match is not None and normal_text(match.group()) == normal_text(quote):
             start = None if chunk.start is None else chunk.start + match.start()
             end = None if chunk.start is None else chunk.start + match.end()
             before, after = normal_text(chunk.text[: match.start()]), normal_text(chunk.text[match.end() :])

@@ -5,6 +5,7 @@ a question of a kind; what it was asked before comes from the cache of answers, 
 nothing twice, nor does one about an index that has not changed.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +36,13 @@ _NEAREST = 5
 _LOOKED_AT = 50
 """Nearest passages among which one of another document is looked for."""
 _SHOWN = 40
+_ELISION = re.compile(r"\s*\[?(?:\.{3}|…)\]?\s*")
+"""Dots in a quote for words that it leaves out."""
+_ABOUT_PROMPT = re.compile(r"\b(?:the|this) (?:text|passage)s?\b|\bpassage \[\d\]", re.IGNORECASE)
+"""Words of the prompt, which a user who asks the question has not seen."""
+_NOT_OF_A_USER = "it asks about the text, as no user would"
 _NOTHING_TO_ASK = "nothing to ask about"
+_NO_EVIDENCE = "it names no evidence"
 _NOT_VERBATIM = "its evidence is not in the passages word for word"
 _NOT_OF_ALL = "its evidence is in one passage only"
 _REPEATED = "it repeats another question"
@@ -285,14 +292,16 @@ def _read_reply(request: _Request, reply: Mapping[str, Any]) -> WrittenQuestion 
     """Return the question in a reply, or why it cannot be used."""
     kind, texts = request.kind, {name: " ".join(str(reply.get(name, "")).split()) for name in request.kind.members}
     written_from = tuple(chunk.digest for chunk in request.chunks)
-    if not texts["question"]:
-        return _NOTHING_TO_ASK
+    if not texts["question"] or _ABOUT_PROMPT.search(texts["question"]) is not None:
+        return _NOT_OF_A_USER if texts["question"] else _NOTHING_TO_ASK
     if kind.is_unanswerable:
         return WrittenQuestion(kind.name, texts["question"], NO_ANSWER, written_from=written_from)
-    located = [locate_quote(quote, request.chunks) for quote in reply["evidence"] if quote.strip()]
-    found = [each for each in located if each is not None]
-    if not texts["answer"] or not found or len(found) < len(located):
-        return _NOT_VERBATIM if texts["answer"] else _NOTHING_TO_ASK
+    if not texts["answer"]:
+        return _NOTHING_TO_ASK
+    quotes = [part for quote in reply["evidence"] for part in _ELISION.split(quote) if part.strip()]
+    found = [each for quote in quotes if (each := locate_quote(quote, request.chunks)) is not None]
+    if not found or len(found) < len(quotes):
+        return _NOT_VERBATIM if quotes else _NO_EVIDENCE
     if len({chunk.digest for chunk, _ in found}) < len(request.chunks):
         return _NOT_OF_ALL
     first = [texts.get(name, "") for name in ("first_question", "first_answer")]

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from metric_core.columns import (
     EVIDENCE_SPANS,
     KEY_POINTS,
+    POINT_EVIDENCE,
     RELEVANCE_JUDGMENTS,
     RETRIEVED_CONTEXT_IDS,
     RETRIEVED_CONTEXTS,
@@ -56,7 +57,7 @@ class CarriedJudgments:
         self._by_id, self._nameless = {}, {}
         wanted: set[str] = set()
         for values in rows():
-            of_points = (span for point in _points(values) for span in point[EVIDENCE])
+            of_points = (span for point in values.get(KEY_POINTS) or () for span in point[EVIDENCE])
             spans.update(dict.fromkeys(map(EvidenceSpan.from_json, (*(values.get(EVIDENCE_SPANS) or ()), *of_points))))
             wanted.update(each["id"] for each in values.get(RELEVANCE_JUDGMENTS) or ())
             if not values.get(RETRIEVED_CONTEXT_IDS):
@@ -69,10 +70,7 @@ class CarriedJudgments:
 
     def fill(self, values: Values, row_id: str) -> None:
         """Put the places of a row's evidence into its columns, and the grades of passages that follow from them."""
-        for point in _points(values) if self._places is not None else ():
-            located = [self._place(EvidenceSpan.from_json(span)) for span in point[EVIDENCE]]
-            point[EVIDENCE] = [each.to_json() for each in located]
-            self._count(located, row_id)
+        self._fill_points(values, row_id)
         grades = {each["id"]: each["grade"] for each in values.get(RELEVANCE_JUDGMENTS) or ()}
         found = {name: self._by_id[name] for name in grades if name in self._by_id}
         given = map(EvidenceSpan.from_json, values.get(EVIDENCE_SPANS) or ())
@@ -89,6 +87,16 @@ class CarriedJudgments:
             values[RETRIEVED_CONTEXT_IDS] = [self._nameless.get(name) or name for name in names]
         self._count(placed, row_id)
         self._count_passages(placed, values)
+
+    def _fill_points(self, values: Values, row_id: str) -> None:
+        """Put the evidence of key points, which their objects have, into its own column, with its places."""
+        points = values.get(KEY_POINTS) or ()
+        evidence = [[self._place(EvidenceSpan.from_json(span)) for span in point.pop(EVIDENCE)] for point in points]
+        if not any(evidence):
+            return
+        values[POINT_EVIDENCE] = [[each.to_json() for each in spans] for spans in evidence]
+        if self._places is not None:
+            self._count((each for spans in evidence for each in spans), row_id)
 
     @property
     def entry(self) -> dict[str, Any] | None:
@@ -122,11 +130,6 @@ class CarriedJudgments:
             if each.change is not None and len(self._changes) < _MOST_CHANGES:
                 text = each.span.text[:_LONGEST_TEXT]
                 self._changes.append({"row": row_id, "state": str(each.state), "text": text, "change": each.change})
-
-
-def _points(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the key points of a row that name their evidence."""
-    return [point for point in values.get(KEY_POINTS) or () if point.get(EVIDENCE)]
 
 
 def _whole(chunk: Chunk, grade: float) -> PlacedSpan:

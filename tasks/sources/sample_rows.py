@@ -15,6 +15,7 @@ import pyarrow as pa
 from metric_core.columns import (
     COLUMNS,
     PARALLEL_COLUMNS,
+    POINT_EVIDENCE,
     REFERENCE,
     RELEVANCE_JUDGMENTS,
     SESSION_ID,
@@ -249,7 +250,7 @@ class BatchBuilder:
         self._columns["row_id"].append(row_id)
         self._columns["row_number"].append(number)
         self._columns["extras"].append(row.extras)
-        for column in COLUMNS:
+        for column in (*COLUMNS, POINT_EVIDENCE):
             self._columns[column].append(row.values.get(column))
         self.size += sum(map(_size, (row.extras, *row.values.values())))
 

@@ -103,16 +103,13 @@ def _sample(row: Mapping[str, Any]) -> Sample:
         relevance_judgments=None if judgments is None else {each["id"]: each["grade"] for each in judgments},
         key_points=None
         if points is None
-        else tuple(
-            KeyPoint(
-                each["text"],
-                Importance(each["importance"]),
-                tuple(map(PlacedSpan.from_json, each.get("evidence") or ())),
-            )
-            for each in points
-        ),
+        else tuple(map(_key_point, points, row["point_evidence"] or [()] * len(points))),
         evidence_spans=None if spans is None else tuple(map(PlacedSpan.from_json, spans)),
     )
+
+
+def _key_point(point: Mapping[str, Any], evidence: Sequence[Mapping[str, Any]]) -> KeyPoint:
+    return KeyPoint(point["text"], Importance(point["importance"]), tuple(map(PlacedSpan.from_json, evidence)))
 
 
 class _LazyJson(Mapping[str, Any]):

@@ -147,10 +147,8 @@ def _key_point(row: Row, verdicts: Sequence[Row], sample: Row, partly: Collectio
 
 def _evidence(claim_id: str, sample: Row) -> str:
     """Return where the index holds the evidence of a key point that no passage has; empty if none is given."""
-    points = sample.get("key_points") or ()
-    spans = [
-        PlacedSpan.from_json(each) for each in (points and points[int(claim_id.split(":")[1])].get("evidence")) or ()
-    ]
+    evidence = sample.get("point_evidence")
+    spans = [PlacedSpan.from_json(each) for each in evidence[int(claim_id.split(":")[1])]] if evidence else []
     if any(span.state is SpanState.LOST for span in spans):
         return " (its evidence is gone)"
     holders = dict.fromkeys(part.passage for span in spans for part in span.parts)

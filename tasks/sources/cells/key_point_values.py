@@ -10,16 +10,16 @@ from tasks.sources.cells.ids import storable
 from tasks.sources.readers.bad_rows import InvalidRowError
 
 EVIDENCE = "evidence"
-"""Where the sources state a key point: a span, or a list of spans."""
+"""Member of a key point with the spans of the sources that state it."""
 TEXT_KEYS = ("text", "key_point", "fact", "nugget")
 _WANTED = 'a list of texts, or of objects as {"text": "It opens at nine.", "importance": "vital"}'
 
 
 def as_key_points(value: Any) -> list[dict[str, Any]]:
-    """Return key points in the form of the samples table; those without an importance are vital.
+    """Return key points with their evidence; those without an importance are vital.
 
     >>> as_key_points(["It opens at nine.", {"nugget": "It is in Delft.", "importance": "Okay"}])[1]
-    {'text': 'It is in Delft.', 'importance': 'okay', 'evidence': None}
+    {'text': 'It is in Delft.', 'importance': 'okay', 'evidence': []}
 
     Raises:
         InvalidRowError: The value is no such list, a point is blank, an importance is neither vital nor okay, or its
@@ -42,7 +42,7 @@ def _point(item: Any, number: int) -> dict[str, Any]:
     return {
         "text": storable(text),
         "importance": _importance(importance, number),
-        EVIDENCE: None if evidence is None else _spans(evidence, number),
+        EVIDENCE: [] if evidence is None else _spans(evidence, number),
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 from metric_core.errors import ConfigError
 from metric_core.index_questions.kinds import COMPARISON, FOLLOW_UP, KINDS, SEVERAL_PASSAGES, SINGLE_FACT, UNANSWERABLE
 from metric_core.index_questions.written_question import NO_ANSWER, WrittenQuestion
-from metric_core.prompts.judge_questions import CONTEXTS, GenerateQuestion, question_digest
+from metric_core.prompts.judge_questions import CONTEXT, CONTEXTS, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.question_kinds import QuestionKind
 from metric_core.refusals.refusal_forms import declines
 from tasks.cache.answer_cache import AnswerCache
@@ -107,6 +107,44 @@ def test_questions_without_an_answer_have_none_in_the_index() -> None:
 )
 def test_bad_questions_are_rejected_for_what_is_wrong_with_them(reason: str) -> None:
     assert first_version().rejected[SINGLE_FACT.name, reason] > 0
+
+
+PRICE = "The price of the lamp is 5 euros."
+SHOP = Chunk("1", f"# Prices\n- **{PRICE[:-1]}**. The jug's price, by the way, is 7 euros.", "shop.md")
+
+
+@pytest.mark.parametrize(
+    ("quotes", "found"),
+    [
+        ([f"\u201c{PRICE[:-1].lower()}\u201d"], [f"{PRICE[:-1]}**."]),
+        (["The jug\u2019s price ... is 7 euros"], ["The jug's price,", "is 7 euros"]),
+        (["The price of the lamp is 5"], ["The price of the lamp is 5"]),
+        (["The price of the lamp is 50 euros."], "its evidence is not in the passages word for word"),
+        (["", " "], "it names no evidence"),
+    ],
+)
+def test_quotes_are_found_as_models_copy_them(quotes: list[str], found: list[str] | str) -> None:
+    def writes(question: JudgeQuestion) -> Any:
+        reply = {"question": "What is cheap?", "answer": PRICE, "key_points": [PRICE], "evidence": quotes}
+        if isinstance(question, GenerateQuestion):
+            return reply
+        return "no" if question.texts.get(CONTEXT) == reply["question"] else "yes"
+
+    result = update_questions([SHOP], (), [SINGLE_FACT], "1", GivenModels(ScriptedJudge(writes), WordEmbedder()))
+    spans = [span.text for question in result.questions for span in question.spans]
+    reasons = [reason for _, reason in result.rejected]
+    assert (spans or reasons[0]) == found
+    assert all(text in SHOP.text for text in spans)
+
+
+@pytest.mark.parametrize("asked", ["What does the text say?", "Is it in passage [1] or passage [2]?"])
+def test_questions_about_the_prompt_are_rejected(asked: str) -> None:
+    def writes(question: JudgeQuestion) -> Any:
+        reply = {"question": asked, "answer": PRICE, "key_points": [PRICE], "evidence": [PRICE]}
+        return reply if isinstance(question, GenerateQuestion) else "yes"
+
+    result = update_questions([SHOP], (), [SINGLE_FACT], "1", GivenModels(ScriptedJudge(writes), WordEmbedder()))
+    assert result.rejected == {(SINGLE_FACT.name, "it asks about the text, as no user would"): 1}
 
 
 def test_when_a_twentieth_of_the_chunks_changes_no_more_than_that_is_asked_about() -> None:

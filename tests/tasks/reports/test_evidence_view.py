@@ -289,7 +289,7 @@ def test_key_points_say_where_they_were_lost() -> None:
     sample = dict.fromkeys(COLUMNS) | {
         "row_id": "row-1",
         "retrieved_contexts": ["A passage."],
-        "key_points": [{"text": str(i), "evidence": evidence} for i, evidence in enumerate([*[None] * 4, gone, there])],
+        "point_evidence": [[], [], [], [], gone, there],
     }
     stages = {
         Stage.CLAIMS: full(claims, "status", "reason", "reply"),

@@ -100,5 +100,5 @@ def test_segments_are_decoded_once_while_they_fit_into_memory(run_table: str, mo
 def test_rows_of_another_schema_version_are_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "samples.parquet")
     pq.write_table(samples_table({}).replace_schema_metadata({"assay.version": "99"}), path)
-    with pytest.raises(AssayError, match=r"schema version 99, this rag-assay reads 2\. Run the evaluation again"):
+    with pytest.raises(AssayError, match=r"schema version 99, this rag-assay reads 3\. Run the evaluation again"):
         SegmentReader().read(Stage.SAMPLES, places((Segment(path), 0, 1)))

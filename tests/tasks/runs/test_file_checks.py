@@ -13,7 +13,7 @@ import pytest
 from flows.execution.rerun_plan import parse_rerun_request, prepare_rerun
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import RunFolderError
-from metric_core.records import Importance, KeyPoint
+from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanState
 from metric_core.schemas import CLAIMS, SAMPLES, SCORES
 from metric_core.stages import Stage
 from tasks.reports.exports.score_tables import Shape, list_failed_cells, reshape
@@ -135,14 +135,16 @@ def test_a_summary_that_is_not_ours_is_refused(run: Path) -> None:
 
 
 def test_objects_in_a_table_of_an_earlier_version_may_lack_members() -> None:
-    old = pa.list_(pa.struct([pa.field("text", pa.string(), False), pa.field("importance", pa.string(), False)]))
-    table = pa.table({"row_id": ["a"], "key_points": pa.array([[{"text": "Tea.", "importance": "okay"}]], old)})
-    fields = [pa.field(each.name, old) if each.name == "key_points" else each for each in SAMPLES.fields]
+    spans = next(field for field in SAMPLES.fields if field.name == "evidence_spans")
+    old = pa.list_(pa.struct([each for each in spans.type.value_type if each.name not in {"before", "after"}]))
+    span = PlacedSpan(EvidenceSpan("It rains.", grade=2.0), SpanState.LOST)
+    table = pa.table({"row_id": ["a"], "evidence_spans": pa.array([[span.to_json()]], old)})
+    fields = [pa.field(each.name, old) if each is spans else each for each in SAMPLES.fields]
     check_table(pa.schema(fields, {"assay.version": "2"}), Stage.SAMPLES, Path("samples.parquet"))
-    with pytest.raises(RunFolderError, match="its column key_points holds"):
+    with pytest.raises(RunFolderError, match="its column evidence_spans holds"):
         check_table(pa.schema(fields, {"assay.version": str(SAMPLES.version)}), Stage.SAMPLES, Path("samples.parquet"))
     (sample,) = read_samples_table(add_missing_columns(table, Stage.SAMPLES))
-    assert sample.key_points == (KeyPoint("Tea.", Importance.OKAY),)
+    assert sample.evidence_spans == (span,)
 
 
 def test_a_table_of_an_earlier_version_may_lack_columns() -> None:

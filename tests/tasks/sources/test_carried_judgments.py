@@ -8,11 +8,13 @@ import pytest
 from metric_core.errors import SourceError
 from metric_core.evidence_spans import SpanState
 from metric_core.records import Sample
+from tasks.comparison.run_differences import TEST_COLUMNS
 from tasks.runs.carried_evidence import describe_judgments, warn_about_judgments
 from tasks.sources.anchoring.span_places import Chunk
 from tasks.sources.chunk_file import read_chunks, text_id
 from tasks.sources.sample_reader import SampleReader
 from tasks.tables.records import read_samples_table
+from tasks.tables.row_changes import find_row_changes
 from tests.tasks.sources.helpers import read, write_lines
 
 FEE, DOGS = "The fee is 40 euros a year.", "Dogs are not allowed on board the ferry."
@@ -113,6 +115,15 @@ def test_evidence_of_key_points_is_carried_as_judgments_are(tmp_path: Path) -> N
     assert describe_judgments(reader.judgments).startswith(
         "carried 33 %, lost 33 %, 0 uncertain, 1 whose evidence was edited: q1 ('not' was removed)"
     )
+
+
+def test_a_rebuilt_index_is_no_other_test_of_key_points(tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "log.jsonl", [{**ROW, "key_points": [{"text": "40 euros.", "evidence": FEE}]}])
+    before = read(source, {}, chunks=chunks_in(tmp_path))[1]
+    write_lines(tmp_path / "chunks.jsonl", [{**CHUNKS[0], "id": "other"}])
+    changes = find_row_changes([before], [read(source, {}, chunks=str(tmp_path / "chunks.jsonl"))[1]])
+    assert changes.changed == {"q1": ("point_evidence",)}
+    assert "point_evidence" not in TEST_COLUMNS
 
 
 def test_judgments_of_ids_are_kept_by_the_texts_of_their_chunks(tmp_path: Path) -> None:

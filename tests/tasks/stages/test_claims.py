@@ -210,10 +210,12 @@ def test_key_points_are_written_from_judged_texts_however_the_passages_are_cut(t
 
 
 def test_key_points_whose_evidence_was_edited_are_left_out(tmp_path: Path) -> None:
-    spans = {state: [PlacedSpan(EvidenceSpan("It rains."), state).to_json()] for state in SpanState}
-    points = [{"text": str(state), "importance": "vital", "evidence": evidence} for state, evidence in spans.items()]
-    edited = [point for point in points if point["text"] == "edited"]
-    found = points_of(script(tmp_path), {**SHOP, "key_points": points}, {**SHOP, "key_points": edited})
+    points = [{"text": str(state), "importance": "vital"} for state in SpanState]
+    evidence = [[PlacedSpan(EvidenceSpan("It rains."), state).to_json()] for state in SpanState]
+    place = list(SpanState).index(SpanState.EDITED)
+    row = {**SHOP, "key_points": points, "point_evidence": evidence}
+    edited = {**SHOP, "key_points": points[place : place + 1], "point_evidence": evidence[place : place + 1]}
+    found = points_of(script(tmp_path), row, edited)
     assert [each[1] for each in found] == ["carried", "lost", "uncertain", "unseen", None]
     assert found[-1] == ("row-2", None, None, "undefined", reasons.NO_KEY_POINTS)
 

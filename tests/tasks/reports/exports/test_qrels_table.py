@@ -142,7 +142,7 @@ def test_a_run_without_judgments_or_ids_says_so(tmp_path: Path) -> None:
 
 
 def test_judged_texts_are_exported_and_read_again(tmp_path: Path) -> None:
-    fee = EvidenceSpan("The fee is 40 euros.", "fees.md", 7, 27, 2.0)
+    fee = EvidenceSpan("The fee is 40 euros.", "fees.md", 7, 27, 2.0, "of the gym", "a year")
     spans = [
         PlacedSpan(fee, SpanState.CARRIED, (SpanPart("a", 0.0, 0.4, 0.1), SpanPart("b", 0.4, 1.0, 0.1))),
         PlacedSpan(EvidenceSpan("Dogs pay."), SpanState.EDITED, change="'dogs' became 'cats'"),
@@ -153,6 +153,8 @@ def test_judged_texts_are_exported_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "qrels.jsonl"
     write_export(read_qrels_of_run(run), path, Format.JSONL)
     three = EvidenceSpan("three", grade=1.0)
-    assert read_qrels(open_file(str(path))) == {"q1": QueryJudgments({}, [fee, three])}
+    found = read_qrels(open_file(str(path)))
+    assert found == {"q1": QueryJudgments({}, [fee, three])}
+    assert [(span.before, span.after) for span in found["q1"].spans] == [("of the gym", "a year"), ("", "")]
     by_id = read_qrels_of_run(run, with_texts=False).to_pylist()
     assert [(row["passage_id"], row["grade"], row["text"]) for row in by_id] == [("b", 2.0, None), ("c", 1.0, None)]
