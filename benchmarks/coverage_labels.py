@@ -11,7 +11,7 @@ beside the repository.
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from unittest.mock import patch
@@ -59,8 +59,18 @@ PUBLIC: dict[str, Callable[[], list[Example]]] = {
     "AttributionBench": attributions,
     "QAMPARI nuggets": nuggets,
 }
+CASCADED = (100, 200, 400)
 CASCADES = ((0.05, 200), (0.05, 400), (0.1, 100), (0.1, 200), (0.1, 400), (0.2, 100))
 """Accepted share of disagreements, and number of labels."""
+VERDICTS = 2000
+"""Number of verdicts of a run with a cascade."""
+SURENESS: dict[str, Callable[[Floats], Floats]] = {
+    "fewer, the surer": lambda s: 0.8 * (2 - 2 * s) ** 1.5,
+    "12 % however sure": lambda s: np.full(len(s), 0.12),
+    "30 % of the surest fifth, else 2 %": lambda s: np.where(s > 0.947, 0.3, 0.02),
+    "0 % of the surest fifth, then 25 %, 2 %": lambda s: np.select([s > 0.947, s > 0.8], [0.0, 0.25], 0.02),
+}
+"""Share of wrong verdicts by sureness, whose square is uniform between the middle and 1."""
 RUN = 300
 
 Draw = Callable[[np.random.Generator, Floats], Floats]
@@ -173,6 +183,7 @@ def _tables(runs: int) -> Iterator[str]:
     for now in ((0.95, 0.8), (0.95, 0.6), (0.95, 0.2), (0.7, 0.8)):
         title = f"right in {now[0]:.0%} of good, {now[1]:.0%} of bad rows".replace("%", " %")
         yield _row(title, [_audits(now, max(60, runs // 2))])
+    yield from _cascade_worlds(runs)
     yield "\n"
 
 
@@ -218,15 +229,32 @@ def cascade_tables(asked: Mapping[str, tuple[Floats, Floats, list[str]]], runs: 
             yield _row(f"{name}; {size}, {_percent([float(wrong.mean())])}", cells)
 
 
+def _cascade_worlds(runs: int) -> Iterator[str]:
+    yield "\n**Cascade.** Share of draws in which people disagree with at most 10 % of the verdicts that the cheaper "
+    yield "judge gives alone (nominal: at least 95 %); share of all verdicts that it so gives; in parentheses that "
+    yield f"if all labels were known. Runs of {VERDICTS:,} verdicts, each alone or five to a row, wrong together.\n\n"
+    yield _row("wrong verdicts; rows", [f"{size} labels" for size in CASCADED]) + _row("---", ["---"] * len(CASCADED))
+    generator = np.random.default_rng(31)
+    number = np.arange(40 * VERDICTS)
+    for name, share in SURENESS.items():
+        for rows, unit, together in (("one verdict", number, 0.0), ("five", number // 5, 0.55)):
+            sureness = 0.5 + 0.5 * np.sqrt(generator.random(len(number)))
+            shared = generator.random(len(number))[unit]
+            luck = np.where(generator.random(len(number)) < together, shared, generator.random(len(number)))
+            wrong, groups = (luck < share(sureness)).astype(np.float64), list(map(str, unit))
+            cells = [_cascade(sureness, wrong, groups, 0.1, size, runs, VERDICTS) for size in CASCADED]
+            yield _row(f"{name}; {rows}", cells)
+
+
 def _cascade(  # noqa: PLR0913, PLR0917 what a cell is about
-    sureness: Floats, wrong: Floats, groups: list[str], most: float, size: int, runs: int
+    sureness: Floats, wrong: Floats, groups: Sequence[str], most: float, size: int, runs: int, verdicts: int = 0
 ) -> str:
     generator = np.random.default_rng(25)
     _, unit = np.unique(groups, return_inverse=True)
+    count = len(set(groups)) * (verdicts or max(VERDICTS, len(wrong))) // len(wrong)
     members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
     held, saved = [], []
     for _ in range(runs):
-        count = len(members) * max(2000, len(wrong)) // len(wrong)
         drawn = [members[number] for number in generator.integers(0, len(members), count)]
         rows = np.concatenate(drawn)
         of_group = np.repeat(np.arange(len(drawn)), [len(each) for each in drawn])
