@@ -1,254 +1,394 @@
-"""The stub judge of the peer benchmark as a model of a GPU, in a tenth of its CPU time.
+"""Measure judges behind real vLLM servers: a language model, a verifier, a decision model, replicas, and vLLM alone.
 
-    python -m benchmarks.gpu_judge --port 8123 --prefill-tps 55000
+    python -m benchmarks.gpu_judge --python .venv-vllm/bin/python --tokenizer MODEL     # 8 B, weights made up, on a GPU
+    python -m benchmarks.gpu_judge --cpu                                                # small, without a GPU
+    python -m benchmarks.gpu_judge --model models/writer --parts writer batches         # weights of your own
 
-Replies, counts and modelled time are those of the stub with `--gpu`: prompt tokens that no earlier prompt began with
-wait for a shared prefill budget, then each output token takes a step, with a limited number of sequences at once. With
-`--batches` it knows vLLM's endpoint of many conversations, too: each conversation is computed like a request of its
-own, and the reply comes when all are done, with the sum of their tokens.
+Speed needs no meaning: models have the architecture and the size of real ones, and weights that vLLM makes up. Parts:
 
-On a machine with two cores, the time that a stub takes for itself is missing to the client beside it, and delays what
-it models. So this one has no task, no stream and no lock per conversation: the time at which a reply is due is known
-when its request arrives.
+- writer: a whole `assay run` with metrics that ask an 8 B language model for labels: rows per second, the share of the
+  limit of its server, and the share of prompt tokens that its prefix cache had. Then tokens per second that it writes
+- replicas: the same run with two servers
+- verifier, decision: runs of faithfulness and context_recall whose judge classifies pairs, or answers typed questions
+- batches: verdicts in requests of 16 conversations, and of one: how long both take, and how far they differ
+- offline: the same verdicts by vLLM's own `LLM.chat`, without a server or this client
+
+Prints the machine. Needs the rows of the peer benchmark in `../shared/peer` beside the repository, and a quiet machine.
 """
 
 import argparse
-import asyncio
-import hashlib
-import heapq
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
 import time
-from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
-import orjson
+from benchmarks.client_cpu import ROWS, rows
+from benchmarks.judge_cost import ASSAY, run_measured
+from benchmarks.targets import at_least, at_most
+from metric_core.prompts.judge_questions import ChoiceQuestion, ask_claims, ask_verdict
+from metric_core.prompts.prompt_set import load_prompts
+from tasks.models.judges.openai import grouping
+from tasks.models.judges.openai.openai_judge import OpenAIJudge
+from tasks.models.judges.openai.request_body import chat_messages
+from tasks.options.judge_server_options import ServerJudgeOptions
+from tasks.options.launch_options import LaunchSettings
+from tasks.options.load_profile import load_profile
+from tasks.processes.judge_service import launch_for_scope
+from tests.vllm.build_judge_cpu import judge_cpu
 
-from benchmarks.peer_stub import load_stub
+PARTS = ("writer", "replicas", "verifier", "decision", "batches", "offline")
+TARGET, TOLERANCE = 0.9, 1e-3
+WARM_UP = [ask_verdict(f"The ferry sails {i} times a day.", "It sails at noon.") for i in range(8)]
+LABELS = "context_precision,context_utilization,nv_accuracy,nv_context_relevance,nv_response_groundedness"
+VERDICTS = "faithfulness,context_recall"
+WRITTEN_TOKENS = 128
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+_VOCABULARY = 49_152
 
-BATCH = "/v1/chat/completions/batch"
-BLOCK = 64
-"""Characters of a block of 16 tokens."""
+_LLAMA = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "rms_norm_eps": 1e-5,
+    "tie_word_embeddings": False,
+}
+_QWEN = {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "rms_norm_eps": 1e-6,
+    "tie_word_embeddings": False,
+}
+_ROBERTA = {"architectures": ["RobertaForSequenceClassification"], "model_type": "roberta", "num_labels": 2}
+_SMALL = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256}
+_WIDE = {"head_dim": 64, "num_key_value_heads": 2}
+_8B = {
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+}
 
-EMBED_SECONDS = 0.02
+CONFIGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "writer": {
+        "8b": {**_LLAMA, **_8B, "intermediate_size": 14336, "max_position_embeddings": 8192},
+        "small": {**_LLAMA, **_SMALL, **_WIDE, "max_position_embeddings": 8192},
+    },
+    "decision": {
+        "8b": {**_QWEN, **_8B, "num_hidden_layers": 36, "intermediate_size": 12288, "max_position_embeddings": 8192},
+        "small": {**_QWEN, **_SMALL, **_WIDE, "max_position_embeddings": 8192},
+    },
+    "verifier": {
+        "8b": {
+            **_ROBERTA,
+            "hidden_size": 1024,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 16,
+            "intermediate_size": 4096,
+            "max_position_embeddings": 514,
+        },
+        "small": {**_ROBERTA, **_SMALL, "max_position_embeddings": 514},
+    },
+}
+"""Role -> size -> configuration: Llama 3.1 8B, Qwen3 8B, RoBERTa-large."""
 
+PROFILES = {"verifier": "minicheck-roberta", "decision": "pplx-decider-1.1"}
 
-class Gpu:
-    """A model of the time that a server takes; it works with any clock.
+OFFLINE = """
+import json, sys, time
+from vllm import LLM, SamplingParams
+from vllm.sampling_params import StructuredOutputsParams
 
-    Args:
-        prefill_tps: Uncached prompt tokens per second.
-        step_s: Seconds per output token of a sequence.
-        max_num_seqs: Sequences at once.
-        cache_tokens: Tokens of the prefix cache.
-    """
+def main():
+    given = json.load(open(sys.argv[1]))
+    llm = LLM(**given["engine"], disable_log_stats=True)
+    parameters = SamplingParams(temperature=0.0, max_tokens=1, logprobs=20,
+                                structured_outputs=StructuredOutputsParams(choice=["yes", "no"]))
+    llm.chat(given["warm_up"], parameters, use_tqdm=False)
+    start = time.monotonic()
+    outputs = llm.chat(given["conversations"], parameters, use_tqdm=False)
+    seconds = time.monotonic() - start
+    json.dump({"seconds": seconds, "texts": [output.outputs[0].text for output in outputs]}, open(sys.argv[2], "w"))
 
-    def __init__(self, prefill_tps: float, step_s: float, max_num_seqs: int, cache_tokens: int) -> None:
-        self._prefill_tps = prefill_tps
-        self._step_s = step_s
-        self._seats = max_num_seqs
-        self._room = cache_tokens // 16
-        self._blocks: OrderedDict[int, None] = OrderedDict()
-        self._ends: list[float] = []
-        self._free_at = 0.0
-        self.cached_tokens = 0
-        self.idle_s = 0.0
-        """Seconds without prefill since the first prompt."""
-
-    def serve(self, text: str, output_tokens: int, now: float) -> float:
-        """Return when the reply to a prompt that arrives now is complete.
-
-        Args:
-            text: The prompt.
-            output_tokens: Tokens of the reply.
-            now: Time in seconds; later calls have later times.
-        """
-        while self._ends and self._ends[0] <= now:
-            heapq.heappop(self._ends)
-        seated = now if len(self._ends) < self._seats else heapq.heappop(self._ends)
-        if self._free_at:
-            self.idle_s += max(0.0, seated - self._free_at)
-        self._free_at = max(seated, self._free_at) + self._uncached_tokens(text) / self._prefill_tps
-        end = self._free_at + output_tokens * self._step_s
-        heapq.heappush(self._ends, end)
-        return end
-
-    def _uncached_tokens(self, text: str) -> int:
-        digest, cached, is_hit, blocks = 0, 0, True, self._blocks
-        for start in range(0, len(text) - BLOCK + 1, BLOCK):
-            digest = hash((digest, text[start : start + BLOCK]))
-            if is_hit and digest in blocks:
-                blocks.move_to_end(digest)
-                cached += 16
-            else:
-                is_hit = False
-                blocks[digest] = None
-                if len(blocks) > self._room:
-                    blocks.popitem(last=False)
-        self.cached_tokens += cached
-        return max((len(text) + 3) // 4 - cached, 1)
-
-
-class Judge:
-    """The replies and the counts of the stub.
-
-    Args:
-        stub: Module of the stub.
-        gpu: Model of its time.
-        batches: True if it knows the endpoint of many conversations.
-    """
-
-    def __init__(self, stub: Any, gpu: Gpu, *, batches: bool) -> None:
-        self._stub = stub
-        self._gpu = gpu
-        self._batches = batches
-        self._counts: Counter[str] = Counter()
-
-    def answer(self, path: str, body: dict[str, Any], now: float) -> tuple[float, int, Any]:
-        """Return when a reply is due, its status and its content."""
-        if path == "/v1/chat/completions":
-            end, choices, usage = self._complete(body, body["messages"], now)
-            return end, 200, _completion(body, choices, usage)
-        if path == BATCH and self._batches:
-            done = [self._complete({**body, "n": 1}, messages, now) for messages in body["messages"]]
-            choices = [{**made[0], "index": index} for index, (_, made, _) in enumerate(done)]
-            usages = [usage for *_, usage in done]
-            usage = {name: sum(each[name] for each in usages) for name in usages[0]}
-            return max(end for end, *_ in done), 200, _completion(body, choices, usage)
-        if path == "/v1/embeddings":
-            self._counts["embed_requests"] += 1
-            status, reply = _finish(self._stub.embed(body))
-            return now + EMBED_SECONDS, status, reply
-        if path == "/v1/models":
-            card = {"id": "stub", "object": "model", "created": 0, "owned_by": "stub", "max_model_len": 32768}
-            return now, 200, {"object": "list", "data": [card]}
-        pages = {"/stats": self.stats(), "/health": {"ok": True}}
-        return (now, 200, pages[path]) if path in pages else (now, 404, {"error": {"message": f"not found {path}"}})
-
-    def stats(self) -> dict[str, Any]:
-        """Return the counts so far."""
-        names = ("chat_requests", "embed_requests", "est_prompt_tokens", "est_completion_tokens")
-        counts: dict[str, Any] = {name: self._counts[name] for name in names}
-        counts["est_cached_tokens"] = self._gpu.cached_tokens
-        return counts | {"idle_s": self._gpu.idle_s, "server_cpu_s": time.process_time()}
-
-    def _complete(
-        self, body: dict[str, Any], messages: list[dict[str, Any]], now: float
-    ) -> tuple[float, list[dict[str, Any]], dict[str, int]]:
-        """Return when the choices for one conversation are due, the choices, and their tokens."""
-        text = self._stub.msgs_text({"messages": messages})
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        labels = (body.get("structured_outputs") or {}).get("choice") or body.get("guided_choice")
-        schema = None if labels else self._stub.find_schema(body, text)
-        if schema is not None and "enum" in schema:
-            labels = [str(label) for label in schema["enum"]]
-        outputs = [self._output(labels, schema, text, digest, number) for number in range(int(body.get("n") or 1))]
-        tokens = [(len(output) + 3) // 4 for output in outputs]
-        usage = {"prompt_tokens": (len(text) + 3) // 4, "completion_tokens": sum(tokens)}
-        self._counts["chat_requests"] += 1
-        self._counts["est_prompt_tokens"] += usage["prompt_tokens"]
-        self._counts["est_completion_tokens"] += usage["completion_tokens"]
-        choices = []
-        for index, output in enumerate(outputs):
-            wants = labels and body.get("logprobs")
-            logprobs = self._stub.choice_logprobs(labels, output, digest, False) if wants else None
-            message = {"role": "assistant", "content": output, "refusal": None}
-            choices.append({"index": index, "message": message, "finish_reason": "stop", "logprobs": logprobs})
-        return self._gpu.serve(text, max(tokens), now), choices, usage | {"total_tokens": sum(usage.values())}
-
-    def _output(self, labels: list[str] | None, schema: Any, text: str, digest: str, number: int) -> str:
-        if labels:
-            return labels[self._stub.h(digest, str(number)) % len(labels)]
-        if schema is None:
-            return "2"
-        return str(self._stub.json.dumps(self._stub.Gen(schema, text, f"#{number}" if number else "").gen(schema)))
+if __name__ == "__main__":
+    main()
+"""
 
 
-def _completion(body: dict[str, Any], choices: list[dict[str, Any]], usage: dict[str, int]) -> dict[str, Any]:
-    head = {"id": "stub", "object": "chat.completion", "created": 1700000000, "model": body.get("model", "stub")}
-    return {**head, "choices": choices, "usage": usage}
-
-
-def _finish(work: Any) -> Any:
-    """Return the result of a coroutine that waits for nothing."""
-    try:
-        work.send(None)
-    except StopIteration as stop:
-        return stop.value
-    raise RuntimeError("the coroutine waits")
-
-
-class Connection(asyncio.Protocol):
-    """A connection of a client, which waits for each reply before it sends the next request.
+@dataclass(frozen=True)
+class Bench:
+    """A machine with vLLM, and the size of what is measured on it.
 
     Args:
-        judge: Gives the replies.
+        folder: Folder for models, homes and runs.
+        python: Python interpreter of the environment with vLLM.
+        tokenizer: Folder of a model whose tokenizer all models use; special tokens begin its replies.
+        model: Folder of a language model with real weights, in place of one whose weights are made up.
+        cpu: True for small models and the flags that vLLM needs on a CPU.
     """
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-        self._loop = asyncio.get_running_loop()
-        self._received = bytearray()
-        self._transport: asyncio.Transport
+    folder: Path
+    python: Path
+    tokenizer: Path
+    model: Path | None
+    cpu: bool
+    rows: int
+    questions: int
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note the transport."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of vLLM."""
+        on_cpu = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"} if self.cpu else {}
+        return {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", **on_cpu}
 
-    def data_received(self, data: bytes) -> None:
-        """Answer a request as soon as it is complete."""
-        self._received += data
-        end = self._received.find(b"\r\n\r\n")
-        if end < 0:
-            return
-        head = self._received[:end].decode("latin1")
-        length = next((int(line[15:]) for line in head.split("\r\n") if line.lower().startswith("content-length:")), 0)
-        if len(self._received) < end + 4 + length:
-            return
-        body = bytes(self._received[end + 4 : end + 4 + length])
-        del self._received[: end + 4 + length]
-        now = self._loop.time()
-        due, status, content = self._judge.answer(head.split(" ", 2)[1], orjson.loads(body) if body else {}, now)
-        sent = orjson.dumps(content)
-        begin = b"HTTP/1.1 %d X\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % (status, len(sent))
-        if due <= now:
-            self._send(begin + sent)
-        else:
-            self._loop.call_at(due, self._send, begin + sent)
+    def model_of(self, role: str) -> Path:
+        """Return the folder of the model of a role, written if need be."""
+        if role == "writer" and self.model is not None:
+            return self.model
+        folder = self.folder / f"model-{role}"
+        if not folder.exists():
+            folder.mkdir()
+            for name in _TOKENIZER:
+                if (self.tokenizer / name).is_file():
+                    shutil.copy(self.tokenizer / name, folder)
+            tokens = {"vocab_size": _VOCABULARY, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 1}
+            config = {**CONFIGS[role]["small" if self.cpu else "8b"], **tokens, "torch_dtype": self.dtype}
+            (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        return folder
 
-    def _send(self, reply: bytes) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(reply)
+    @property
+    def dtype(self) -> str:
+        """Type of the weights."""
+        return "float32" if self.cpu else "bfloat16"
+
+    def settings(self, role: str, replicas: int) -> LaunchSettings:
+        """Return how a server of a role is launched, beside others on the same GPU."""
+        extra = [] if role == "writer" and self.model is not None else ["--load-format", "dummy"]
+        extra += ["--runner", "pooling"] if role == "verifier" else []
+        if self.cpu:  # on a CPU, a seeded request with chunked prefill ends vLLM
+            extra += ["--enforce-eager", "--max-num-seqs", "16"]
+            extra += ["--no-enable-chunked-prefill"] if role == "writer" else []
+        return LaunchSettings.model_validate(
+            {
+                "python": str(self.python),
+                "model": str(self.model_of(role)),
+                "served_name": role,
+                "dtype": self.dtype,
+                "max_model_len": 512 if role == "verifier" else 8192 if not self.cpu else 4096,
+                "gpu_memory_utilization": None if self.cpu else 0.9 / replicas,
+                "extra_args": extra,
+                "environment": self.environment,
+                "start_timeout": 1200,
+            }
+        )
+
+    @contextmanager
+    def serve(self, role: str, replicas: int = 1) -> Iterator[list[str]]:
+        """Yield the URLs of running servers."""
+        with ExitStack() as stack:
+            settings = self.settings(role, replicas)
+            homes = [self.folder / f"home-{role}-{number}" for number in range(replicas)]
+            yield [stack.enter_context(launch_for_scope(settings, home)).url for home in homes]
+
+    def run(self, name: str, metrics: str, judge: dict[str, Any]) -> dict[str, Any]:
+        """Evaluate the rows by `assay run`, each time without cached answers; return its run.json."""
+        folder = self.folder / name
+        folder.mkdir()
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(self.rows)), encoding="utf-8")
+        config = {
+            "source": str(folder / "rows.jsonl"),
+            "metrics": metrics,
+            "judge": {"backend": "server", **judge},
+            "fail_on_failed": 1.0,
+            "out": str(folder / "run"),
+        }
+        (folder / "assay.yaml").write_text(json.dumps(config), encoding="utf-8")
+        home = {"ASSAY_HOME": str(folder / "home")}
+        try:
+            run_measured([ASSAY, "run", str(folder / "assay.yaml"), "--json"], home)
+        finally:
+            run_measured([ASSAY, "server", "stop"], home)
+        manifest: dict[str, Any] = json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))
+        return manifest
 
 
-async def main() -> None:
-    """Serve until the process ends."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, default=8123)
-    parser.add_argument("--prefill-tps", type=float, default=20_000, help="uncached prompt tokens per second")
-    parser.add_argument("--step-ms", type=float, default=25, help="milliseconds per output token")
-    parser.add_argument("--max-num-seqs", type=int, default=256, help="sequences at once")
-    parser.add_argument("--cache-tokens", type=int, default=400_000, help="tokens of the prefix cache")
-    parser.add_argument("--batches", action="store_true", help="know the endpoint of many conversations")
-    options = parser.parse_args()
-    stub = load_stub()
-    stub.A = argparse.Namespace(embed_latency_ms=0, dim=384)
-    stub.asyncio = _Impatient
-    stub.reset()
-    gpu = Gpu(options.prefill_tps, options.step_ms / 1000, options.max_num_seqs, options.cache_tokens)
-    judge = Judge(stub, gpu, batches=options.batches)
-    server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(judge), "127.0.0.1", options.port, backlog=1024
+def print_run(name: str, manifest: Mapping[str, Any]) -> None:
+    """Print a line per server of a run."""
+    usage = manifest["usage"]
+    batches = (manifest["judge_features"] or {}).get("batches", False)
+    failed = f"{sum(usage['failed'].values()):,} of {usage['questions']:,} answers failed"
+    for server in manifest["throughput"]["servers"]:
+        share = server.get("share_of_limit")
+        limit = (
+            server.get("reason")
+            if share is None
+            else f"{share:.0%} of the limit, held back by {server['held_back_by']}"
+        )
+        cached = server["cached_tokens"]
+        found = (
+            "cached tokens unknown" if cached is None else f"{cached / server['prompt_tokens']:.0%} of tokens cached"
+        )
+        print(
+            f"{name}: {server['rows_per_second']:.3g} rows/s, {server['requests']:,} requests, "
+            f"{server['prompt_tokens']:,} prompt tokens, {found}, batches {batches}, {limit}; {failed}",
+            flush=True,
+        )
+
+
+def questions(number: int) -> list[ChoiceQuestion]:
+    """Return verdicts on claims of references, passage by passage."""
+    every = (
+        ask_verdict(claim, passage)
+        for row in rows(number)
+        for passage in row["retrieved_contexts"]
+        for claim in row["reference"].split(". ")
     )
-    await server.serve_forever()
+    return list(islice(every, number))
 
 
-class _Impatient:
-    """The part of asyncio with which the stub would wait."""
+def ask(url: str, asked: Sequence[ChoiceQuestion], most: int) -> tuple[float, list[Any]]:
+    """Return the seconds that the client takes for verdicts, and the answers.
 
-    @staticmethod
-    async def sleep(_seconds: float) -> None:
-        """Return at once: the reply is sent later."""
+    Args:
+        most: Conversations in a request.
+    """
+    usual = grouping.LABELS_PER_REQUEST
+    grouping.LABELS_PER_REQUEST = most
+    client = OpenAIJudge(ServerJudgeOptions(urls=(url,), timeout=600))
+    try:
+        client.choose(WARM_UP)
+        start = time.monotonic()
+        answers = client.choose(asked)
+        return time.monotonic() - start, answers
+    finally:
+        client.close()
+        grouping.LABELS_PER_REQUEST = usual
+
+
+def measure_writing(url: str, number: int) -> None:
+    """Print how fast replies are written, whose text is noise and is cut off."""
+    client = OpenAIJudge(ServerJudgeOptions(urls=(url,), timeout=600, max_output_tokens=WRITTEN_TOKENS))
+    start = time.monotonic()
+    answers = client.generate([ask_claims(row["response"], row["user_input"]) for row in rows(number)])
+    seconds = time.monotonic() - start
+    client.close()
+    tokens = sum(answer.usage.output_tokens for answer in answers)
+    print(
+        f"writer: writes {tokens / seconds:,.0f} tokens/s, {number} replies of {tokens / number:.0f} tokens", flush=True
+    )
+
+
+def measure_batches(url: str, asked: Sequence[ChoiceQuestion]) -> tuple[float, list[Any]]:
+    """Print what requests with several conversations save; return the seconds with them, and the answers."""
+    # Each with passages of its own: the second would find those of the first in the prefix cache.
+    seconds, answers = ask(url, asked, 16)
+    fresh = [ask_verdict(each.texts["claim"], f"Again. {each.texts['context']}") for each in asked]
+    single, _ = ask(url, fresh, 1)
+    _, alone = ask(url, asked, 1)
+    pairs = [(a.probabilities, b.probabilities) for a, b in zip(answers, alone, strict=True)]
+    far = max((abs(a["yes"] - b["yes"]) for a, b in pairs if a and b), default=0.0)
+    for name, taken in (("16 conversations per request", seconds), ("one conversation per request", single)):
+        print(f"{name}: {len(asked) / taken:.2f} verdicts/s, {taken:.1f} s", flush=True)
+    print(at_most("largest difference of a probability", far, TOLERANCE), flush=True)
+    return seconds, answers
+
+
+def measure_offline(bench: Bench, asked: Sequence[ChoiceQuestion]) -> dict[str, Any]:
+    """Return the seconds that `LLM.chat` takes for the same conversations, and its labels."""
+    prompts = load_prompts("en")
+    dummy = {} if bench.model is not None else {"load_format": "dummy"}
+    small = {"enforce_eager": True, "max_num_seqs": 16, "enable_chunked_prefill": False} if bench.cpu else {}
+    length = 4096 if bench.cpu else 8192
+    content = {
+        "engine": {
+            "model": str(bench.model_of("writer")), "dtype": bench.dtype, "max_model_len": length, **dummy, **small
+        },
+        "conversations": [chat_messages(prompts.render(question), True) for question in asked],
+        "warm_up": [chat_messages(prompts.render(question), True) for question in WARM_UP],
+    }  # fmt: skip
+    given, result, script = (bench.folder / name for name in ("given.json", "result.json", "offline.py"))
+    given.write_text(json.dumps(content), encoding="utf-8")
+    script.write_text(OFFLINE, encoding="utf-8")
+    command = [str(bench.python), str(script), str(given), str(result)]
+    subprocess.run(command, check=True, env={**os.environ, **bench.environment}, stdout=sys.stderr)
+    done: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    return done
+
+
+def measure_writer(bench: Bench, parts: Sequence[str]) -> None:
+    """Measure what needs a server of the language model, then the model without one."""
+    asked, batches = questions(bench.questions), None
+    if {"writer", "batches", "offline"}.intersection(parts):
+        with bench.serve("writer") as (url,):
+            if "writer" in parts:
+                print_run("writer", bench.run("writer", LABELS, {"server": {"urls": [url], "timeout": 600}}))
+                measure_writing(url, min(bench.rows, 64))
+            if {"batches", "offline"}.intersection(parts):
+                batches = measure_batches(url, asked)
+    if "replicas" in parts:
+        with bench.serve("writer", replicas=2) as urls:
+            print_run("replica", bench.run("replicas", LABELS, {"server": {"urls": urls, "timeout": 600}}))
+    if "offline" in parts and batches is not None:
+        (seconds, answers), chat = batches, measure_offline(bench, asked)
+        same = sum(answer.label == text for answer, text in zip(answers, chat["texts"], strict=True))
+        print(f"LLM.chat: {len(asked) / chat['seconds']:.2f} verdicts/s, {same} of {len(asked)} labels equal")
+        print(at_least("share of the throughput of LLM.chat", chat["seconds"] / seconds, TARGET), flush=True)
+
+
+def measure_profile(bench: Bench, role: str) -> None:
+    """Measure a verifier, whose made-up weights answer no canary and prefer no label."""
+    packaged = Path(__file__).parents[1] / "tasks" / "options" / "profiles" / f"{PROFILES[role]}.toml"
+    lines = packaged.read_text(encoding="utf-8").splitlines()
+    profile = bench.folder / f"{role}.toml"
+    profile.write_text("\n".join(line for line in lines if not line.startswith("least_label_mass")), encoding="utf-8")
+    assert load_profile(str(profile)).route == load_profile(PROFILES[role]).route
+    with bench.serve(role) as urls:
+        judge = {"profile": str(profile), "canaries": False, "server": {"urls": urls, "timeout": 600}}
+        print_run(role, bench.run(role, VERDICTS, judge))
+
+
+def describe_machine(cpu: bool) -> str:
+    """Return the name of the processor that computes."""
+    if cpu:
+        names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+        return f"{len(names)} x {names[0].partition(':')[2].strip()}" if names else platform.processor()
+    command = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def main() -> None:
+    """Measure the parts, and print a line about each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--cpu", action="store_true", help="small models on the vLLM of `just judge-cpu`")
+    parser.add_argument("--python", type=Path, default=judge_cpu().python)
+    parser.add_argument(
+        "--tokenizer", type=Path, default=judge_cpu().model, help="folder of a model with a chat template"
+    )
+    parser.add_argument("--model", type=Path, help="folder of a language model with real weights")
+    parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--questions", type=int, default=256)
+    options = parser.parse_args()
+    if not ROWS.is_file() or not options.python.is_file():
+        sys.exit(f"needs {ROWS}, and a Python with vLLM: there is no {options.python}")
+    print(f"{describe_machine(options.cpu)}, {'small' if options.cpu else '8 B'} models", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        facts = {name: value for name, value in vars(options).items() if name != "parts"}
+        bench = Bench(folder=Path(folder), **facts)
+        measure_writer(bench, options.parts)
+        for role in PROFILES:
+            if role in options.parts:
+                measure_profile(bench, role)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -72,7 +72,7 @@ CLOCKS = {
     "fixed": Clock([*_STUB, "--latency-ms", "200", "--concurrency", "64"]),
     "gpu": Clock([*_STUB, "--gpu"], prefill=20_000),
     "rack": Clock(
-        ["-m", "benchmarks.gpu_judge", "--prefill-tps", "55000", "--batches"],
+        ["-m", "benchmarks.modelled_gpu", "--prefill-tps", "55000", "--batches"],
         rows=1000,
         replicas=2,
         prefill=110_000,

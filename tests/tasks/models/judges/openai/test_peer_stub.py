@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from benchmarks.gpu_judge import Gpu
+from benchmarks.modelled_gpu import Gpu
 from metric_core.prompts.judge_questions import ask_claims, ask_questions, ask_verdict
 from metric_core.records import AnswerStatus
 from tasks.models.judges.openai import reply_parsing
@@ -108,7 +108,7 @@ def test_the_lean_model_of_a_gpu_replies_and_counts_as_the_stub(start: Start) ->
     questions = [ask_verdict(f"claim {i % 9}", f"context {i % 7} " + "word " * 90) for i in range(60)]
     names = ("chat_requests", "est_prompt_tokens", "est_cached_tokens", "est_completion_tokens")
     found = []
-    for program in ([str(STUB), "--gpu", "--max-seconds", "1800"], ["-m", "benchmarks.gpu_judge"]):
+    for program in ([str(STUB), "--gpu", "--max-seconds", "1800"], ["-m", "benchmarks.modelled_gpu"]):
         port = free_port()
         start(port, "--step-ms", "1", "--prefill-tps", "1000000", program=program)
         url = f"http://127.0.0.1:{port}"
