@@ -53,6 +53,11 @@ SUPPORTED = Check(
     lambda written, _: [ask_verdict(written.reference, written.evidence)],
     frozenset({YES}),
 )
+POINTS_SUPPORTED = Check(
+    "its evidence does not support a key point",
+    lambda written, _: [ask_verdict(point, written.evidence) for point in written.key_points],
+    frozenset({YES}),
+)
 ANSWERABLE = Check(
     "its evidence does not answer it",
     lambda written, _: [_ask_sufficiency(written.asked, written.evidence)],
@@ -74,7 +79,7 @@ UNANSWERED = Check(
     frozenset({"0", "1"}),
 )
 
-_OF_AN_ANSWER = (SUPPORTED, NOT_GIVEN_AWAY, ANSWERABLE)
+_OF_AN_ANSWER = (SUPPORTED, POINTS_SUPPORTED, NOT_GIVEN_AWAY, ANSWERABLE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,7 @@ def test_questions_without_an_answer_have_none_in_the_index() -> None:
         "its evidence is not in the passages word for word",
         "the question alone holds the answer",
         "its evidence does not support its answer",
+        "its evidence does not support a key point",
     ],
 )
 def test_bad_questions_are_rejected_for_what_is_wrong_with_them(reason: str) -> None:

@@ -103,6 +103,8 @@ def _write(text: str, members: Any) -> dict[str, Any]:
         reply["question"] = f"The price of the {things[0]} is {found[0][1]} euros. Is it? What is the price of {asked}?"
     elif slip == 3:
         reply["answer"] = "The price of the moon is 1 euros."
+    elif slip == 4:
+        reply["key_points"] = [*sentences, "The price of the sun is 1 euros."]
     return {member: reply[member] for member in members}
 
 
