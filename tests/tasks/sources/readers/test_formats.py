@@ -224,6 +224,7 @@ def test_csv_has_no_null(tmp_path: Path) -> None:
         "relevance_judgments": None,
         "key_points": None,
         "evidence_spans": None,
+        "point_evidence": None,
     }
 
 
