@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from metric_core.evidence import ALL_CONTEXTS
+from metric_core.records import Side, VerdictKind
+
 
 @dataclass(frozen=True, slots=True)
 class SureThreshold:
@@ -38,10 +41,15 @@ def describe_verdicts(kind: str, claim_id: str, premise: str) -> str:
     """Return which verdicts a verdict is one of: what is judged, and by what. Thresholds hold for one such set.
 
     >>> describe_verdicts("support", "response:0", "contexts"), describe_verdicts("support", "reference:1", "context:2")
-    ('support of response by contexts', 'support of reference by context')
+    ('response claims by all contexts', 'reference claims by each context')
     >>> describe_verdicts("support", "response:0", "contexts:0,1"), describe_verdicts("usefulness", "", "context:0")
-    ('support of response by some contexts', 'usefulness by context')
+    ('response claims by some contexts', 'usefulness by each context')
     """
     side, (by, _, numbers) = claim_id.partition(":")[0], premise.partition(":")
-    some = "some " if by == "contexts" and numbers else ""
-    return f"{kind}{' of ' if side else ''}{side} by {some}{by}"
+    if by == ALL_CONTEXTS:
+        by = f"{'some' if numbers else 'all'} contexts"
+    elif numbers:
+        by = f"each {by}"
+    judged = "key points" if side == Side.KEY_POINT else f"{side} claims" if side else ""
+    of = "" if kind == VerdictKind.SUPPORT else f"{kind.replace('_', ' ')}{' of ' if side else ''}"
+    return f"{of}{judged} by {by}"

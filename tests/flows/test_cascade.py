@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.usefixtures("
 
 ROWS, UNSURE = 80, 20
 """The cheaper judge is unsure of the last rows, and says yes to all, of which every second is right."""
-ABOUT = "support of response by contexts"
+ABOUT = "response claims by all contexts"
 CHEAP, DEAR = "cheap.json", "dear.json"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from metric_core.calibration.sure_answers import SurePoint
 from tasks.calibration.calibration_files import Calibration, JudgeSureness, format_date
 from tasks.models.judges.protocol import CASCADE
+from tasks.runtime.wording import format_percent
 
 
 def cascade_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
@@ -17,13 +18,13 @@ def cascade_lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> li
 
     >>> found = {"least": 0.93, "most": 0.1, "limit": 0.082, "wrong": 4, "labels": 122, "metric": "faithfulness"}
     >>> found |= {"created": "2026-11-26T16:04:00+00:00"}
-    >>> entry = {"name": "builtin", "lead": "qwen3", "thresholds": {"support of response by contexts": found}}
-    >>> counts = {"support of response by contexts": {"asked": 812, "alone": 495}}
-    >>> counts |= {"usefulness by context": {"asked": 9, "alone": 0}}
+    >>> entry = {"name": "builtin", "lead": "qwen3", "thresholds": {"response claims by all contexts": found}}
+    >>> counts = {"response claims by all contexts": {"asked": 812, "alone": 495}}
+    >>> counts |= {"usefulness by each context": {"asked": 9, "alone": 0}}
     >>> for line in cascade_lines({"cascade": entry}, {"cascade": counts}):
     ...     print(line)
-    support of response by contexts: builtin gave 495 of 812 verdicts alone (61 % saved), where it was at least 93.0...
-    usefulness by context: qwen3 gave all 9 verdicts: no labels say how sure builtin must be
+    response claims by all contexts: builtin gave 495 of 812 verdicts alone (61 % saved), where it was at least 93.0...
+    usefulness by each context: qwen3 gave all 9 verdicts: no labels say how sure builtin must be
     """
     entry = manifest.get(CASCADE)
     return [] if not entry else [_count_line(entry, *item) for item in (summary.get(CASCADE) or {}).items()]
@@ -36,10 +37,11 @@ def _count_line(entry: Mapping[str, Any], about: str, counts: Mapping[str, int])
         return f"{about}: {entry['lead']} gave all {asked:,} verdicts: no labels say how sure {name} must be"
     alone = counts["alone"]
     return (
-        f"{about}: {name} gave {alone:,} of {asked:,} verdicts alone ({_percent(alone / asked)} saved), where it was "
-        f"at least {_exact(found['least'])} sure; {entry['lead']} gave the others. People disagree with at most "
-        f"{_exact(found['limit'])} of such answers (95 % confidence; {found['wrong']:,} of {found['labels']:,} labels "
-        f"of {found['metric']}, {format_date(found['created'])}; accepted: {_exact(found['most'])})"
+        f"{about}: {name} gave {alone:,} of {asked:,} verdicts alone ({format_percent(alone / asked)} saved), where it "
+        f"was at least {format_percent(found['least'], 1)} sure; {entry['lead']} gave the others. People disagree with "
+        f"at most {format_percent(found['limit'], 1)} of such answers (95 % confidence; {found['wrong']:,} of "
+        f"{found['labels']:,} labels of {found['metric']}, {format_date(found['created'])}; accepted: "
+        f"{format_percent(found['most'], 1)})"
     )
 
 
@@ -53,9 +55,9 @@ def sureness_lines(calibration: Calibration) -> Iterator[str]:
 
 def _acceptance(each: JudgeSureness, point: SurePoint) -> str:
     return (
-        f"{each.name} answers where it is at least {_exact(point.least)} sure, {_percent(point.share)} of "
-        f"{each.answers.verdicts:,} verdicts. People disagree with at most {_exact(point.limit)} of these (95 % "
-        f"confidence; {point.wrong:,} of {point.labels:,} labels)"
+        f"{each.name} answers where it is at least {format_percent(point.least, 1)} sure, "
+        f"{format_percent(point.share)} of {each.answers.verdicts:,} verdicts. People disagree with at most "
+        f"{format_percent(point.limit, 1)} of these (95 % confidence; {point.wrong:,} of {point.labels:,} labels)"
     )
 
 
@@ -64,17 +66,9 @@ def _refusal(each: JudgeSureness) -> str:
     said = (
         f"{each.name} answers nothing alone: {each.answers.labels:,} labels do not show that people disagree with at "
     )
-    said += f"most {_exact(each.most)} of its answers"
+    said += f"most {format_percent(each.most, 1)} of its answers"
     if not each.answers.points:
         return f"{said}, since it gives no probabilities"
     if needed is None or needed <= each.answers.labels:
         return f"{said}, and more labels like these would not, however sure it is"
     return f"{said}. About {needed:,} labels like these might"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _exact(share: float) -> str:
-    return f"{100 * share:.1f} %"

@@ -225,7 +225,7 @@ def test_members_see_the_cancellation_of_the_run() -> None:
     assert seen == [cancellation] * 2
 
 
-ABOUT = "support of response by contexts"
+ABOUT = "response claims by all contexts"
 
 
 def cascade(cheaper: ScriptedJudge, lead: ScriptedJudge, least: float | None, writer: str = "") -> PanelJudge:
@@ -239,7 +239,7 @@ def test_in_a_cascade_the_lead_is_asked_what_the_other_is_not_sure_of_and_all_el
     cheaper = ScriptedJudge({("verdict", "Sure."): YES, ("verdict", "Unsure."): {"yes": 0.7, "no": 0.3}}, "cheap")
     lead = ScriptedJudge({"verdict": "no", "aspect": ["1"] * 3}, "lead")
     questions = [replace(ask_verdict(claim, "Rain."), about=ABOUT) for claim in ("Sure.", "Unsure.", "Unknown.")]
-    other = replace(ask_verdict("Sure.", "Rain."), about="support of reference by contexts")
+    other = replace(ask_verdict("Sure.", "Rain."), about="reference claims by all contexts")
     assert isinstance(ASPECT, ChoiceQuestion)
     plain = [ask_verdict("Sure.", "Rain."), ASPECT]
     judge = cascade(cheaper, lead, 0.9)
