@@ -266,7 +266,8 @@ def _describe(contexts: PendingContexts) -> str:
 
 def _show(metrics: MetricPlan) -> None:
     keys = ", ".join(request.key for request in metrics.requests)
-    tree = Tree(Text.assemble((f"{len(metrics.requests)} metrics", "bold"), f": {keys}"))
+    count = len(metrics.requests)
+    tree = Tree(Text.assemble((f"{count} metric{'s' * (count != 1)}", "bold"), f": {keys}"))
     for number, level in enumerate(LEVELS, start=1):
         needed = [stage for stage in level if stage in metrics.stages]
         if not needed:

@@ -49,8 +49,8 @@ def print_dry_run(dry_run: DryRun, recomputed: int | None = None) -> None:
     tally = dry_run.tally
     qualifier = _QUALIFIERS[dry_run.certainty]
     stdout.print(
-        f"The judge would be asked {qualifier}{tally.asked} questions in {tally.requests} requests: about "
-        f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out",
+        f"The judge would be asked {qualifier}{tally.asked:,} questions in {tally.requests:,} requests: about "
+        f"{tally.prompt_tokens:,} tokens in, {tally.output_tokens:,} out",
     )
     for line in _judge_lines(dry_run):
         stdout.print(line)
@@ -61,10 +61,12 @@ def _judge_lines(dry_run: DryRun) -> Iterator[str]:
     by_judge = dry_run.by_judge
     for name, tally in by_judge.items() if len(by_judge) > 1 else ():
         kinds = ", ".join(kind.replace("_", " ") for kind in dry_run.judges.get(name, ()))
-        yield (
-            f"- {name}: {tally.asked} of {tally.questions} questions to ask in {tally.requests} requests, about "
-            f"{tally.prompt_tokens} tokens in, {tally.output_tokens} out ({kinds})"
+        cost = (
+            f" in {tally.requests:,} requests, about {tally.prompt_tokens:,} tokens in, {tally.output_tokens:,} out"
+            if tally.requests
+            else ""
         )
+        yield f"- {name}: {tally.asked:,} of {tally.questions:,} questions to ask{cost} ({kinds})"
     if dry_run.spared:
         yield f"The cheaper judge is expected to answer {dry_run.spared:,} of its questions alone."
 
@@ -74,15 +76,15 @@ def _describe_anchor(anchor: DryRun) -> str:
     if not tally.asked and anchor.certainty == "exact":
         return f"The anchor has {rows}; all answers about it are cached."
     qualifier = _QUALIFIERS[anchor.certainty]
-    return f"The anchor has {rows}, about which {qualifier}{tally.asked} questions are to ask, included below."
+    return f"The anchor has {rows}, about which {qualifier}{tally.asked:,} questions are to ask, included below."
 
 
 def _describe_again(again: DryRun, name: str) -> str:
     rows = f"{again.rows:,} {name}{'s' * (again.rows != 1)}"
-    return f"About {again.tally.asked} questions about {rows} are asked again, past the cache, included below."
+    return f"About {again.tally.asked:,} questions about {rows} are asked again, past the cache, included below."
 
 
 def _counts(stage: StageDryRun) -> tuple[str, ...]:
     tally = stage.tally
     counts = (tally.questions, tally.stored, tally.asked, tally.prompt_tokens, tally.output_tokens)
-    return tuple(str(count) for count in counts)
+    return tuple(f"{count:,}" for count in counts)
