@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -63,7 +63,11 @@ class Job:
             "source": str(folder / "answers.jsonl"),
             "metrics": ["string_similarity"],
             **{name: str(folder / name) for name in ("tables", "cache", "history")},
-            "deploy": {"baselines": str(folder / "baselines"), "alerts": {"file": str(folder / "alerts.jsonl")}},
+            "deploy": {
+                "baselines": str(folder / "baselines"),
+                "alerts": {"file": str(folder / "alerts.jsonl")},
+                "debounce_seconds": 0,
+            },
         }
         self.history = Catalogue(str(folder / "history"))
 
@@ -76,6 +80,7 @@ class Job:
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("flows.resume_crashed.PAUSE", timedelta(0))  # which a run that is started here would wait for
     return Job(tmp_path)
 
 

@@ -164,6 +164,7 @@ def test_recipients_that_are_not_known_are_said_to_be(job: Job) -> None:
 
 def test_recipient_that_cannot_be_reached_is_named(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK", "http://127.0.0.1:9/nobody")
+    monkeypatch.setattr("flows.alerting.delivery.TRIES", 1)
     job.write(alerts='webhook = "env:HOOK"')
     job.source(None)
     done = job.run()
