@@ -27,6 +27,8 @@ class WrittenQuestion:
         written_from: Digests of the chunks that the writer was shown.
         earlier_turns: Question and answer that it follows; None for a first question.
         since: Version of the index for which it was written.
+        quotes: Evidence as it stood when the question was written; default: that of `spans`. Other chunks may have it
+            in another form, but the question stays the same.
     """
 
     kind: str
@@ -37,6 +39,10 @@ class WrittenQuestion:
     written_from: tuple[str, ...] = field(default=(), compare=False)
     earlier_turns: str | None = None
     since: str = field(default="", compare=False)
+    quotes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quotes", self.quotes or tuple(span.text for span in self.spans))
 
     @property
     def id(self) -> str:
@@ -65,7 +71,7 @@ class WrittenQuestion:
             row["earlier_turns"] = self.earlier_turns
         if self.key_points:
             row["key_points"] = list(self.key_points)
-        row["reference_contexts"] = [span.text for span in self.spans]
+        row["reference_contexts"] = list(self.quotes)
         row[EVIDENCE_SPANS] = [span.to_json() for span in self.spans]
         return row | {KIND: self.kind, SINCE: self.since, WRITTEN_FROM: list(self.written_from)}
 
@@ -85,4 +91,5 @@ class WrittenQuestion:
             written_from=tuple(row[WRITTEN_FROM]),
             earlier_turns=row.get("earlier_turns"),
             since=row[SINCE],
+            quotes=tuple(row["reference_contexts"]),
         )

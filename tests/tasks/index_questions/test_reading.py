@@ -10,6 +10,7 @@ import pytest
 from metric_core.errors import SourceError
 from metric_core.evidence_spans import EvidenceSpan
 from metric_core.index_questions.written_question import WrittenQuestion
+from tasks.index_questions.evidence import carry_questions
 from tasks.index_questions.question_file import read_questions, retired_file, write_questions
 from tasks.options.source_options import SourceOptions
 from tasks.sources.anchoring.span_places import Chunk
@@ -69,6 +70,17 @@ def test_retired_questions_are_set_aside_until_they_are_asked_again(tmp_path: Pa
     assert (row["id"], row["retired"], row["why"]) == (second.id, "2", "its evidence is gone")
     write_questions(path, [first, second], [], "3")
     assert (read_questions(path), retired_file(path).read_text(encoding="utf-8")) == ([first, second], "")
+
+
+def test_a_question_is_the_same_when_its_evidence_has_another_form(tmp_path: Path) -> None:
+    path, first = tmp_path / "questions.jsonl", question("What?")
+    (chunk,) = read(tmp_path / "chunks.jsonl", [{"id": "a#1", "text": "It says: **Rain**, and snow"}])
+    write_questions(path, [first], [], "1")
+    for version in ("2", "3"):
+        (kept,) = carry_questions(read_questions(path), [chunk]).kept
+        write_questions(path, [kept], [], version)
+    (row,) = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    assert (kept.spans[0].text, row["reference_contexts"]) == ("Rain**,", first.to_row()["reference_contexts"])
 
 
 @pytest.mark.parametrize("line", ['{"user_input": "What?"}', "[]", "{"])
