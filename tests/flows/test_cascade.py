@@ -177,7 +177,7 @@ def test_the_cheaper_judge_answers_where_labels_allow_it_and_the_other_one_the_r
     assert tallies[CHEAP].questions == ROWS
     print_dry_run(dry_run)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "- cheap.json: 80 of 80 questions to ask in 0 requests" in shown
+    assert "- cheap.json: 80 of 80 questions to ask (verdict)" in shown
     assert f"is expected to answer {dry_run.spared} of its questions alone" in shown
 
 
