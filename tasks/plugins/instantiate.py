@@ -110,7 +110,9 @@ def _map_secrets(options: Mapping[str, Any], use: Callable[[str], str]) -> dict[
 
 
 def instantiate(group: Group, name: str, options: Mapping[str, Any]) -> PluginInstance:
-    """Return the plugin with a name, created once per process for the same options.
+    """Return the plugin with a name, created once per process for the same options; a retriever, for each call.
+
+    A retriever may have read an index that is rebuilt before the next run of the process.
 
     Args:
         name: `module:attribute` or entry point name of the object, or of a class or function that creates it.
@@ -119,11 +121,11 @@ def instantiate(group: Group, name: str, options: Mapping[str, Any]) -> PluginIn
     Raises:
         PluginError: The object cannot be found or created, or lacks a member of the protocol.
     """
-    return _call_factory(group, name, json.dumps(options, sort_keys=True))
+    create = _create if group is Group.RETRIEVERS else _create_once
+    return create(group, name, json.dumps(options, sort_keys=True))
 
 
-@lru_cache(maxsize=64)
-def _call_factory(group: Group, name: str, options_json: str) -> PluginInstance:
+def _create(group: Group, name: str, options_json: str) -> PluginInstance:
     loaded, options = load_object(group, name), json.loads(options_json)
     obj = loaded.obj
     if isinstance(obj, type) or not _implements(group, obj):
@@ -142,6 +144,9 @@ def _call_factory(group: Group, name: str, options_json: str) -> PluginInstance:
         raise _missing_error(group, name, obj)
     _check_methods(group, name, obj)
     return PluginInstance(group, name, obj, digest_with(loaded.code, options_json))
+
+
+_create_once = lru_cache(maxsize=64)(_create)
 
 
 def _implements(group: Group, obj: Any) -> bool:

@@ -65,7 +65,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for module in ("citations", "cited", "house", "house_models", "politeness"):
         sys.modules.pop(module, None)
-    for cached in (load_object.load_object, metric_lookup._find_custom, instantiate._call_factory):
+    for cached in (load_object.load_object, metric_lookup._find_custom, instantiate._create_once):
         cached.cache_clear()
 
 

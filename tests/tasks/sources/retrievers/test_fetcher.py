@@ -12,6 +12,7 @@ from tasks.sources.retrievers import http_retriever
 from tasks.sources.retrievers.fetcher import FetchedContexts, Fetcher
 from tasks.sources.retrievers.protocol import Passage
 from tests.json_endpoint import JsonEndpoint, Reply
+from tests.tasks.sources.retrievers import own_index
 from tests.waiting import DEAD_SECONDS
 
 OWN = "tests.tasks.sources.retrievers.own_index:Halls"
@@ -100,6 +101,15 @@ def test_custom_index_and_generator() -> None:
     assert good.passages == (Passage("Hall 1 repairs bikes. It opens at ten.", "h1"),)
     assert good.response == good.passages[0].text
     assert bad.problem == "ValueError: there is no hall 13"
+
+
+def test_a_rebuilt_index_is_read_by_the_next_run_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for hour in ("nine", "ten"):
+        monkeypatch.setattr(own_index.Halls, "indexed", hour)
+        (result,) = Fetcher(RetrieverOptions(index=OWN)).fetch(["What does hall 1 do?"])
+        found.append(result.passages[0].text)
+    assert found == ["Hall 1 repairs bikes. It opens at nine.", "Hall 1 repairs bikes. It opens at ten."]
 
 
 def test_object_without_a_generate_method_is_refused() -> None:
