@@ -3,7 +3,7 @@
     python -m benchmarks.conversations
 
 The rows are answers of people and models in the conversations of MTRAG, whose faithfulness people rated from 1 to 4.
-Each is scored by the builtin judge by the passages of its turn alone, with those of earlier turns, and with the earlier
+The built-in judge scores each by the passages of its turn alone, with those of earlier turns, and with the earlier
 answers too, as if these were sources. The table has Spearman's correlation with the people, and the difference to the
 passages alone with an interval from a paired bootstrap that draws conversations. Needs the labelled data in
 `../shared/meta_eval` beside the repository; says so and ends without it.

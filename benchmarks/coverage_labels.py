@@ -5,7 +5,7 @@
 Prints coverage of 95 % intervals, half widths, false passes of gates, and errors and power of audits, beside an obvious
 or former method; `--write` puts the tables into docs/statistics-labels.md. 1,000 runs take half an hour of CPU time.
 A short form is in tests/metric_core/calibration. `--public` measures the ways to choose labels, and the thresholds of a
-cascade, on public data that people have labelled, with the packaged judge; it needs the data in `../shared/meta_eval`
+cascade, on public data that people have labelled, with the built-in judge; it needs the data in `../shared/meta_eval`
 beside the repository.
 """
 
@@ -213,7 +213,7 @@ def cascade_tables(asked: Mapping[str, tuple[Floats, Floats, list[str]]], runs: 
         asked: Data set -> labels, probabilities and groups, as `ask_judge` returns them.
     """
     yield "\n**Cascade.** Share of draws in which people disagree with at most the accepted share of the verdicts that "
-    yield "the packaged judge gives alone (nominal: at least 95 %); mean share of all verdicts that it so gives, which "
+    yield "the built-in judge gives alone (nominal: at least 95 %); mean share of all verdicts that it so gives, which "
     yield "are saved; in parentheses the share if all labels were known. Labels are a uniform sample of a run of at "
     yield f"least 2,000 verdicts, drawn from the data with replacement, by group. {runs} draws a cell.\n\n"
     yield _row(
@@ -272,7 +272,7 @@ def _cascade(  # noqa: PLR0913, PLR0917 what a cell is about
 
 
 def ask_judge(examples: list[Example]) -> tuple[Floats, Floats, list[str]]:
-    """Return the labels of examples, the packaged judge's probabilities of yes, and the groups."""
+    """Return the labels of examples, the built-in judge's probabilities of yes, and the groups."""
     judge = BuiltinJudge(MiniLm(), SpacyPipeline())
     answers = judge.choose([example.question for example in examples])
     known = [

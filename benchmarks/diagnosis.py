@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/diagnosis.py
 
 Prints the confusion matrix and the balanced accuracy (mean recall over the classes) for a judge that knows the truth,
-and for the packaged judge. Needs no server and a minute.
+and for the built-in judge. Needs no server and a minute.
 """
 
 from collections import Counter
@@ -96,7 +96,7 @@ def diagnose_rows(rows: Sequence[Row], metrics: Sequence[str], judge: Truth | No
     Args:
         rows: Rows of the examples.
         metrics: Metrics of the run.
-        judge: The judge that knows the truth; None for the packaged judge.
+        judge: The judge that knows the truth; None for the built-in judge.
     """
     options = EvaluationOptions(source="rows")
     plan = plan_requests(options, map(parse_metric, metrics), ())
@@ -117,7 +117,7 @@ def measure(judge: Truth | None = None, *, with_truth: bool = False) -> Confusio
     """Return the confusion matrix over both versions of the examples.
 
     Args:
-        judge: The judge to use; None for the packaged judge.
+        judge: The judge to use; None for the built-in judge.
         with_truth: True for a judge that knows the truth about each file.
     """
     counts = Counter[tuple[str, str]]()
@@ -130,7 +130,7 @@ def measure(judge: Truth | None = None, *, with_truth: bool = False) -> Confusio
 
 def main() -> None:
     """Print both matrices."""
-    for title, with_truth in (("judge that knows the truth", True), ("packaged judge", False)):
+    for title, with_truth in (("judge that knows the truth", True), ("built-in judge", False)):
         confusion = measure(with_truth=with_truth)
         print(f"\n{title}: balanced accuracy {confusion.balanced_accuracy:.2f}\n")
         print("\n".join(confusion.lines()))

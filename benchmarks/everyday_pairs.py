@@ -1,4 +1,4 @@
-"""Handbook statements with faithful and false retellings, written for this project to fit the builtin judge.
+"""Handbook statements with faithful and false retellings, written for this project to fit the built-in judge.
 
 Public data has few short premises and few claims that differ from their premise by one word; this file has little else.
 """

@@ -1,4 +1,4 @@
-"""Fit the builtin judge's linear models on public data labelled by people, and report their agreement with people.
+"""Fit the built-in judge's linear models on public data labelled by people, and report their agreement with people.
 
 Run it from the repository root: `python -m benchmarks.fit_builtin_judge`. It prints a table of AUROC and balanced
 accuracy and the numbers for `tasks/models/judges/builtin/linear_models.py`. Data whose licence forbids commercial use

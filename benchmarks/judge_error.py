@@ -2,7 +2,7 @@
 
     PYTHONPATH=. python benchmarks/judge_error.py
 
-Evaluates each data set once with the builtin judge. Each repetition takes half of the groups as labelled rows, and
+Evaluates each data set once with the built-in judge. Each repetition takes half of the groups as labelled rows, and
 draws a run from the rows of the other half, with the same share of good rows, with more, or with fewer. Needs the
 labelled data in `../shared/meta_eval` beside the repository, and some minutes.
 """

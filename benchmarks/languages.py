@@ -1,4 +1,4 @@
-"""Agreement of the packaged judge with people by language: sentences of answers, and whether the passages support them.
+"""Agreement of the built-in judge with people by language: sentences of answers, and whether the passages support them.
 
     python -m benchmarks.languages
 

@@ -1,4 +1,4 @@
-"""Make claims false by one change: examples that teach the builtin judge the effect of a number, a name or a "not"."""
+"""Make claims false by one change: examples that teach the built-in judge the effect of a number, a name or a "not"."""
 
 import re
 import zlib

@@ -1,4 +1,4 @@
-"""Compare scores from verdicts that count as 0 or 1 with scores from probabilities, for the builtin judge.
+"""Compare scores from verdicts that count as 0 or 1 with scores from probabilities, for the built-in judge.
 
     PYTHONPATH=. python benchmarks/verdict_kinds.py [DATA SET ...]
 

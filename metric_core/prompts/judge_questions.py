@@ -1,7 +1,7 @@
 """Judge questions as data: the kind of question, its texts, and the answers that are allowed.
 
 A question has a kind and texts by role. Each judge decides how to answer it: by prompting a language model or by
-computation (the builtin judge). Texts come from the data and are untrusted; instructions come from the user's
+computation (the built-in judge). Texts come from the data and are untrusted; instructions come from the user's
 configuration and are trusted.
 """
 

@@ -31,7 +31,7 @@ _BATCH = 1024
 
 
 class CachedEmbedder:
-    """An embedder that looks vectors up first: they are the main cost of an evaluation with the builtin judge."""
+    """An embedder that looks vectors up first: they are the main cost of an evaluation with the built-in judge."""
 
     def __init__(self, embedder: Embedder, cache: AnswerCache) -> None:
         self._embedder = embedder

@@ -111,7 +111,7 @@ class RunModels:
 
         Args:
             judge: The judge to open. Its launch settings have no effect.
-            settings: The models that a builtin judge works with, and the address of the cache.
+            settings: The models that a built-in judge works with, and the address of the cache.
         """
         return self.open_cached_judge(judge, settings)
 

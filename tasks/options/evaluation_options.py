@@ -30,7 +30,7 @@ class EvaluationOptions(
     def verdict_kind(self) -> VerdictKind:
         """The value of `verdict`, or the default for the judge that gives the verdicts.
 
-        The builtin judge ranks claims better than it decides on them, and a response has few claims, so the share of
+        The built-in judge ranks claims better than it decides on them, and a response has few claims, so the share of
         claims above one half is 0 or 1 for most rows and throws its ranking away (`benchmarks/verdict_kinds.py`).
 
         >>> EvaluationOptions().verdict_kind, EvaluationOptions(judge="http://localhost:8000/v1").verdict_kind

@@ -72,7 +72,7 @@ class VerdictOptions(OptionGroup, affects_scores=True):
         VerdictKind | None,
         Option(
             "Count a verdict as 0 or 1 (binary), or as the judge's probability of yes (probability). Default: "
-            "probability for the builtin judge, binary for others.",
+            "probability for the built-in judge, binary for others.",
             by_run=True,
             examples=["probability"],
         ),

@@ -34,7 +34,7 @@ def test_rows_are_consistent() -> None:
 
 @pytest.fixture(scope="module")
 def scores() -> dict[str, dict[str, float]]:
-    """Return the scores of each row by the packaged judge, with verdicts of 0 and 1."""
+    """Return the scores of each row by the built-in judge, with verdicts of 0 and 1."""
     columns = ("user_input", "response", "retrieved_contexts", "retrieved_context_ids")
     samples = samples_table(*[{name: row[name] for name in columns} for row in ROWS])
     requests = [parse_request(name) for name in NAMES]

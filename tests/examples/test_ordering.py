@@ -19,7 +19,7 @@ ROWS = [json.loads(line) for line in EXAMPLE.read_text(encoding="utf-8").splitli
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], float]:
-    """Return the scores of the builtin judge by row id and metric."""
+    """Return the scores of the built-in judge by row id and metric."""
     folder = tmp_path_factory.mktemp("ordering")
     with use_stub():
         run = Path(run_evaluation(RunConfig(source=str(EXAMPLE), out=str(folder / "run"))).folder)

@@ -174,7 +174,7 @@ def test_failed_evaluation_sends_an_alert(index: Index) -> None:
 
 
 def test_version_without_scores_is_not_accepted_even_as_the_first(index: Index) -> None:
-    index.config["metrics"] = ["nv_context_relevance"]  # the packaged judge cannot rate
+    index.config["metrics"] = ["nv_context_relevance"]  # the built-in judge cannot rate
     name, message = index.evaluate_version("1", index.good)
     assert (name, index.baseline) == ("Failed", None)
     assert "no cell has a value" in message

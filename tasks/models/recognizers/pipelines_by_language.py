@@ -15,7 +15,7 @@ Read: TypeAlias = Callable[[Sequence[str]], list[Found]]
 class PipelinesByLanguage(SpacyPipeline):
     """A pipeline that leaves the sentences and entities of texts in some languages to others.
 
-    Words and dependencies are always its own: the rules of the packaged judge, which read them, are for one language.
+    Words and dependencies are always its own: the rules of the built-in judge, which read them, are for one language.
 
     Args:
         model: Name or folder of the pipeline for texts in all other languages, or in none that is clear.

@@ -1,4 +1,4 @@
-"""`assay run` as users call it, with the packaged judge and a local server."""
+"""`assay run` as users call it, with the built-in judge and a local server."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_p
     assert done.returncode == 0, done.stderr
     assert "4 rows of" in done.stdout
     assert "faithfulness" in done.stdout
-    assert "nv_accuracy" not in done.stdout  # the packaged judge cannot rate
+    assert "nv_accuracy" not in done.stdout  # the built-in judge cannot rate
     assert "answers are good" in done.stdout
     assert "judge: baseline without a language model, not calibrated (docs/judge.md)" in done.stdout
     assert len(done.stdout.split()) <= 150

@@ -103,7 +103,7 @@ def test_the_commands_of_the_page_give_the_documented_results(
     assay("assay run polite.toml")
     assert cells("runs/polite") == {(0, "politeness"): 1.0, (1, "politeness"): 0.0}
     assay(cited.strip())
-    precision = pytest.approx(0.65, abs=0.1)  # the mean probability of the builtin judge
+    precision = pytest.approx(0.65, abs=0.1)  # the mean probability of the built-in judge
     assert cells("runs/cited") == {
         (0, "cited_support"): precision,
         (0, "cited_sentences"): 0.75,

@@ -1,4 +1,4 @@
-"""The builtin judge: a baseline that needs no server, no GPU and no download."""
+"""The built-in judge: a baseline that needs no server, no GPU and no download."""
 
 import hashlib
 import time

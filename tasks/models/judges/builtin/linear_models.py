@@ -1,4 +1,4 @@
-"""The linear models of the builtin judge: their weights, and how these were fitted.
+"""The linear models of the built-in judge: their weights, and how these were fitted.
 
 `benchmarks/fit_builtin_judge.py` fitted them in November 2026 by logistic regression on standardized features, with
 equal weight per data set and, within each, per label; running it again prints them. The training data are public data

@@ -1,4 +1,4 @@
-"""Answer questions about texts in scripts that the builtin judge cannot read: what stands there verbatim, no more.
+"""Answer questions about texts in scripts that the built-in judge cannot read: what stands there verbatim, no more.
 
 The judge compares words, which it separates at spaces, and vectors of an embedder for English; it was fitted and
 measured on English. Other languages of the Latin script share enough of that for a baseline. In other scripts it would

@@ -1,1 +1,1 @@
-"""Tests of the builtin judge."""
+"""Tests of the built-in judge."""

@@ -1,4 +1,4 @@
-"""Tests of the builtin judge: supported and undefined kinds, and independence of the batch."""
+"""Tests of the built-in judge: supported and undefined kinds, and independence of the batch."""
 
 from dataclasses import replace
 
