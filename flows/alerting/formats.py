@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flows.alerting.alert import Alert, AlertIncident, Severity
+from tasks.runtime.wording import shorten
 
 CLIENT = "rag-assay"
 MESSAGE_LIMIT = 130
@@ -218,15 +219,6 @@ def alertmanager_alert(event: ServiceEvent, keep: timedelta, now: datetime) -> d
         "endsAt": _iso(now + keep if event.is_open else time),
         **({"generatorURL": event.link} if event.link else {}),
     }
-
-
-def shorten(text: str, limit: int) -> str:
-    """Return a text, cut if it is longer than a limit.
-
-    >>> shorten("faithfulness fell", 13)
-    'faithfulness…'
-    """
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def shorten_key(key: str, limit: int) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from metric_core.columns import COLUMN_ALIASES
 
+_LONGEST_WORD = 40
+"""Length of a word that is not cut."""
 NO_REVISION = "not given"
 """The revision of a model whose server reports none."""
 
@@ -36,6 +38,19 @@ def format_percent(share: float, decimals: int = 0) -> str:
     ('95 %', '4.8 %')
     """
     return f"{100 * share:.{decimals}f} %"
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text, cut if it is longer than a limit: between words, unless the last word is very long.
+
+    >>> shorten("faithfulness fell by 0.05", 20), shorten("faithfulness", 6)
+    ('faithfulness fell…', 'faith…')
+    """
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    words = cut if text[limit - 1].isspace() else cut.rpartition(" ")[0]
+    return f"{(words if len(cut) - len(words) <= _LONGEST_WORD else cut).rstrip()}…" if words else f"{cut}…"
 
 
 def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:

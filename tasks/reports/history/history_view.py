@@ -20,6 +20,7 @@ from tasks.reports.history.history_text import (
     key_point_counts,
 )
 from tasks.runs.run_folder import COMPARISON, MANIFEST, REPORT
+from tasks.runtime.wording import shorten
 
 SCALE = 10_000
 """Means are whole numbers of ten-thousandths in the page."""
@@ -142,12 +143,8 @@ def _baseline(run: RecordedRun, places: Mapping[str, int]) -> int:
 
 def _message(run: RecordedRun) -> str:
     texts = [run.reason, *run.failures, run.outcome.message if run.outcome is not None else ""]
-    text = _shorten(" ".join(filter(None, texts)))
-    return f"{text} (not delivered: {_shorten('; '.join(run.undelivered))})" if run.undelivered else text
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
+    text = shorten(" ".join(filter(None, texts)), _LONGEST_TEXT)
+    return f"{text} (not delivered: {shorten('; '.join(run.undelivered), _LONGEST_TEXT)})" if run.undelivered else text
 
 
 def _alarms(run: RecordedRun) -> list[dict[str, Any]]:
@@ -157,7 +154,7 @@ def _alarms(run: RecordedRun) -> list[dict[str, Any]]:
             "metric": alarm.metric,
             "slice": alarm.slice or None,
             "since": None if alarm.since is None else alarm.since.isoformat(),
-            "text": _shorten(alarm.sentence),
+            "text": shorten(alarm.sentence, _LONGEST_TEXT),
         }
         for alarm in found
     ]
@@ -199,7 +196,7 @@ def _changes(runs: Sequence[RecordedRun]) -> dict[str, list[list[str]]]:
     """Return the changes of versions by the place of the run that was the first with them."""
     found = find_changes_between(runs)
     return _sparse(
-        [[change.what, _shorten(describe_version_change(change))] for change in found.get(run.run_id, ())]
+        [[change.what, shorten(describe_version_change(change), _LONGEST_TEXT)] for change in found.get(run.run_id, ())]
         for run in runs
     )
 
@@ -302,7 +299,7 @@ def _incident(incident: Incident, places: Mapping[str, int], times: Sequence[dat
         return places.get(run_id, bisect_right(times, time) - 1)
 
     return {
-        "text": _shorten(incident.sentence),
+        "text": shorten(incident.sentence, _LONGEST_TEXT),
         "kind": incident.kind,
         "opened": place(incident.run_id, incident.opened),
         "closed": None if incident.closed is None else place(incident.closing_run_id, incident.closed),
