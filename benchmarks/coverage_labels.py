@@ -38,6 +38,7 @@ from tasks.calibration.prompt_examples import LabelledClaim, choose_examples
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.judges.builtin.builtin_judge import BuiltinJudge
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
+from tasks.runtime.wording import format_percent
 
 PUBLIC_BEGIN, PUBLIC_END = "<!-- begin: benchmarks/coverage_labels.py --public -->", "<!-- end of public labels -->"
 BEGIN, END = "<!-- begin: benchmarks/coverage_labels.py -->", "<!-- end of labels -->"
@@ -152,7 +153,7 @@ def _tables(runs: int) -> Iterator[str]:
     yield "gates read, above the true kappa.\n\n"
     yield _row("good rows", heads) + _row("---", ["---"] * len(SIZES))
     for share in (0.6, 0.9):
-        yield _row(f"{share:.0%}".replace("%", " %"), [_figures(size, share, max(60, runs // 4)) for size in SIZES])
+        yield _row(format_percent(share), [_figures(size, share, max(60, runs // 4)) for size in SIZES])
     yield "\n**Rank correlations** of grades 1 to 5 and scores, which gates read for grades. Coverage of Spearman's "
     yield "correlation and Kendall's tau (half width); share of lower ends of Spearman's above the true one.\n\n"
     yield _row("scores; grades", heads) + _row("---", ["---"] * len(SIZES))
@@ -424,7 +425,7 @@ def _half(interval: Interval) -> float:
 
 
 def _percent(values: list[bool] | list[float]) -> str:
-    return f"{np.mean(values):.0%}".replace("%", " %") if values else "none"
+    return format_percent(float(np.mean(values))) if values else "none"
 
 
 def _cell(held: list[bool], widths: list[float]) -> str:

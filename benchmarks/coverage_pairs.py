@@ -18,6 +18,7 @@ from metric_core.statistics.pairs import EarlierChanges, Pairs, ScoreColumns
 from metric_core.statistics.resampling import Floats, Interval, Units
 from metric_core.statistics.sample_size import Moments, detectable_difference
 from metric_core.statistics.serial_order import is_serial
+from tasks.runtime.wording import format_percent
 from tests.metric_core.statistics.worlds import DIFFERENCES, World
 
 Lacks = Callable[[np.random.Generator, Floats, Floats], tuple[Floats, Floats]]
@@ -41,7 +42,7 @@ class Share:
         self.width += width
 
     def __str__(self) -> str:
-        share = f"{self.hits / self.runs:.1%}".replace("%", " %")
+        share = format_percent(self.hits / self.runs, 1)
         return f"{share} ({self.width / self.runs:.3f})" if self.width else share
 
 
@@ -184,7 +185,7 @@ def detectable(draw: Callable[[float, np.random.Generator, int], Floats], size: 
 
 def _dense(deviation: float, fall: float = 0.0) -> World:
     """Differences that are normal, but for a share of rows that fall by 1."""
-    name = f"normal, deviation {deviation:g}" + (f", {fall:.1%} fall by 1".replace("%", " %") if fall else "")
+    name = f"normal, deviation {deviation:g}" + (f", {format_percent(fall, 1)} fall by 1" if fall else "")
     return World(
         name, lambda g, n: np.where(g.random(n) < fall, -1.0, np.clip(g.normal(0, deviation, n), -1, 1)), -fall
     )
@@ -236,7 +237,7 @@ def known_changes(world: World, before: World, number: int, size: int, runs: int
         worsening = BoundedMean(Units.from_values(-values), pairs.worsening_bounds or SCORE, seed, draws=DRAWS)
         failed.add(worsening.p_at_most(-world.mean) <= 0.05)
     width = shares[0].width or 1.0
-    parts = [f"{share.hits / share.runs:.1%} ({share.width / width:.2f})".replace("%", " %") for share in shares[1:]]
+    parts = [f"{format_percent(share.hits / share.runs, 1)} ({share.width / width:.2f})" for share in shares[1:]]
     return [str(shares[0]), *parts, str(failed)]
 
 

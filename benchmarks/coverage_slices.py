@@ -23,6 +23,7 @@ from metric_core.statistics.resampling import Floats
 from metric_core.statistics.slice_comparison import compare_slices
 from metric_core.statistics.slice_summary import SlicedCells, summarize_slices
 from metric_core.statistics.slices import RowSlices, divide_rows
+from tasks.runtime.wording import format_percent
 from tests.metric_core.statistics.worlds import SCORES, World
 
 BEGIN, END = "<!-- begin: benchmarks/coverage_slices.py -->", "<!-- end slices -->"
@@ -68,7 +69,7 @@ def table(runs: int) -> Iterator[str]:
             for correction in ("none", "**Holm**"):
                 divisors = NUMBERS if correction == "none" else (1,) * len(NUMBERS)
                 shares = [np.mean([p / by < ALPHA for p in found]) for found, by in zip(least, divisors, strict=True)]
-                cells = " | ".join(f"{share:.1%}".replace("%", " %") for share in shares)
+                cells = " | ".join(format_percent(share, 1) for share in shares)
                 is_first = correction == "none"
                 labels = (what if is_first and world is WORLDS[0] else "", world.name if is_first else "", correction)
                 yield f"| {' | '.join(labels)} | {cells} |\n"

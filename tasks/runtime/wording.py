@@ -50,7 +50,8 @@ def shorten(text: str, limit: int) -> str:
         return text
     cut = text[: limit - 1]
     words = cut if text[limit - 1].isspace() else cut.rpartition(" ")[0]
-    return f"{(words if len(cut) - len(words) <= _LONGEST_WORD else cut).rstrip()}…" if words else f"{cut}…"
+    is_between = bool(words) and len(cut) - len(words) <= _LONGEST_WORD
+    return f"{words.rstrip() if is_between else cut}…"
 
 
 def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
