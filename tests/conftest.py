@@ -50,8 +50,8 @@ def _certificates_read_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _databases_not_flushed() -> Iterator[None]:
-    """Leave it to the system when SQLite's files reach the disk: waiting for it takes longer than many a test."""
+def _disk_not_awaited() -> Iterator[None]:
+    """Leave it to the system when files reach the disk: waiting for it takes longer than many a test."""
     set_up = database._set_up_file
 
     def set_up_without_flushes(connection: Any, record: Any) -> None:
@@ -61,6 +61,7 @@ def _databases_not_flushed() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "_set_up_file", set_up_without_flushes)
+        patch.setattr(os, "fsync", lambda _file: None)
         yield
 
 

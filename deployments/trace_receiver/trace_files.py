@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metric_core.errors import MissingDependencyError
-from tasks.runtime.atomic_files import append_whole
+from tasks.runtime.atomic_files import append_whole, create_private_folder
 from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.traces.protobuf import check_protobuf
 from tasks.sources.traces.received import check_json_message
@@ -106,7 +106,7 @@ class TraceFiles:
             raise
 
     def _create(self, extension: str) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        create_private_folder(self._folder)
         number = 1
         while True:
             path = self._folder / (f"otlp.{extension}" if number == 1 else f"otlp-{number}.{extension}")

@@ -268,7 +268,6 @@ class FileRecipient:
         path = Path(self.path)
         line = {"sent": datetime.now(UTC).isoformat(timespec="seconds"), **alert.content}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             append_whole(path, json.dumps(line, ensure_ascii=False).encode() + b"\n")
         except OSError as error:
             raise RecipientError(f"{type(error).__name__}: {error}") from error

@@ -91,7 +91,7 @@ def record_run(folder: RunFolder, manifest: Mapping[str, Any], history: str | No
     try:
         yield
     except BaseException as error:
-        reason = str(error) or type(error).__name__
+        reason = "it was interrupted" if not isinstance(error, Exception) else str(error) or type(error).__name__
         status = "stopped" if isinstance(error, BudgetSpentError) else "failed"
         with suppress(OSError):  # the first error is the one to report
             folder.write_json(MANIFEST, {**manifest, **spent_entry(), "status": status, "reason": reason})

@@ -27,7 +27,7 @@ from metric_core.calibration.sure_answers import SureAnswers
 from metric_core.calibration.transfer import ClassChange
 from metric_core.errors import ConfigError, RunFolderError
 from metric_core.parsing.regular_files import regular
-from tasks.runtime.atomic_files import translate_write_errors, write_json
+from tasks.runtime.atomic_files import create_private_folder, translate_write_errors, write_json
 from tasks.runtime.home import assay_home
 
 FORMAT = 1
@@ -225,7 +225,7 @@ def save(calibration: Calibration, path: Path) -> Path:
         RunFolderError: The file cannot be written.
     """
     with translate_write_errors(f"the calibration {path}", RunFolderError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_private_folder(path.parent)
         write_json(path, calibration.model_dump(mode="json"))
     return path
 

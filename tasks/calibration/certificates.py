@@ -22,7 +22,7 @@ from metric_core.stages import PRODUCTS, closure
 from metric_core.statistics.resampling import Interval
 from tasks.calibration.calibration_files import JudgeName, StoredFigure
 from tasks.options.metric_settings import MetricSettings
-from tasks.runtime.atomic_files import translate_write_errors, write_json
+from tasks.runtime.atomic_files import create_private_folder, translate_write_errors, write_json
 from tasks.runtime.home import assay_home
 
 FORMAT = 1
@@ -90,7 +90,7 @@ def save_certificate(certificate: Certificate) -> Path:
     """
     path = _path(certificate.judge, certificate.identity)
     with translate_write_errors(f"the certificate {path}", RunFolderError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_private_folder(path.parent)
         write_json(path, certificate.entry())
     return path
 

@@ -20,7 +20,7 @@ from metric_core.calibration.labels import GivenLabel
 from metric_core.errors import RunFolderError, SourceError
 from metric_core.parsing.regular_files import regular
 from tasks.calibration.label_items import LabelItem, digest_frame
-from tasks.runtime.atomic_files import atomic_file, translate_write_errors
+from tasks.runtime.atomic_files import atomic_file, create_private_folder, translate_write_errors
 from tasks.runtime.home import assay_home
 
 FOLDER, FRAMES = "labels", "frames"
@@ -121,7 +121,7 @@ def keep_labels(labels: Sequence[StoredLabel], items: Sequence[LabelItem]) -> Pa
     rows = [asdict(label) for label in labels]
     name = hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:32]
     with translate_write_errors(f"the labels in {folder}", RunFolderError):
-        (folder / FRAMES).mkdir(parents=True, exist_ok=True)
+        create_private_folder(folder / FRAMES)
         frame = folder / FRAMES / f"{digest_frame(items)}.parquet"
         if not frame.exists():
             digests = sorted({item.digest for item in items})

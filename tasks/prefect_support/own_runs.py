@@ -15,6 +15,7 @@ from uuid import UUID
 
 from filelock import FileLock, Timeout
 
+from tasks.runtime.atomic_files import create_private_folder
 from tasks.runtime.home import assay_home
 
 _SUFFIX = ".run"
@@ -33,7 +34,7 @@ def record_process(run_id: UUID) -> Iterator[None]:
     path = _folder() / f"{run_id}{_SUFFIX}"
     lock = FileLock(path.with_suffix(".new"))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_private_folder(path.parent)
         lock.acquire()
         Path(lock.lock_file).replace(path)  # a record is complete, and its lock is held, from the beginning
     except OSError:

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from metric_core.errors import AssayError
 from tasks.processes.system_processes import end_group
-from tasks.runtime.atomic_files import atomic_file, translate_write_errors
+from tasks.runtime.atomic_files import atomic_file, create_private_folder, translate_write_errors
 
 TAIL_LINES = 25
 LINE_CHARACTERS = 400
@@ -87,7 +87,7 @@ class Service(ABC, Generic[Record]):
 
     def create(self) -> None:
         """Create the folder, accessible to the user only."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        create_private_folder(self.path)
         self.path.chmod(0o700)
 
     def is_locked(self) -> bool:

@@ -146,7 +146,7 @@ class Baselines:
                 self._fs.makedirs(folder, exist_ok=True)
                 self._fs.put(f"{baseline.folder.rstrip('/')}/", f"{folder}/{baseline.run_id}/", recursive=True)
         record = baseline.model_dump_json(indent=2).encode()
-        atomic_fs_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
+        atomic_fs_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING, is_synced=True)
         self._delete_oldest(baseline.index)
         current = self.current(baseline.index)
         return current is not None and current.run_id == baseline.run_id

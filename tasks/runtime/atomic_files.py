@@ -4,15 +4,19 @@ Content goes into a temporary file beside the target, which is then renamed. `ta
 for stores behind fsspec URLs. A structure test refuses other ways to write files.
 """
 
+import errno
 import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from metric_core.errors import AssayError, RunFolderError
+
+PRIVATE_FOLDER = 0o700
+PRIVATE_FILE = 0o600
 
 _SUFFIX = ".tmp"
 
@@ -62,7 +66,9 @@ def is_device(path: Path) -> bool:
 
 
 def atomic_write(path: Path, text: str, errors: str = "strict") -> None:
-    r"""Write a text file in UTF-8, with `\n` at the ends of its lines.
+    r"""Write a text file in UTF-8, with `\n` at the ends of its lines, and wait until the disk has it.
+
+    After a power cut, the old or the new file is there.
 
     Args:
         path: Target file, in an existing folder. Two writers must not write it at the same time.
@@ -70,6 +76,10 @@ def atomic_write(path: Path, text: str, errors: str = "strict") -> None:
     """
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors=errors, newline="\n")
+        if temporary != path:
+            sync_to_disk(temporary)
+    if not is_device(path):
+        sync_to_disk(path.parent)
 
 
 @contextmanager
@@ -117,8 +127,45 @@ def write_output(path: Path, text: str, what: str, error_class: type[AssayError]
         temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
+def create_private_folder(folder: Path) -> None:
+    """Create a folder and its missing parents, accessible to the user only; leave one that exists as it is.
+
+    Raises:
+        OSError: A folder cannot be created.
+    """
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"{folder} is a file, not a folder")
+
+
+def create_private_file(path: Path) -> None:
+    """Create an empty file that the user alone can read, and its folder; leave one that exists as it is.
+
+    Raises:
+        OSError: The file cannot be created.
+    """
+    create_private_folder(path.parent)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
+
+
+def sync_to_disk(path: Path) -> None:
+    """Wait until the content of a file, or the names in a folder, have reached the disk.
+
+    Raises:
+        OSError: The disk has not taken them.
+    """
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 def append_whole(path: Path, content: bytes) -> None:
-    """Append to a file, which is created if need be: all of the content or nothing.
+    """Append to a file, which is created for the user alone if need be: all of the content or nothing.
 
     If the disk gets full, what was written is cut off again, unless another process has appended to the file meanwhile.
 
@@ -128,6 +175,7 @@ def append_whole(path: Path, content: bytes) -> None:
     Raises:
         OSError: The content cannot be appended.
     """
+    create_private_file(path)
     with path.open("ab", buffering=0) as file:
         size, written = file.seek(0, os.SEEK_END), 0
         try:
@@ -140,9 +188,10 @@ def append_whole(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file whole or not at all.
+    """Write a JSON file as `atomic_write` does.
 
     Args:
+        path: Target file, in an existing folder.
         content: JSON object; values that JSON lacks are written as their `str`.
 
     Raises:

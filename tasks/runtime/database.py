@@ -33,6 +33,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from metric_core.errors import AssayError, ConfigError, MissingDependencyError
+from tasks.runtime.atomic_files import create_private_file
 from tasks.runtime.retry import Backoff, retry
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Database:
     def _create_engine(self) -> Engine:
         if self.is_sqlite:
             if self._url.database:
-                Path(self._url.database).parent.mkdir(parents=True, exist_ok=True)
+                create_private_file(Path(self._url.database))
             engine = create_engine(self._url, connect_args={"timeout": _BUSY_TIMEOUT}, max_overflow=-1)
             event.listen(engine, "connect", _set_up_file)
             return engine

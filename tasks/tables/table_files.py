@@ -6,6 +6,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import fsspec
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from fsspec.core import url_to_fs
 
 from metric_core.errors import AssayError, MissingDependencyError
-from tasks.runtime.atomic_files import temporary_name
+from tasks.runtime.atomic_files import PRIVATE_FILE, create_private_folder, sync_to_disk, temporary_name
 
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
 """Protocols under which a file appears only when it is whole, and which have no folders to create."""
@@ -72,12 +73,15 @@ def storage_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     return (OSError, *others, *(error for error in known if error is not None))
 
 
-def atomic_fs_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, setting: str = TABLES) -> None:
+def atomic_fs_write(
+    fs: fsspec.AbstractFileSystem, path: str, content: bytes, setting: str = TABLES, *, is_synced: bool = False
+) -> None:
     """Write a file whole or not at all.
 
     Args:
         path: Target file within the file system.
         setting: Name of the option that says where such files are, for the error message.
+        is_synced: True waits until the disk has the file, so that it is there after a power cut; ignored for URLs.
 
     Raises:
         AssayError: The file cannot be written.
@@ -88,6 +92,10 @@ def atomic_fs_write(fs: fsspec.AbstractFileSystem, path: str, content: bytes, se
         return
     with atomic_fs_file(fs, path, setting) as temporary:
         fs.pipe_file(temporary, content)
+        if is_synced and is_local(fs):
+            sync_to_disk(Path(temporary))
+    if is_synced and is_local(fs):
+        sync_to_disk(Path(path).parent)
 
 
 @contextmanager
@@ -105,9 +113,14 @@ def atomic_fs_file(fs: fsspec.AbstractFileSystem, path: str, setting: str = TABL
     # Several processes may write the same table at the same time.
     temporary = posixpath.join(folder, temporary_name(f"{name.partition('.')[0]}.{uuid.uuid4().hex}"))
     with translate_errors(fs, path, setting):
-        fs.makedirs(folder, exist_ok=True)
+        if is_local(fs):
+            create_private_folder(Path(folder))
+        else:
+            fs.makedirs(folder, exist_ok=True)
         try:
             yield temporary
+            if is_local(fs):
+                Path(temporary).chmod(PRIVATE_FILE)
             fs.mv(temporary, path)
         except BaseException:
             if fs.exists(temporary):

@@ -19,6 +19,7 @@ from uuid import UUID
 import pytest
 from prefect.client.orchestration import get_client
 
+from deployments.cli._support.interrupts import TERMINATED
 from deployments.local_server import ServerAddress, use_server
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
@@ -26,6 +27,7 @@ from tasks.cache.write_queue import MAX_UNWRITTEN
 from tests.deployments.cli.conftest import Outcome
 from tests.faults.conftest import Run, Server, environment, restart_timer
 from tests.prefect_stub import use_stub
+from tests.waiting import DEAD_SECONDS
 
 pytestmark = [pytest.mark.prefect, pytest.mark.models, pytest.mark.served]
 
@@ -151,6 +153,26 @@ def uninterrupted_run(killable: Callable[[], Killable]) -> tuple[Run, list[str]]
         patch.setenv("ASSAY_HOME", str(whole.folder / "home"))
         run_evaluation(RunConfig.model_validate({**content, "out": str(whole.folder / "run")}))
     return Run(whole.folder / "run"), whole.asked
+
+
+def test_a_run_that_gets_sigterm_says_so_and_continues_later(
+    killable: Callable[[], Killable], uninterrupted_run: tuple[Run, list[str]], prefect_address: ServerAddress
+) -> None:
+    whole, asked = uninterrupted_run
+    process = killable()
+    command = process.start("run")
+    for _ in wait_for_requests(process.folder, len(asked) // 2):
+        assert command.poll() is None
+    command.terminate()
+    assert command.wait(DEAD_SECONDS) == TERMINATED
+    log = (process.folder / "run.log").read_text(encoding="utf-8")
+    assert "stopping: answers received so far are cached" in log
+    assert "interrupted; answers and finished stage tables are stored" in log
+    stopped = Run(process.folder / "run").manifest
+    assert (stopped["status"], stopped["reason"]) == ("failed", "it was interrupted")
+    assert end_of(stopped["run_id"], prefect_address) == "Crashed"
+    assert process.finish("run").cells == whole.cells
+    assert len(process.asked) - len(asked) <= LOST_PER_KILL
 
 
 def end_of(run_id: str, prefect_address: ServerAddress) -> str | None:

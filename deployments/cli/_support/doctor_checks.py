@@ -34,6 +34,7 @@ from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageOptions, LanguageSettings
 from tasks.options.run_model_options import RunModelOptions
 from tasks.runtime import release
+from tasks.runtime.atomic_files import create_private_folder
 from tasks.runtime.credentials import mask_url
 from tasks.runtime.home import assay_home
 from tasks.runtime.writable import probe_folder
@@ -97,7 +98,7 @@ def check_home() -> Iterator[DoctorCheck]:
     """Check that ASSAY_HOME can be written and has free space."""
     home = assay_home()
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        create_private_folder(home)
         probe_folder(home)
     except OSError as error:
         advice = "set ASSAY_HOME to a folder that you may write to"

@@ -1,4 +1,4 @@
-"""Handle Ctrl-C: the first one stops a run cleanly, the second one ends the process."""
+"""Handle Ctrl-C and SIGTERM: the first one stops a run cleanly, a second Ctrl-C ends the process."""
 
 import os
 import signal
@@ -8,14 +8,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread, Timer, current_thread, main_thread
 from types import FrameType
+from typing import Any
 
 from deployments.cli._support.console import stderr
 
 INTERRUPTED = 130
-"""Exit code of an interrupted command."""
+"""Exit code of a command that Ctrl-C has interrupted."""
+
+TERMINATED = 143
+"""Exit code of a command that SIGTERM has interrupted."""
 
 MAX_EXIT_SECONDS = 2.0
 """Seconds that the process waits for computations in other threads at exit."""
+
+_DEFAULTS: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+"""Signal to handle -> handler of a process that neither handles nor ignores it."""
 
 ECHO_SECONDS = 0.5
 """A second signal within these seconds is the same Ctrl-C, sent by both the terminal and a parent process."""
@@ -23,46 +30,64 @@ ECHO_SECONDS = 0.5
 _STOPPING = "stopping: answers received so far are cached. Press Ctrl-C again to exit at once"
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM interrupted the command, as a service manager does that stops it."""
+
+
 @contextmanager
 def handle_interrupts(keeps_work: Callable[[], bool]) -> Iterator[None]:
-    """Respond to Ctrl-C in the block at once, and end the process at a second one.
+    """Respond to Ctrl-C and SIGTERM in the block at once, and end the process at a second Ctrl-C.
 
     Answers are cached as they arrive, so that an immediate exit loses little. The second Ctrl-C ends the process even
     if the main thread cannot run the signal's handler, because it waits for a lock or computes outside Python. A
-    process that ignores the signal, such as a background process of a shell, continues to ignore it.
+    process that ignores a signal, such as a background process of a shell, continues to ignore it.
+
+    During a flow run, Prefect handles SIGTERM: it ends the run, and sends the signal once more for this handler. So a
+    second SIGTERM means no more than the first.
 
     Args:
-        keeps_work: Function that returns whether the command stores results; if not, the first Ctrl-C prints nothing.
+        keeps_work: Function that returns whether the command stores results; if not, the first signal prints nothing.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C interrupted the block.
+        Terminated: SIGTERM interrupted the block.
     """
-    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    handled = (
+        [number for number, default in _DEFAULTS.items() if signal.getsignal(number) is default]
+        if current_thread() is main_thread()
+        else []
+    )
+    if not handled:
         yield
         return
-    is_interrupted = False
+    interrupted: int | None = None  # the number of the signal
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        nonlocal is_interrupted
-        if is_interrupted:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        nonlocal interrupted
+        if interrupted is not None:
             return  # the thread decides whether it is the second one
-        is_interrupted = True
+        interrupted = number
         if keeps_work():
             with suppress(RuntimeError):  # the signal interrupted another write to stderr
                 stderr.print(_STOPPING)
-        raise KeyboardInterrupt
+        raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
     received, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     Thread(target=_exit_at_second, args=(received,), name="interrupts", daemon=True).start()
     previous = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, interrupt)
+    for number in handled:
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
-        if is_interrupted:
-            _exit_soon()
+        if interrupted is not None:
+            _exit_soon(TERMINATED if interrupted == signal.SIGTERM else INTERRUPTED)
         else:
             signal.set_wakeup_fd(previous)
             os.close(wakeup)  # the thread ends
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in handled:
+                signal.signal(number, _DEFAULTS[number])
 
 
 def _exit_at_second(received: int) -> None:
@@ -77,23 +102,23 @@ def _exit_at_second(received: int) -> None:
     first: float | None = None
     with open(received, "rb", buffering=0) as numbers:
         while number := numbers.read(1):
-            if number[0] != signal.SIGINT:
+            if number[0] not in _DEFAULTS:
                 continue
             if first is None:
                 first = time.monotonic()
-            elif time.monotonic() - first > ECHO_SECONDS:
+            elif number[0] == signal.SIGINT and time.monotonic() - first > ECHO_SECONDS:
                 _exit_now()
 
 
-def _exit_soon() -> None:
+def _exit_soon(code: int) -> None:
     """Exit soon even if other threads are still computing: their results are not needed."""
-    timer = Timer(MAX_EXIT_SECONDS, _exit_now)
+    timer = Timer(MAX_EXIT_SECONDS, _exit_now, (code,))
     timer.daemon = True
     timer.start()
 
 
-def _exit_now() -> None:
+def _exit_now(code: int = INTERRUPTED) -> None:
     with suppress(OSError, RuntimeError):
         stderr.show_cursor()  # the progress display has hidden it
         sys.stderr.flush()
-    os._exit(INTERRUPTED)
+    os._exit(code)

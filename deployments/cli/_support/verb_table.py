@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from deployments.cli._support.console import stderr
-from deployments.cli._support.interrupts import INTERRUPTED, handle_interrupts
+from deployments.cli._support.interrupts import INTERRUPTED, TERMINATED, Terminated, handle_interrupts
 from tasks.runtime.start_up import gc_paused
 
 VERBS: Mapping[str, Mapping[str, str]] = {
@@ -132,10 +132,10 @@ class Verbs(TyperGroup):
         try:
             with handle_interrupts(lambda: _keeps_work(ctx)):
                 return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             hint = _CONTINUE if _keeps_work(ctx) else ""
             stderr.print(f"interrupted{hint}")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED) from None
 
 
 def _keeps_work(ctx: Any) -> bool:

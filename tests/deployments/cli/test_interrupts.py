@@ -1,4 +1,4 @@
-"""Ctrl-C, in separate processes: the first one stops the command cleanly, the second one ends the process."""
+"""Ctrl-C and SIGTERM, in separate processes: the first stops the command cleanly, a second Ctrl-C ends it."""
 
 import signal
 import subprocess
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from deployments.cli._support.interrupts import INTERRUPTED, handle_interrupts
+from deployments.cli._support.interrupts import INTERRUPTED, TERMINATED, handle_interrupts
 from tests.waiting import DEAD_SECONDS
 
 WORK = """
@@ -53,10 +53,10 @@ def working(
         process.communicate()
 
 
-def interrupt(process: "subprocess.Popen[str]") -> str:
-    """Send Ctrl-C, and wait for the first line about it."""
+def interrupt(process: "subprocess.Popen[str]", number: int = signal.SIGINT) -> str:
+    """Send Ctrl-C or another signal, and wait for the first line about it."""
     assert process.stderr is not None
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     return process.stderr.readline()
 
 
@@ -74,6 +74,26 @@ def test_a_second_one_ends_the_process_while_the_main_thread_cannot_handle_it() 
     with working(work=COMPUTE_OUTSIDE_PYTHON) as process:
         time.sleep(0.5)  # it computes
         process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEAD_SECONDS) == INTERRUPTED
+
+
+def test_sigterm_stops_the_command_as_ctrl_c_does() -> None:
+    with working(most=0.5) as process:
+        assert interrupt(process, signal.SIGTERM) == SAID
+        assert process.wait(DEAD_SECONDS) == TERMINATED
+        assert process.stdout is not None
+        assert process.stdout.readline() == "kept\n"
+
+
+def test_sigterm_that_prefect_sends_once_more_does_not_end_the_process() -> None:
+    with working() as process:
+        assert interrupt(process, signal.SIGTERM) == SAID
+        assert process.stdout is not None
+        assert process.stdout.readline() == "kept\n"
+        process.send_signal(signal.SIGTERM)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
         process.send_signal(signal.SIGINT)
@@ -114,6 +134,7 @@ assert not watcher.is_alive()
 assert os.listdir("/dev/fd") == files
 assert signal.set_wakeup_fd(-1) == -1
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=DEAD_SECONDS)
 

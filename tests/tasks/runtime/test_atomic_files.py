@@ -1,6 +1,7 @@
 """A file is replaced whole or stays as it was, and the error says what could not be written."""
 
 import errno
+import os
 import stat
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from tasks.runtime.atomic_files import (
     append_whole,
     atomic_file,
     atomic_write,
+    create_private_file,
     is_temporary,
+    temporary_name,
     translate_write_errors,
     write_output,
 )
@@ -50,6 +53,43 @@ def test_an_error_names_what_was_written(tmp_path: Path) -> None:
         atomic_write(path, "one\n")
     with pytest.raises(AssayError, match="the record cannot be written"), translate_write_errors("the record"):
         atomic_write(path, "one\n")
+
+
+def test_a_file_and_its_name_are_on_the_disk_before_the_write_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.json"
+    synced = []
+
+    def record(file: int) -> None:
+        name = Path(f"/proc/self/fd/{file}").readlink()
+        synced.append((name, name.is_file(), path.exists()))
+
+    monkeypatch.setattr(os, "fsync", record)
+    atomic_write(path, "one\n")
+    assert synced == [(tmp_path / temporary_name("run.json"), True, False), (tmp_path, False, True)]
+
+
+def test_folders_and_files_are_created_for_the_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        create_private_file(tmp_path / "home" / "cache" / "answers.db")
+        append_whole(tmp_path / "home" / "alerts" / "alerts.jsonl", b"{}\n")
+        (tmp_path / "shared").mkdir(mode=0o770)
+        (tmp_path / "shared" / "answers.db").touch(mode=0o660)
+        create_private_file(tmp_path / "shared" / "answers.db")
+    finally:
+        os.umask(before)
+    modes = {path.relative_to(tmp_path).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert modes == {
+        "home": 0o700,
+        "home/cache": 0o700,
+        "home/cache/answers.db": 0o600,
+        "home/alerts": 0o700,
+        "home/alerts/alerts.jsonl": 0o600,
+        "shared": 0o770,
+        "shared/answers.db": 0o660,
+    }
 
 
 def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
