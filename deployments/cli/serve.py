@@ -24,6 +24,7 @@ from flows.planning.checks import run_checks
 from flows.planning.planner import plan_without_data
 from tasks.runtime.credentials import mask_url
 from tasks.runtime.home import assay_home
+from tasks.runtime.log_format import QUIET_HANDLERS
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -63,11 +64,12 @@ def serve(
     starting = start_server(assay_home())
     with use_server(server := starting.wait()):
         from deployments.registry.apply import DeploymentTarget, apply
+        from deployments.registry.service_log import follow_events
 
         place = DeploymentTarget(
             pool=POOL,
             pool_type="process",
-            job_variables={"working_dir": str(Path.cwd())},
+            job_variables={"working_dir": str(Path.cwd()), "env": QUIET_HANDLERS},
             log_format=scheduled.log_format,
         )
         done = apply(plan, place)
@@ -77,7 +79,7 @@ def serve(
         stderr.print(
             f"serving on {where}{others}. Press Ctrl-C to stop.",
         )
-        with _running_schedules(done):
+        with _running_schedules(done) as deployments, follow_events(deployments, stderr.print):
             code = _run_worker(concurrency, interrupts)
     if code:
         stderr.print(f"the worker ended with exit code {code}")
@@ -85,8 +87,10 @@ def serve(
 
 
 @contextmanager
-def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
+def _running_schedules(done: "Sequence[AppliedChanges]") -> "Iterator[Sequence[UUID]]":
     """Run the schedules until the block ends; pause them then, so that runs without a worker do not pile up.
+
+    Yields the ids of all deployments.
 
     A process that was killed could not pause them, so overdue runs are deleted first. Runs that are missing are not
     reported while nothing is to run.
@@ -95,14 +99,15 @@ def _running_schedules(done: "Sequence[AppliedChanges]") -> Iterator[None]:
 
     from deployments.registry.automations import pause_reports
 
-    scheduled = [each.name for each in done if each.kind == "deployment" and each.detail.startswith(("cron", "every"))]
+    names = {each.name: each.detail.startswith(("cron", "every")) for each in done if each.kind == "deployment"}
     with get_client(sync_client=True) as client:
-        deployments = [client.read_deployment_by_name(name) for name in scheduled]
-        _delete_missed_runs(client, [each.id for each in deployments])
+        deployments = {name: client.read_deployment_by_name(name) for name in names}
+        scheduled = [deployments[name] for name, is_scheduled in names.items() if is_scheduled]
+        _delete_missed_runs(client, [each.id for each in scheduled])
         try:
-            yield
+            yield [each.id for each in deployments.values()]
         finally:
-            for each in deployments:
+            for each in scheduled:
                 pause_reports(client, each.name)
                 client.pause_deployment(each.id)
 

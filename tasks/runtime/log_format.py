@@ -14,7 +14,10 @@ HANDLERS = {
     "PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS": "rag_assay._log_handlers.ConsoleHandler",
     "PREFECT_LOGGING_HANDLERS_DEBUG_CLASS": "rag_assay._log_handlers.DebugHandler",
 }
-"""The variables with which Prefect logs an outage of its server in one line."""
+"""The variables with which Prefect logs an outage of its server, and an error that the user can fix, in one line."""
+
+QUIET_HANDLERS = {"PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS": "rag_assay._log_handlers.ConsoleHandlerOfService"}
+"""The variables with which Prefect does not log errors that the user can fix: another process prints how runs end."""
 
 
 def log_variables(log_format: str) -> dict[str, str]:

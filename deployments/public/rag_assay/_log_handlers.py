@@ -4,8 +4,13 @@ from rag_assay._packages import open_packages
 
 open_packages()
 
-from tasks.prefect_support.outage_log import ConsoleHandler, DebugHandler, silence_prints  # noqa: E402
+from tasks.prefect_support.console_log import (  # noqa: E402
+    ConsoleHandler,
+    ConsoleHandlerOfService,
+    DebugHandler,
+    silence_prints,
+)
 
-__all__ = ["ConsoleHandler", "DebugHandler"]
+__all__ = ["ConsoleHandler", "ConsoleHandlerOfService", "DebugHandler"]
 
 silence_prints()

@@ -59,8 +59,8 @@ def test_runs_missed_while_no_worker_ran_are_dropped(monkeypatch: pytest.MonkeyP
         AppliedChanges("deployment", "calibrate/calibrate", Change.UNCHANGED, "on request"),
     ]
     with _running_schedules(done):
-        assert server.asked == ["read monitor/monitor", "delete missed"]
-    assert server.asked[2:] == ["pause"]
+        assert server.asked == ["read monitor/monitor", "read calibrate/calibrate", "delete missed"]
+    assert server.asked[3:] == ["pause"]
 
 
 def test_without_a_schedule_no_run_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,4 +68,4 @@ def test_without_a_schedule_no_run_is_touched(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(prefect.client.orchestration, "get_client", lambda **_: server)
     with _running_schedules([AppliedChanges("deployment", "prune/prune", Change.UNCHANGED, "on request")]):
         pass
-    assert server.asked == []
+    assert server.asked == ["read prune/prune"]

@@ -53,9 +53,19 @@ def test_serve_in_the_background_of_a_shell_ends_at_one_signal_and_pauses_its_sc
             run_id = client.create_flow_run_from_deployment(asked.id).id
             wait_until(lambda: is_final(client.read_flow_run(run_id)), "the end of the run")
             assert state_of(client.read_flow_run(run_id))[0] == "Completed", log.read_text(encoding="utf-8")
+            refused = client.create_flow_run_from_deployment(
+                asked.id, parameters={"config": {"source": "other.jsonl"}}
+            ).id
+            wait_until(lambda: is_final(client.read_flow_run(refused)), "the end of the refused run")
+            wait_until(lambda: b"cannot set config.source" in log.read_bytes(), "the line of the refused run")
             process.send_signal(signal.SIGINT)
             assert process.wait(DEAD_SECONDS) == 0, log.read_text(encoding="utf-8")
             assert client.read_deployment_by_name("monitor/monitor-served").paused
+        lines = log.read_text(encoding="utf-8").splitlines()
+        happened = [line.split()[2:4] for line in lines if "evaluate-served: " in line]
+        ends = [["completed", "evaluate-served:"], ["failed", "evaluate-served:"]]
+        assert happened == [each for end in ends for each in (["started", "evaluate-served:"], end)]
+        assert "Traceback" not in "".join(lines)
     finally:
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""An outage of the Prefect server is one line, whatever Prefect logs about it, and nothing else is lost."""
+"""An outage of the Prefect server, and an error that the user can fix, is one line, and nothing else is lost."""
 
 import logging
 import os
@@ -9,8 +9,9 @@ from io import StringIO
 import httpx
 import pytest
 
-from tasks.prefect_support import outage_log
-from tasks.prefect_support.outage_log import QUIET_SECONDS, OutageFilter
+from metric_core.errors import ConfigError
+from tasks.prefect_support import console_log
+from tasks.prefect_support.console_log import QUIET_SECONDS, ConsoleHandler, ConsoleHandlerOfService, OutageFilter
 from tasks.runtime.log_format import log_variables
 from tests.structure.house import ROOT
 from tests.tasks.models.judges.openai.fake_server import free_port
@@ -32,9 +33,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def log(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> StringIO:
-    monkeypatch.setattr(outage_log, "_FILTER", OutageFilter(clock))
+    monkeypatch.setattr(console_log, "_FILTER", OutageFilter(clock))
     written = StringIO()
-    handler = outage_log.DebugHandler(written)
+    handler = console_log.DebugHandler(written)
     for name in ("prefect", "tasks.prefect_support.patience"):
         monkeypatch.setattr(logging.getLogger(name), "handlers", [handler])
         monkeypatch.setattr(logging.getLogger(name), "propagate", False)
@@ -78,6 +79,35 @@ def test_other_lines_stay_as_they_are(log: StringIO) -> None:
     assert "the judge is away\n" in text
     assert "httpx.ConnectError" in text
     assert text.endswith("No such work pool\nUnable to connect to 'ws, told as information\n")
+
+
+@pytest.mark.parametrize(
+    ("handler_class", "lines"),
+    [
+        (ConsoleHandler, ["the run failed: run.json cannot be read: it is empty"]),
+        (ConsoleHandlerOfService, []),
+    ],
+)
+def test_a_refused_run_is_one_line_on_the_console_and_whole_elsewhere(
+    handler_class: type[ConsoleHandler], lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, elsewhere = StringIO(), StringIO()
+    handlers = [handler_class(written), logging.StreamHandler(elsewhere)]
+    log = logging.getLogger("prefect.flow_runs.engine")
+    for name in ("prefect.flows", log.name):
+        monkeypatch.setattr(logging.getLogger(name), "handlers", handlers)
+        monkeypatch.setattr(logging.getLogger(name), "propagate", False)
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
+    logging.getLogger("prefect.flows").error("Parameter validation failed for flow 'evaluate': ...")
+    error = ConfigError("run.json cannot be read:\nit is empty")
+    log.error("Encountered exception during execution: %r", error, exc_info=error)
+    log.error("Engine execution exited with unexpected exception", exc_info=error)
+    bug = KeyError("a bug")
+    log.error("Encountered exception during execution: %r", bug, exc_info=bug)
+    shown = written.getvalue().splitlines()
+    assert shown[: len(lines)] == lines
+    assert shown[len(lines) :] == ["Encountered exception during execution: KeyError('a bug')", "KeyError: 'a bug'"]
+    assert elsewhere.getvalue().count("ConfigError: run.json") == 2
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
