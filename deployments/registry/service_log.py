@@ -25,7 +25,7 @@ STOP_SECONDS = 10.0
 """Seconds that the last look may take."""
 
 LATE = timedelta(minutes=1)
-"""How long after an event occurred it may arrive: processes send their events in the background."""
+"""Maximum delay of an event: processes send their events in the background."""
 
 _RUN = "prefect.flow-run."
 _ENDS = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
