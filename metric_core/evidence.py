@@ -146,13 +146,15 @@ def premise_text(sample: Sample, premise: str) -> str:
     'It is dry.'
     >>> premise_text(Sample(retrieved_contexts=("It rains.", "It is dry.", "It snows.")), contexts_premise([0, 2]))
     'It rains.\nIt snows.'
+    >>> premise_text(Sample(user_input="Is it dry?", response="No."), BY_RESPONSE)
+    'Is it dry? No.'
     """
     whole = {
         ALL_CONTEXTS: sample.joined_contexts,
         SOURCES: sample.joined_sources,
         BY_EARLIER_ANSWERS: "\n".join(sample.earlier_answers or ()),
-        BY_REFERENCE: sample.reference,
-        BY_RESPONSE: sample.response,
+        BY_REFERENCE: sample.with_question(sample.reference),
+        BY_RESPONSE: sample.with_question(sample.response),
     }
     if premise in whole:
         return whole[premise] or ""

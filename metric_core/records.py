@@ -90,6 +90,10 @@ class Direction(StrEnum):
     NEITHER = "neither"
 
 
+_FEW_WORDS = 12
+"""Most words of an answer that says nothing without its question."""
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A cell of the score table: a value, or the reason why there is none.
@@ -199,6 +203,15 @@ class Sample:
     def joined_contexts(self) -> str:
         """Retrieved contexts as one text, joined by newlines."""
         return "\n".join(self.retrieved_contexts or ())
+
+    def with_question(self, answer: str | None) -> str:
+        """Return an answer of at most twelve words behind the user question, and a longer one alone.
+
+        >>> Sample(user_input="How long is the link valid?").with_question("60 minutes.")
+        'How long is the link valid? 60 minutes.'
+        """
+        text, question = answer or "", (self.user_input or "").strip()
+        return f"{question} {text}" if question and 0 < len(text.split()) <= _FEW_WORDS else text
 
     @property
     def joined_sources(self) -> str:

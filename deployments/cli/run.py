@@ -163,7 +163,7 @@ def _lines(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[
     if (points := key_points_line(summary)) is not None:
         yield f"key points: {points}"
     if (judge := judge_line(manifest)) is not None:
-        yield f"judge: {judge} (docs/judge.md)"
+        yield f"judged by {judge} (docs/judge.md)"
     yield from cascade_lines(manifest, summary)
     yield from variance_lines(manifest)
     for metric, entry in read_corrected_means(summary).items():

@@ -43,7 +43,7 @@ BACKENDS: Mapping[Group, Mapping[str, Backend]] = {
         "builtin": Backend(
             description="a small linear model without a server",
             title="Baseline judge, no language model",
-            label="baseline without a language model",
+            label="a baseline without a language model",
             ranks_claims=True,
             compares_vectors=True,
         ),

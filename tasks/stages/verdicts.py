@@ -94,7 +94,7 @@ class _Pending:
 
 @stage(
     Stage.VERDICTS,
-    version=4,
+    version=5,
     reads=(Stage.SAMPLES, Stage.FOLLOW_UPS, Stage.CLAIMS),
     asks=(
         QuestionKind.VERDICT,

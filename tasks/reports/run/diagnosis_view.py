@@ -46,16 +46,17 @@ def diagnosis_view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def diagnosis_line(summary: Mapping[str, Any]) -> str | None:
+def diagnosis_line(summary: Mapping[str, Any], judge: str | None = None) -> str | None:
     """Return how many answers are good, and which part lost the others; None for a run without a diagnosis.
 
     Args:
         summary: Content of summary.json.
+        judge: Name of the judge whose verdicts say so; None leaves it out.
 
     >>> names = ("answered", "passage ignored", "contradicted", "passage missing", "undiagnosed")
     >>> classes = [{"name": name, "count": count} for name, count in zip(names, (9, 2, 4, 1, 1))]
-    >>> diagnosis_line({"diagnosis": {"rows": 17, "classes": classes}})
-    '9 of 17 answers are good; the generator lost 6, the index 1; 1 undiagnosed'
+    >>> diagnosis_line({"diagnosis": {"rows": 17, "classes": classes}}, "Qwen3-8B")
+    '9 of 17 answers are good, says Qwen3-8B; the generator lost 6, the index 1; 1 undiagnosed'
     """
     if (counts := _counts(summary)) is None:
         return None
@@ -67,7 +68,8 @@ def diagnosis_line(summary: Mapping[str, Any]) -> str | None:
     parts: list[str] = []
     for part, count in (+lost).most_common():
         parts.append(f"the {part} {'' if parts else 'lost '}{count:,}")
-    words = [f"{good:,} of {summary['diagnosis']['rows']:,} answers are good", ", ".join(parts)]
+    by = f", says {judge}" if judge else ""
+    words = [f"{good:,} of {summary['diagnosis']['rows']:,} answers are good{by}", ", ".join(parts)]
     words += [f"{undiagnosed:,} undiagnosed"] if undiagnosed else []
     return "; ".join(filter(None, words))
 

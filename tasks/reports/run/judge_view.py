@@ -53,22 +53,36 @@ def judge_line(manifest: Mapping[str, Any]) -> str | None:
         manifest: Content of run.json.
 
     >>> judge_line({"judge": {"backend": "builtin", "model": "m"}})
-    'baseline without a language model, not calibrated'
+    'a baseline without a language model, not calibrated'
     >>> judge_line({"judge": {"backend": "server", "model": "m"}, "calibration": {"metrics": {"faithfulness": {}}}})
     'm, calibrated for faithfulness'
     >>> judge_line({"judge": {"backend": "server", "model": "m"}, "prompt_examples": {"count": 6}})
     'm with 6 labels of people as examples, not calibrated'
+    """
+    if (name := judge_name(manifest)) is None:
+        return None
+    measured = ", ".join((manifest.get("calibration") or {}).get("metrics", ()))
+    calibrated = f"calibrated for {measured}" if measured else "not calibrated"
+    count = (manifest.get(PROMPT_EXAMPLES) or {}).get("count")
+    shown = f" with {count} labels of people as examples" if count else ""
+    return f"{name}{shown}, {calibrated}"
+
+
+def judge_name(manifest: Mapping[str, Any]) -> str | None:
+    """Return the name by which people know the judge of a run; None for a run without a judge.
+
+    Args:
+        manifest: Content of run.json.
+
+    >>> judge_name({"judge": {"backend": "server", "model": "m"}, "panel": [{}, {}, {}]})
+    'panel of 3'
     """
     judge = manifest.get("judge") or {}
     if judge.get("backend") == NO_JUDGE.backend:
         return None
     panel = [] if manifest.get(CASCADE) else manifest.get("panel") or []
     name = find_backend(Group.JUDGES, judge.get("backend")).label or str(judge.get("model"))
-    measured = ", ".join((manifest.get("calibration") or {}).get("metrics", ()))
-    calibrated = f"calibrated for {measured}" if measured else "not calibrated"
-    count = (manifest.get(PROMPT_EXAMPLES) or {}).get("count")
-    shown = f" with {count} labels of people as examples" if count else ""
-    return f"{f'panel of {len(panel)}' if panel else name}{shown}, {calibrated}"
+    return f"panel of {len(panel)}" if panel else name
 
 
 def judge_lines(manifest: Mapping[str, Any]) -> list[str]:

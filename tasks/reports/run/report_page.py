@@ -24,7 +24,7 @@ from tasks.reports.run.anchor_view import anchor_view
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.diagnosis_view import diagnosis_line, diagnosis_view, read_row_diagnoses
 from tasks.reports.run.evidence_view import row_view
-from tasks.reports.run.judge_view import judge_view
+from tasks.reports.run.judge_view import judge_name, judge_view
 from tasks.reports.run.language_view import language_view
 from tasks.reports.run.ranking_view import ranking_metrics
 from tasks.reports.run.row_tables import RowTables, entity_match, read_row_tables
@@ -196,7 +196,7 @@ def _run_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[s
         **{name: manifest.get(name) or {} for name in ("embedder", "language", "versions")},
         "left_out": {metric: why_left_out(columns) for metric, columns in (manifest.get("left_out") or {}).items()},
         "judge": judge_view(manifest, summary),
-        "verdict": diagnosis_line(summary),
+        "verdict": diagnosis_line(summary, judge_name(manifest)),
         "meaning": verdict_line(manifest),
         "repetition": manifest.get("repetition"),
         "languages": language_view(manifest),

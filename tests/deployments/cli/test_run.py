@@ -49,7 +49,7 @@ def test_a_run_prints_its_summary_and_writes_its_folder(server_home: Path, tmp_p
     assert "faithfulness" in done.stdout
     assert "nv_accuracy" not in done.stdout  # the built-in judge cannot rate
     assert "answers are good" in done.stdout
-    assert "judge: baseline without a language model, not calibrated (docs/judge.md)" in done.stdout
+    assert "judged by a baseline without a language model, not calibrated (docs/judge.md)" in done.stdout
     assert len(done.stdout.split()) <= 150
     assert max(map(len, done.stdout.splitlines()[:-1])) <= 80  # the last line is a path
     assert json.loads((tmp_path / "run" / "run.json").read_text())["config"]["verdict"] == "probability"

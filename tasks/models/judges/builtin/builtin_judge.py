@@ -29,7 +29,7 @@ from tasks.models.recognizers.scripts import is_mostly_latin
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
-VERSION = 5
+VERSION = 6
 """Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
@@ -135,7 +135,8 @@ class BuiltinJudge:
 
     def _claims(self, questions: Sequence[GenerateQuestion]) -> list[dict[str, list[str]]]:
         texts = [question.texts[judge_questions.TEXT] for question in questions]
-        return [{"claims": claims} for claims in split_claims(texts, self._pipeline)]
+        answered = [question.texts.get(judge_questions.USER_INPUT) for question in questions]
+        return [{"claims": claims} for claims in split_claims(texts, self._pipeline, questions=answered)]
 
     def _questions(self, questions: Sequence[GenerateQuestion]) -> list[dict[str, list[dict[str, Any]]]]:
         responses = [question.texts[judge_questions.RESPONSE] for question in questions]

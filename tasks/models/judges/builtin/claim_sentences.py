@@ -1,6 +1,7 @@
 """Extract claims without a language model: sentences, split into clauses that can stand alone."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -37,7 +38,13 @@ class _Candidate:
     item: bool
 
 
-def split_claims(texts: Sequence[str], pipeline: SpacyPipeline, *, clauses: bool = True) -> list[list[str]]:
+def split_claims(
+    texts: Sequence[str],
+    pipeline: SpacyPipeline,
+    *,
+    questions: Sequence[str | None] | None = None,
+    clauses: bool = True,
+) -> list[list[str]]:
     """Return the distinct claims of each text, in order.
 
     A sentence is one claim, or several if clauses joined by "and" or "but", or set off by commas, can stand alone. A
@@ -46,6 +53,8 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline, *, clauses: bool
     instead. A sentence that is mostly not in the Latin script is one claim, as it is written.
 
     Args:
+        questions: The question that each text answers, if any. A text of one sentence without a finite verb, such as
+            "No." or "60 minutes.", is one claim behind its question.
         clauses: False to keep each sentence whole.
     """
     candidates = _candidates(texts, pipeline)
@@ -59,7 +68,20 @@ def split_claims(texts: Sequence[str], pipeline: SpacyPipeline, *, clauses: bool
         is_heading = not (candidate.item or is_clause(parse) or candidate.sentence.endswith((".", "!")))
         (headings if is_heading else claims)[candidate.text_index].extend(_claims(candidate, parse, clauses=clauses))
     # A text that consists only of a name or a number is an answer, not a heading.
-    return [list(dict.fromkeys(stated or fallback)) for stated, fallback in zip(claims, headings, strict=True)]
+    found = [list(dict.fromkeys(stated or fallback)) for stated, fallback in zip(claims, headings, strict=True)]
+    for index in _elliptical(candidates, parses):
+        question = questions[index] if questions else None
+        if question and question.strip() and found[index]:
+            found[index] = [f"{question.strip()} {texts[index].strip()}"]
+    return found
+
+
+def _elliptical(candidates: Sequence[_Candidate], parses: Sequence[Parse]) -> Iterator[int]:
+    """Yield the index of each text whose only sentence is no clause, so that it needs its question to be understood."""
+    count = Counter(candidate.text_index for candidate in candidates)
+    for candidate, parse in zip(candidates, parses, strict=True):
+        if count[candidate.text_index] == 1 and not candidate.item and not is_clause(parse):
+            yield candidate.text_index
 
 
 def _candidates(texts: Sequence[str], pipeline: SpacyPipeline) -> list[_Candidate]:

@@ -85,8 +85,11 @@ def _negation(claim: Tokens, premise: Premise, match: Match) -> bool:
     if match.sentence < 0:
         return False
     sentence = premise.words[match.sentence]
-    denied = (claim.negated & sentence.content) - sentence.near_negation
-    asserted = (sentence.negated & claim.content) - claim.near_negation
+    # "Not open" is what "closed" says.
+    says_opposite = any(rivals & sentence.content for token in claim.negated for _, rivals in _OPPOSITES.get(token, ()))
+    denied = set() if says_opposite else (claim.negated & sentence.content) - sentence.near_negation
+    refused = sentence.near_negation if claim.affirms and sentence.negated else sentence.negated
+    asserted = (refused & claim.content) - claim.near_negation
     return bool(denied or asserted)
 
 

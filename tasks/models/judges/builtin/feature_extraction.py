@@ -11,8 +11,8 @@ from metric_core.prompts.judge_questions import ChoiceQuestion, GenerateQuestion
 from metric_core.question_kinds import ON_CLAIMS, QuestionKind
 from tasks.models.embedders.protocol import Embedder
 from tasks.models.judges.builtin.features import relevance_features, usefulness_features, verdict_features
-from tasks.models.judges.builtin.premises import Match, Premise
-from tasks.models.judges.builtin.tokens import tokenize
+from tasks.models.judges.builtin.premises import Match, Premise, join_answers
+from tasks.models.judges.builtin.tokens import tokenize, tokenize_claim
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 
 _NUMBERED = re.compile(r"^\[(\d+)\] ?(.*)$", re.MULTILINE)
@@ -37,10 +37,11 @@ class FeatureExtractor:
         """Return the features of verdict and usefulness questions, in their order."""
         contexts = [question.texts[judge_questions.CONTEXT] for question in questions]
         sentences = self._sentences([*contexts, *(answer for q in questions if (answer := _answer(q)))])
-        premises = {context: Premise(sentences[context]) for context in dict.fromkeys(contexts)}
+        premises = {context: Premise(list(join_answers(sentences[context]))) for context in dict.fromkeys(contexts)}
         searched = [question.texts[_searched_role(question)] for question in questions]
         matches = [
-            premises[context].match(tokenize(text).tokens) for context, text in zip(contexts, searched, strict=True)
+            premises[context].match(tokenize_claim(text).tokens)
+            for context, text in zip(contexts, searched, strict=True)
         ]
         best = [_best_sentence(premises[context], match) for context, match in zip(contexts, matches, strict=True)]
         cosines = self._cosines(list(zip(searched, best, strict=True)))
@@ -49,7 +50,7 @@ class FeatureExtractor:
             premise = premises[context]
             if question.kind in ON_CLAIMS:
                 features.append(
-                    verdict_features(tokenize(question.texts[judge_questions.CLAIM]), premise, match, cosine)
+                    verdict_features(tokenize_claim(question.texts[judge_questions.CLAIM]), premise, match, cosine)
                 )
             else:
                 question_tokens = tokenize(question.texts[judge_questions.USER_INPUT])

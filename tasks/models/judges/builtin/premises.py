@@ -2,10 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tasks.models.judges.builtin.tokens import Tokens, tokenize
+from tasks.models.judges.builtin.tokens import Tokens, tokenize_claim
 
 _WINDOW = 3
 _CANDIDATE_SENTENCES = 4
@@ -37,16 +37,17 @@ class Premise:
 
     def __init__(self, sentences: Sequence[str]) -> None:
         self.sentences = tuple(sentences)
-        self.words: tuple[Tokens, ...] = tuple(tokenize(sentence) for sentence in sentences)
+        self.words: tuple[Tokens, ...] = tuple(tokenize_claim(sentence) for sentence in self.sentences)
         self.tokens = frozenset(token for sentence in self.words for token in sentence.tokens)
         self.every = frozenset(token for sentence in self.words for token in sentence.every)
         self._sentences_by_token: defaultdict[str, list[int]] = defaultdict(list)
         for index, sentence in enumerate(self.words):
             for token in dict.fromkeys(sentence.tokens):
                 self._sentences_by_token[token].append(index)
-        self._unseen = math.log(1 + max(len(sentences), 1))
+        count = len(self.sentences)
+        self._unseen = math.log(1 + max(count, 1))
         self._weights = {
-            token: math.log(1 + len(sentences) / len(indices)) for token, indices in self._sentences_by_token.items()
+            token: math.log(1 + count / len(indices)) for token, indices in self._sentences_by_token.items()
         }
 
     def weight(self, tokens: Iterable[str]) -> float:
@@ -87,3 +88,20 @@ class Premise:
         return self.weight(
             token for token in tokens if any(index in window for index in self._sentences_by_token.get(token, ()))
         )
+
+
+def join_answers(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences, a question together with the sentence that answers it.
+
+    >>> list(join_answers(["Do you ship to a box?", "No.", "We ship to doors."]))
+    ['Do you ship to a box? No.', 'We ship to doors.']
+    """
+    question = ""
+    for sentence in sentences:
+        if sentence.rstrip().endswith("?"):
+            question = f"{question} {sentence.strip()}".strip()
+        else:
+            yield f"{question} {sentence}" if question else sentence
+            question = ""
+    if question:
+        yield question

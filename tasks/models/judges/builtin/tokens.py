@@ -38,6 +38,9 @@ _REWRITES = tuple(
         (r"(?<=\d)(?=[A-Za-z])", " "),
     )
 )
+_ASKING = re.compile(
+    r"(?i)^\W*(?:(?:and|so|but|then)\s+)?(?:how\s+(?:long|many|much|often|far|old|big|soon)|what\s+(?:time|kind|sort|happens)|\w+)\b"
+)
 _ISO_DATE = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-(\d{2})\b")
 _SYMBOLS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound"}
 _MONTH_NAMES = tuple(name.capitalize() for name in MONTHS.values())
@@ -57,6 +60,7 @@ class Tokens:
         names: The tokens written as names: capitalized, but not at the start of a sentence.
         negated: The tokens directly after a negation that do not occur in a clause without negation.
         near_negation: All tokens of clauses with a negation.
+        affirms: True for a question with "Yes" behind it, which any negation near its words contradicts.
     """
 
     tokens: tuple[str, ...]
@@ -65,6 +69,7 @@ class Tokens:
     names: frozenset[str]
     negated: frozenset[str]
     near_negation: frozenset[str]
+    affirms: bool = False
 
     @property
     def content(self) -> frozenset[str]:
@@ -93,6 +98,33 @@ def tokenize(text: str) -> Tokens:
         names=frozenset(token for clause in clauses for token in clause.names),
         negated=frozenset(token for clause in clauses for token in clause.negated if token) - affirmed,
         near_negation=frozenset(negative),
+    )
+
+
+def tokenize_claim(claim: str) -> Tokens:
+    """Return the tokens of a claim; of a question before it, those that ask for something are left out.
+
+    "No" denies what the question asks.
+
+    >>> tokenize_claim("How long is the link valid? 60 minutes.").every
+    ('link', 'valid', '60', 'minut')
+    >>> sorted(tokenize_claim("Do you ship to a box? No.").negated)
+    ['box', 'ship']
+    """
+    question, mark, answer = claim.rpartition("? ")
+    if not mark:
+        return tokenize(claim)
+    asked, said = tokenize(_ASKING.sub("", question)), tokenize(answer)
+    first = said.every[0] if said.every else ""
+    denied = asked.content if first == "no" and not asked.negated else frozenset()
+    return Tokens(
+        tokens=asked.tokens + said.tokens,
+        every=asked.tokens + (said.every[1:] if first in ("no", "yes") else said.every),
+        numbers=asked.numbers | said.numbers,
+        names=said.names,  # a passage may say what it is about in other words
+        negated=asked.negated | said.negated | denied,
+        near_negation=asked.near_negation | said.near_negation | denied,
+        affirms=first == "yes",
     )
 
 
