@@ -3,9 +3,8 @@
 import json
 import logging
 import os
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +44,7 @@ from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
 from tasks.runtime.home import assay_home
 from tasks.runtime.start_up import gc_paused
+from tasks.runtime.threads import ThreadLimitError, start_thread
 from tasks.runtime.wording import shorten_path
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ def load_models(models: RunModelOptions, starting: LocalServer) -> None:
     if starting.process is None:
         return
 
-    threading.Thread(target=preload, args=(models.embedder, models.language), name="load-models").start()
+    with suppress(ThreadLimitError):
+        start_thread("load-models", preload, models.embedder, models.language, daemon=False)
 
 
 def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = False) -> None:

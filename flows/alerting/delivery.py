@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import count
-from threading import Thread
 
 import httpx
 
@@ -13,6 +12,7 @@ from flows.alerting.alert import Alert
 from flows.alerting.recipients import Recipient, RecipientError, default_file
 from tasks.prefect_support.run_log import run_logger
 from tasks.runtime.retry import Backoff
+from tasks.runtime.threads import ThreadLimitError, start_thread
 
 BACKOFF = Backoff(first=1.0, longest=10.0)
 TRIES = 5
@@ -87,12 +87,12 @@ def run_beside(works: Mapping[str, Callable[[], object]], deadline: float) -> di
             errors[name] = error
 
     # A copy of the context has the settings of Prefect, which blocks are read with.
-    threads = [
-        Thread(target=copy_context().run, args=(call, name, work), name=f"alerts: {name}", daemon=True)
-        for name, work in works.items()
-    ]
-    for thread in threads:
-        thread.start()
+    threads = []
+    for name, work in works.items():
+        try:
+            threads.append(start_thread(f"alerts: {name}", copy_context().run, call, name, work))
+        except ThreadLimitError:
+            call(name, work)  # the others wait, but every recipient is sent to
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     return dict(errors)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread
 from time import monotonic
 from typing import Any, TypeAlias, cast
 
@@ -19,6 +18,7 @@ from tasks.engine.schedule import AHEAD
 from tasks.prefect_support.run_log import run_logger
 from tasks.runtime.cancellation import cancellable
 from tasks.runtime.telemetry import RAY, disable_telemetry
+from tasks.runtime.threads import ThreadLimitError, start_thread
 
 StageRunner: TypeAlias = TaskRunner[PrefectFuture[Any]]
 
@@ -161,9 +161,10 @@ def _threads(runner: StageRunner) -> Iterator[None]:
         timeout = CANCELLED_SECONDS
         raise
     finally:
-        end = Thread(target=runner.__exit__, args=(None, None, None), name="end-of-stages", daemon=True)
-        end.start()
-        end.join(timeout)
+        try:
+            start_thread("end-of-stages", runner.__exit__, None, None, None).join(timeout)
+        except ThreadLimitError:
+            runner.__exit__(None, None, None)
 
 
 def _refuse_stores_of_this_machine(storage: StoragePlan, cache: str | None) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import Any, cast
 from uuid import UUID
 
@@ -36,6 +36,7 @@ from tasks.reports.run.summary_rows import (
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runs.run_folder import SUMMARY as SUMMARY_FILE
 from tasks.runtime.progress import listen
+from tasks.runtime.threads import start_thread
 
 COMPARISON_ARTIFACT = "assay-comparison"
 """Key of the artifact of a comparison."""
@@ -103,11 +104,8 @@ def show_progress(subject: RunSubject) -> Iterator[None]:
     """
     board, ended = _Board(subject), Event()
     # The context says to which run the artifacts belong. Stages report from threads that must not wait for Prefect.
-    thread = Thread(
-        target=copy_context().run, args=(board.publish_until, ended), name="progress-artifacts", daemon=True
-    )
     with listen(board.note):
-        thread.start()
+        thread = start_thread("progress-artifacts", copy_context().run, board.publish_until, ended)
         try:
             yield
         finally:

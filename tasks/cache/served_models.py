@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.cache.answer_cache import DAMAGE, AnswerCache
 from tasks.cache.codec import Codec
-from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel, place_of
+from tasks.model_clients.observed_model import UNKNOWN, Kind, ObservedModel, RecognizedModel, place_of, recognize_nobody
 
 _MOST_MODELS = 64
 """Number of models of one name that are remembered; the oldest is forgotten."""
@@ -35,14 +35,18 @@ def recognize_model(cache: AnswerCache, model: ObservedModel) -> RecognizedModel
     known = cache.find([key], _MODELS.decode).get(key, [])
     differences = [(token, seen, model.find_difference(seen)) for token, seen in known]
     same = next(((token, seen) for token, seen, difference in differences if difference is None), None)
+    if not model.is_read:
+        return recognize_nobody(model) if same is None else RecognizedModel(same[0])
     if same is None:
         token = model.token
         if token in {name for name, _ in known}:  # equal but for the context window
             token = hashlib.sha256(f"{token} {model.length}".encode()).hexdigest()[: len(token)]
         cache.add(_MODELS.step, {key: _dump([*known, (token, model)][-_MOST_MODELS:])}, replace=True)
-        if not differences:
+        # Replies differ, too, if the server was asked in another way because some of its features are unknown.
+        comparable = [] if UNKNOWN in model.learnt else [each for each in differences if UNKNOWN not in each[1].learnt]
+        if not comparable:
             return RecognizedModel(token)
-        _, seen, difference = differences[-1]
+        _, seen, difference = comparable[-1]
         return RecognizedModel(
             token,
             f"{' and '.join(model.urls)} serves another model as {model.name!r} than {' and '.join(seen.urls)} did: "
@@ -51,7 +55,8 @@ def recognize_model(cache: AnswerCache, model: ObservedModel) -> RecognizedModel
     token, seen = same
     places = set(map(place_of, seen.urls))
     urls = (*seen.urls, *(url for url in model.urls if place_of(url) not in places))[-_MOST_URLS:]
-    latest = replace(seen, urls=urls, learnt=model.learnt or seen.learnt)
+    is_news = bool(model.learnt) and not (seen.learnt and UNKNOWN in model.learnt)
+    latest = replace(seen, urls=urls, learnt=model.learnt if is_news else seen.learnt)
     if latest != seen:
         updated = [(name, latest if name == token else each) for name, each in known]
         cache.add(_MODELS.step, {key: _dump(updated)}, replace=True)
@@ -90,4 +95,4 @@ def _load(content: bytes) -> list[tuple[str, ObservedModel]]:
     return models
 
 
-_MODELS: Codec[list[tuple[str, ObservedModel]]] = Codec("served", 1, _dump, _load)
+_MODELS: Codec[list[tuple[str, ObservedModel]]] = Codec("served", 2, _dump, _load)

@@ -11,8 +11,10 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import NamedTuple, TypeAlias
+
+from tasks.runtime.threads import ThreadLimitError, start_thread
 
 FLUSH_SECONDS = 0.05
 """Seconds for which an answer waits to be written together with others."""
@@ -23,6 +25,10 @@ besides those that it still waits for."""
 
 LONGEST_WAIT_SECONDS = 1.0
 """Seconds after which answers are queued although MAX_UNWRITTEN wait: a database that hangs holds up no judge."""
+
+CLOSE_SECONDS = 120.0
+"""Seconds after which an owner leaves although its answers are not written: several times as long as a statement may
+take before the database counts as lost."""
 
 HEARTBEAT_SECONDS = 2.5
 
@@ -136,14 +142,18 @@ class WriteQueue:
             self._owners.add(owner)
             if is_first:
                 self._queue = _Waiting()
-                Thread(target=self._work, args=(self._queue, write, beat), name="answers", daemon=True).start()
+                try:
+                    start_thread("answers", self._work, self._queue, write, beat)
+                except ThreadLimitError:
+                    self._owners.clear()  # the next owner must not rely on a thread that there is not
+                    raise
 
     def put(self, value: QueuedValue) -> None:
         """Queue a value; first wait, at most LONGEST_WAIT_SECONDS, while MAX_UNWRITTEN values are not written."""
         self._queue.put(value)
 
     def close(self, owner: str) -> bool:
-        """Wait until all values that were put are written, and end the heartbeats of an owner.
+        """Wait until all values that were put are written, at most CLOSE_SECONDS, and end the heartbeats of an owner.
 
         Returns:
             True if it was the last owner.
@@ -155,7 +165,12 @@ class WriteQueue:
             self._owners.discard(owner)
             is_last = not self._owners
             queue.put_end(written)
-        written.wait()
+        if not written.wait(CLOSE_SECONDS):
+            _logger.warning(
+                "answers are not written to the cache after %g seconds, and are not waited for any longer; a run that "
+                "needs them may ask again",
+                CLOSE_SECONDS,
+            )
         return is_last
 
     def _work(self, queue: _Waiting, write: Write, beat: Beat) -> None:

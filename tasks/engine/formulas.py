@@ -1,12 +1,14 @@
 """Identify the code of the formulas, so that results are kept for as long as the code that computes them is the same.
 
-Every stage has a version, but nobody would think of it who corrects a formula.
+Every stage has a version, but nobody would think of it who corrects a formula. The code is that which this process has
+loaded; if files have changed since, results are neither stored to be found nor found.
 """
 
 import hashlib
+import logging
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -14,10 +16,11 @@ from typing import Any
 
 from metric_core.declarations.metric import Metric
 from metric_core.stages import Stage
-from tasks.engine.module_graph import METRICS, REGISTRY, ModuleGraph
+from tasks.engine.module_graph import METRICS, REGISTRY, ChangedCodeError, ModuleGraph
 from tasks.options.judged_settings import StoredSettings
 from tasks.options.metric_settings import MetricSettings
 from tasks.options.settings import Settings
+from tasks.runtime.loaded_files import NOTED
 from tasks.stages.definition import StageDefinition
 
 _FORMULAS = (
@@ -33,10 +36,12 @@ _MODELS = "tasks.opening.run_models"
 
 _DIGITS = 32
 
+_logger = logging.getLogger(__name__)
 
-def digest_formulas() -> str:
-    """Return the digest of the code of all formulas."""
-    return _digest(filter(_is_formula, _graph().files))
+
+def digest_formulas() -> str | None:
+    """Return the digest of the code of all formulas; None if a file has changed since it was loaded."""
+    return _unless_changed(lambda: _digest(filter(_is_formula, _graph().files)))
 
 
 def digest_formulas_of(definition: StageDefinition[Any], settings: Settings) -> str | None:
@@ -46,11 +51,11 @@ def digest_formulas_of(definition: StageDefinition[Any], settings: Settings) -> 
     all formulas; its scores are not.
 
     Returns:
-        The digest; None for scores of a user-defined metric.
+        The digest; None for scores of a user-defined metric, and if a file has changed since it was loaded.
     """
     if any(metric.origin for metric in _metrics_of(settings)):
         return digest_formulas() if definition.cached else None
-    return _digest(formulas_of(definition.stage, settings))
+    return _unless_changed(lambda: _digest(formulas_of(definition.stage, settings)))
 
 
 def formulas_of(stage: Stage, settings: Settings) -> set[str]:
@@ -63,9 +68,26 @@ def formulas_of(stage: Stage, settings: Settings) -> set[str]:
     return set(filter(_is_formula, chain.from_iterable(map(_graph().reach, roots))))
 
 
+def _unless_changed(digest: Callable[[], str]) -> str | None:
+    try:
+        return digest()
+    except ChangedCodeError as error:
+        _warn_once(str(error))
+        return None
+
+
+@cache
+def _warn_once(path: str) -> None:
+    _logger.warning(
+        "%s has changed since this process started: what its code computes is not taken from earlier runs, and not "
+        "kept for later ones. Start the process again",
+        path,
+    )
+
+
 @cache
 def _graph() -> ModuleGraph:
-    return ModuleGraph(Path(__file__).parents[2])
+    return ModuleGraph(Path(__file__).parents[2], NOTED)
 
 
 def _metrics_of(settings: Settings) -> list[Metric]:

@@ -6,12 +6,14 @@ one. Across shards the windows are numbered through, so that the last windows of
 next one.
 """
 
+import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import replace
-from threading import Condition, Thread
+from queue import SimpleQueue
+from threading import Condition
 from time import monotonic
 
 from metric_core.errors import AssayError
@@ -22,6 +24,7 @@ from tasks.engine.stage_step import StageStep
 from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_store import RowStore
 from tasks.runtime.cancellation import current_cancellation
+from tasks.runtime.threads import ThreadLimitError, start_thread
 from tasks.runtime.usage import StageUsage
 
 AHEAD = 4
@@ -33,6 +36,9 @@ ROWS_OF_A_BLOCK = 50
 enough that little is left to compute when the last question is answered."""
 
 
+_logger = logging.getLogger(__name__)
+
+
 class StoppedError(AssayError):
     """A stage is not computed, because another stage has failed or the run has ended."""
 
@@ -40,14 +46,20 @@ class StoppedError(AssayError):
 class Schedule:
     """The windows that are computed and that wait for it. Used by the threads of all stages.
 
+    Its threads are started with it, so that a limit of threads is met before anything is computed.
+
     Args:
-        at_once: Number of windows that are computed at the same time.
+        at_once: Number of windows that are computed at the same time; fewer if not so many threads can be started.
         ahead: Number of windows by which a judged stage may be ahead of the slowest one.
+
+    Raises:
+        ThreadLimitError: No thread can be started.
     """
 
     def __init__(self, at_once: int, ahead: int = AHEAD) -> None:
-        self._at_once = at_once
-        self._unjudged_at_once = max(1, at_once // 4)  # local models must not keep questions from the judge
+        self._ready: SimpleQueue[tuple[StageWork, int] | None] = SimpleQueue()
+        self._at_once = self._start_threads(at_once)
+        self._unjudged_at_once = max(1, self._at_once // 4)  # local models must not keep questions from the judge
         self._ahead = ahead
         self._changed = Condition()
         self._shards: list[ShardWindows] = []
@@ -55,6 +67,7 @@ class Schedule:
         self._running = 0
         self._running_unjudged = 0
         self._is_closed = False
+        self._error: BaseException | None = None
 
     def open_shard(
         self, samples: StageRows, known: Mapping[Stage, PlacedRows], store: RowStore, judged: Sequence[Stage], rows: int
@@ -83,7 +96,10 @@ class Schedule:
     def close(self) -> None:
         """Start no more windows; stages that wait for some end with an error."""
         with self._changed:
-            self._is_closed = True
+            if not self._is_closed:
+                self._is_closed = True
+                for _ in range(self._at_once):
+                    self._ready.put(None)
             self._changed.notify_all()
 
     def join(self) -> None:
@@ -97,11 +113,14 @@ class Schedule:
         Raises:
             CancelledError: The run is cancelled.
             StoppedError: The schedule is closed.
+            BaseException: The state of the windows is lost, so that none is started any more.
         """
         cancellation = current_cancellation()
         with cancellation.on_cancel(self._wake), self._changed:
             while not is_done():
                 cancellation.check()
+                if self._error is not None:
+                    raise self._error
                 if self._is_closed:
                     raise StoppedError("not computed: another stage has failed, or the run has ended")
                 self._changed.wait()
@@ -110,13 +129,35 @@ class Schedule:
     def change(self) -> Iterator[None]:
         """Change what others wait for, in the block."""
         with self._changed:
-            yield
-            self._start_windows()
-            self._changed.notify_all()
+            try:
+                yield
+                self._start_windows()
+            except BaseException as error:
+                self._error = self._error or error
+                raise
+            finally:
+                self._changed.notify_all()
 
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
+
+    def _start_threads(self, wanted: int) -> int:
+        """Start the threads that compute windows, and return how many there are."""
+        for number in range(wanted):
+            try:
+                start_thread(f"window-{number}", self._compute_windows)
+            except ThreadLimitError as error:
+                if not number:
+                    raise
+                _logger.warning("%d windows are computed at a time, not %d: %s", number, wanted, error)
+                return number
+        return wanted
+
+    def _compute_windows(self) -> None:
+        while (ready := self._ready.get()) is not None:
+            self._compute(*ready)
+            del ready  # the results of a shard must not wait for the next window
 
     def _start_windows(self) -> None:
         """Start what is ready, the earliest rows first, in as many threads as are free."""
@@ -134,7 +175,7 @@ class Schedule:
             work.begin(block)
             self._running += 1
             self._running_unjudged += not work.is_judged
-            Thread(target=self._run, args=(work, block), name=f"{work.stage}-window", daemon=True).start()
+            self._ready.put((work, block))
 
     def _works(self) -> Iterator["StageWork"]:
         return (work for shard in self._shards for work in shard.works.values())
@@ -143,13 +184,14 @@ class Schedule:
         """Return the first window that a judged stage has yet to compute."""
         return min((shard.first + shard.slowest for shard in self._shards if shard.judged), default=self._next_window)
 
-    def _run(self, work: "StageWork", block: int) -> None:
+    def _compute(self, work: "StageWork", block: int) -> None:
+        """Compute a window. Those who wait raise its errors: nobody else would hear of them."""
         output: StageRows | BaseException
         try:
             output = work.context.copy().run(work.rows_of, block)
         except BaseException as error:  # noqa: BLE001 the stage raises it
             output = error
-        with self.change():
+        with suppress(BaseException), self.change():
             self._running -= 1
             self._running_unjudged -= not work.is_judged
             work.end(block, output)

@@ -80,7 +80,8 @@ def make_recipe(stage: Stage, settings: Settings, models: RunModels, reads: Sequ
         reads: Stages of the run whose results it reads.
 
     Returns:
-        The digest; None for scores of a user-defined metric, which may depend on anything.
+        The digest; None for scores of a user-defined metric, which may depend on anything, and if the code has changed
+        since it was loaded.
 
     Raises:
         AssayError: A model that the settings name cannot be opened.

@@ -8,9 +8,10 @@ conversations in one request do not.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import TypeAlias
 
+from tasks.runtime.threads import ThreadLimitError, start_thread
 from tasks.runtime.usage import Numbers
 
 PATH = "/metrics"
@@ -107,7 +108,10 @@ class CounterPoller:
         self._end = Event()
         self._last = read()
         if self._last is not None:
-            Thread(target=self._work, name="server-counters", daemon=True).start()
+            try:
+                start_thread("server-counters", self._work)
+            except ThreadLimitError:
+                self._last = None
 
     @property
     def is_reliable(self) -> bool:

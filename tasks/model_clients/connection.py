@@ -37,6 +37,7 @@ PROBE_SECONDS = 0.5
 
 OK = 200
 _PROBE_TRIES = 5
+_UNSUPPORTED = 501
 _BUSY = (408, 425, 429, 502, 503, 504)
 
 
@@ -199,11 +200,12 @@ class Connection:
 
 
 async def _post_patiently(replica: Replica, request: Request, limit: asyncio.Semaphore) -> Reply:
-    """Post a request; try again while the server is busy."""
+    """Post a request; try again while the server is busy, and once after another error of the server."""
     for attempt in range(1, _PROBE_TRIES + 1):
         async with limit:
             reply = await replica.post(request.path, request.body)
-        if reply.status not in _BUSY or attempt == _PROBE_TRIES:
+        is_error = reply.status >= 500 and reply.status not in (*_BUSY, _UNSUPPORTED) and attempt == 1
+        if attempt == _PROBE_TRIES or not (is_error or reply.status in _BUSY):
             return reply
         await asyncio.sleep(backoff_seconds(attempt, reply.retry_after))
     raise AssertionError("unreachable")

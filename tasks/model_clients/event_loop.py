@@ -3,21 +3,30 @@
 import asyncio
 import os
 from collections.abc import Coroutine
-from threading import Thread, current_thread
+from threading import current_thread
 from typing import Any, TypeVar
+
+from tasks.runtime.threads import ThreadLimitError, start_thread
 
 T = TypeVar("T")
 
 
 class EventLoopThread:
-    """A daemon thread that runs coroutines for other threads. It starts at once."""
+    """A daemon thread that runs coroutines for other threads. It starts at once.
+
+    Raises:
+        ThreadLimitError: The thread cannot be started.
+    """
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
         self._process = os.getpid()
         self._ending: asyncio.Task[object] | None = None
-        self._thread = Thread(target=self._serve, name=name, daemon=True)
-        self._thread.start()
+        try:
+            self._thread = start_thread(name, self._serve)
+        except ThreadLimitError:
+            self._loop.close()
+            raise
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return its result. Interrupting the wait cancels it.

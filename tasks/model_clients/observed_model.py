@@ -7,6 +7,7 @@ the arithmetic of a busy server depends on what else it computes; see docs/desig
 import hashlib
 import json
 import math
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias
@@ -30,8 +31,14 @@ _FEWEST_UNCERTAIN = 3
 _DIGITS = 2
 
 Kind: TypeAlias = Literal["judge", "embedder"]
-Traits: TypeAlias = tuple[tuple[tuple[float, ...], ...], str]
+Traits: TypeAlias = tuple[tuple[tuple[float, ...], ...], str | None]
 """The replies to the probe questions, and the text: what tells one model from another."""
+
+NOT_READ: tuple[float, ...] = ()
+"""Stands for the reply to a probe question that could not be read."""
+
+UNKNOWN = "unknown"
+"""Name of the fact that some features of a server could not be probed, among those learnt about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +49,9 @@ class ObservedModel:
         name: Name of the model at the server.
         told: Description of the model by the server.
         length: Context window that the server reports; None if it reports none.
-        replies: Replies to the probe questions: the probabilities of the labels, or the vectors of the probe texts.
-        text: Reply to a probe question that is answered with a text.
+        replies: Replies to the probe questions: the probabilities of the labels, or the vectors of the probe texts;
+            `NOT_READ` for one that could not be read.
+        text: Reply to a probe question that is answered with a text; None if it could not be read.
         urls: Addresses of its servers.
         learnt: Facts about the servers that need not be probed again; models are not compared by them.
     """
@@ -53,9 +61,14 @@ class ObservedModel:
     told: Mapping[str, Any]
     length: int | None
     replies: tuple[tuple[float, ...], ...]
-    text: str
+    text: str | None
     urls: tuple[str, ...] = ()
     learnt: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all replies could be read; others identify nobody, and are not remembered."""
+        return self.text is not None and NOT_READ not in self.replies
 
     @property
     def is_distinctive(self) -> bool:
@@ -78,13 +91,16 @@ class ObservedModel:
         for name in sorted({*self.told, *other.told}):
             if self.told.get(name) != other.told.get(name):
                 return f"{name} {_short(other.told.get(name))} is now {_short(self.told.get(name))}"
+        if 2 * len(self._read_pairs(other)) < len(self.replies):
+            return "its replies to the probe questions cannot be read"
         if not self._replies_like(other):
             return "its replies to the probe questions are others"
         if self.is_distinctive and other.is_distinctive:
             return None
         if self.length != other.length:
             return f"{_LENGTH} {other.length} is now {self.length}"
-        return None if self.text == other.text else "its replies to the probe questions are others"
+        is_same = None in (self.text, other.text) or self.text == other.text
+        return None if is_same else "its replies to the probe questions are others"
 
     def select(self, positions: Sequence[int]) -> "ObservedModel":
         """Return the model with its replies to some of the probe questions."""
@@ -105,10 +121,15 @@ class ObservedModel:
         replies = tuple(tuple(map(float, reply)) for reply in content["replies"])
         return cls(**{**content, "replies": replies, "urls": tuple(content["urls"])})
 
+    def _read_pairs(self, other: "ObservedModel") -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+        """Return the replies that could be read of both models, question by question."""
+        pairs = zip(self.replies, other.replies, strict=False)
+        return [(mine, theirs) for mine, theirs in pairs if NOT_READ not in (mine, theirs)]
+
     def _replies_like(self, other: "ObservedModel") -> bool:
-        if [len(reply) for reply in self.replies] != [len(reply) for reply in other.replies]:
+        pairs = self._read_pairs(other)
+        if len(self.replies) != len(other.replies) or any(len(mine) != len(theirs) for mine, theirs in pairs):
             return False
-        pairs = list(zip(self.replies, other.replies, strict=True))
         if self.kind == "embedder":
             return all(1 - _cosine(mine, theirs) <= LARGEST_ANGLE for mine, theirs in pairs)
         distances = [math.fsum(abs(a - b) for a, b in zip(mine, theirs, strict=True)) / 2 for mine, theirs in pairs]
@@ -151,7 +172,17 @@ class NoMemory:
 
     def recognize(self, model: ObservedModel) -> RecognizedModel:
         """Return the model."""
-        return RecognizedModel(model.token)
+        return RecognizedModel(model.token) if model.is_read else recognize_nobody(model)
+
+
+def recognize_nobody(model: ObservedModel) -> RecognizedModel:
+    """Return a model whose replies could not be read: no other run shares its answers."""
+    warning = (
+        f"{' and '.join(model.urls)} gave replies that cannot be read to questions that tell which model it serves, so "
+        "this run uses no cached answers of it, and no other run uses the answers of this one. Check the server (vLLM: "
+        "a wrong --reasoning-parser leaves the text of a reply empty)"
+    )
+    return RecognizedModel(secrets.token_hex(8), warning)
 
 
 def place_of(url: str) -> str:
@@ -181,8 +212,11 @@ def describe_card(card: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
 def find_disagreement(models: Sequence[ObservedModel]) -> str | None:
     """Return which replicas serve different models, and the difference; None if all serve the same.
 
-    Replicas of one model may have context windows of different length.
+    Replicas of one model may have context windows of different length. Those that give no reply that can be read do not
+    disagree.
     """
+    if not any(reply for model in models for reply in model.replies):
+        return None
     for other in models[1:]:
         if (difference := replace(other, length=models[0].length).find_difference(models[0])) is not None:
             return f"{' and '.join(models[0].urls)} and {' and '.join(other.urls)} serve different models: {difference}"

@@ -143,7 +143,10 @@ class ServedModel:
             positions: The probe questions that were asked.
         """
         before = known.select(positions)
-        is_same = all(each.find_difference(replace(before, length=each.length)) is None for each in self._replicas)
+        is_same = all(
+            each.is_read and each.find_difference(replace(before, length=each.length)) is None
+            for each in self._replicas
+        )
         self._known = known if is_same else None
         return is_same
 

@@ -1,7 +1,6 @@
 """Open the models of a run: the only place that turns settings into judges, embedders and recognizers."""
 
 import os
-import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -33,6 +32,7 @@ from tasks.options.judged_settings import JudgedSettings
 from tasks.options.language_options import LanguageSettings
 from tasks.options.narrow import narrow
 from tasks.options.settings import Settings
+from tasks.runtime.threads import ThreadLimitError, start_thread
 
 if TYPE_CHECKING:
     from tasks.cache.cached_judge import CachedJudge
@@ -218,9 +218,13 @@ def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) 
         future: Future[Any] = Future()
         _EARLY[key] = future
         work = partial(_settle, future, partial(RunModels()._open_judge, judge, settings))  # noqa: SLF001
-        threading.Thread(target=copy_context().run, args=(work,), name="open-judge", daemon=True).start()
+        try:
+            start_thread("open-judge", copy_context().run, work)
+        except ThreadLimitError:
+            del _EARLY[key]  # the run opens it
     if new:
-        threading.Thread(target=_connect_cache, args=(settings.cache,), name="open-cache", daemon=True).start()
+        with suppress(ThreadLimitError):
+            start_thread("open-cache", _connect_cache, settings.cache)
 
 
 _EARLY: dict[Hashable, "Future[Any]"] = {}

@@ -6,8 +6,11 @@ The object comes with a digest of its code, which is part of the cache key of ev
 import hashlib
 import importlib
 import inspect
+import logging
 import os
+import secrets
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +22,12 @@ from typing import Any
 
 from metric_core.errors import PluginError
 from metric_core.parsing.suggestions import suggest_names
+from tasks.runtime.loaded_files import STARTED
+
+_LOADED: dict[str, float] = {}
+"""Time when each module was loaded with an object, in seconds since 1970; others may have been loaded at any time."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Group(StrEnum):
@@ -69,7 +78,9 @@ def load_object(group: Group, name: str) -> LoadedObject:
     module_name, _, attribute = (name if point is None else point.value.partition("[")[0].replace(" ", "")).partition(
         ":"
     )
+    earlier = frozenset(sys.modules)
     module = _import_module(module_name, name)
+    _LOADED.update(dict.fromkeys(sys.modules.keys() - earlier, time.time()))
     obj: Any = module
     for part in attribute.split("."):
         if not hasattr(obj, part):
@@ -154,6 +165,14 @@ def _members(obj: Any) -> Iterator[Any]:
 
 
 def _source(module: ModuleType) -> tuple[str, str]:
+    """Return the name of a module and the digest of its code; one like no other if nobody knows what was loaded."""
     file = inspect.getsourcefile(module) if getattr(module, "__file__", None) else None
+    if file and Path(file).stat().st_mtime > _LOADED.get(module.__name__, STARTED):
+        _logger.warning(
+            "%s has changed since this process loaded it, so that what its objects compute is not taken from earlier "
+            "runs, and not kept for later ones. Start the process again",
+            file,
+        )
+        return module.__name__, secrets.token_hex(32)
     content = Path(file).read_bytes() if file else b""
     return module.__name__, hashlib.sha256(content).hexdigest()

@@ -7,6 +7,7 @@ answer is stored and never found.
 
 import logging
 import posixpath
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -30,6 +31,7 @@ from tasks.rows.segment_files import (
     digest_file,
     file_state,
     new_stem,
+    next_stem,
     read_folder,
     recipe_folder,
     write_segment,
@@ -141,11 +143,12 @@ class RowStore:
             usage=cached_usage(usage),
             compacted=compacted,
         )
-        location = posixpath.join(recipe_folder(self._root, stage, recipe), new_stem())
+        folder = recipe_folder(self._root, stage, recipe)
         if self._read_only:
-            path = f"{_NOT_STORED}{location}"
+            path = f"{_NOT_STORED}{posixpath.join(folder, new_stem(time.time_ns()))}"
             self._reader.pin(Segment(path), conformed)
         else:
+            location = posixpath.join(folder, next_stem(self._fs, folder))
             path = self._url(location + DATA)
             index = SegmentIndex(note, keys[complete], digests[complete], start[complete], count[complete])
             note = write_segment(self._fs, location, conformed, index, is_found=recipe is not None)

@@ -10,6 +10,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +35,9 @@ WITHOUT_RECIPE = "none"
 DATA = ".parquet"
 
 INDEX = ".index"
+
+_LATER = 1_000_000
+"""Nanoseconds by which new rows count as later than all others: merged rows count as one later than their originals."""
 
 _NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.(parquet|index)")
 
@@ -105,13 +109,29 @@ def is_segment_file(path: str) -> bool:
     return _NAME.fullmatch(posixpath.basename(path)) is not None
 
 
-def new_stem(written: int | None = None) -> str:
-    """Return a new name for the files of a segment; names sort by time.
+def new_stem(written: int) -> str:
+    """Return a new name for the files of a segment; names sort by the order of writing.
 
     Args:
-        written: Time in nanoseconds that its rows count as written at; None for now.
+        written: Time in nanoseconds that its rows count as written at.
     """
-    return f"{time.time_ns() if written is None else written:020d}-{secrets.token_hex(4)}"
+    return f"{written:020d}-{secrets.token_hex(4)}"
+
+
+def next_stem(fs: fsspec.AbstractFileSystem, folder: str) -> str:
+    """Return the name of a segment that counts as written after all others in its folder.
+
+    Its time is the present by the clock of this machine, unless another segment has a later one: clocks go back, and
+    those of several machines differ.
+
+    Args:
+        folder: Folder of a recipe; it need not exist.
+    """
+    fs.invalidate_cache(folder)
+    names: list[str] = []
+    with suppress(*storage_errors()):  # whoever writes there says so
+        names = [posixpath.basename(path) for path in fs.ls(folder, detail=False) if is_segment_file(path)]
+    return new_stem(max([time.time_ns(), *(written_time(name) + _LATER for name in names)]))
 
 
 def written_time(stem: str) -> int:

@@ -6,11 +6,12 @@ import posixpath
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from threading import Event, Thread
+from threading import Event
 
 import fsspec
 
 from metric_core.errors import AssayError
+from tasks.runtime.threads import start_thread
 from tasks.tables.table_files import RUNNING, atomic_fs_write, filesystem, storage_errors, translate_errors
 
 HEARTBEAT_SECONDS = 300.0
@@ -35,8 +36,7 @@ def mark_in_use(root: str, run_id: str) -> Iterator[None]:
     started = datetime.now(UTC)
     _write_heartbeat(fs, path, started, is_running=True)
     ended = Event()
-    thread = Thread(target=_send_heartbeats, args=(fs, path, started, ended), name="tables-in-use", daemon=True)
-    thread.start()
+    thread = start_thread("tables-in-use", _send_heartbeats, fs, path, started, ended)
     try:
         yield
     finally:

@@ -6,11 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Thread, Timer, current_thread, main_thread
+from threading import Timer, current_thread, main_thread
 from types import FrameType
 from typing import Any
 
 from deployments.cli._support.console import stderr
+from tasks.runtime.threads import start_thread
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C has interrupted."""
@@ -74,7 +75,7 @@ def handle_interrupts(keeps_work: Callable[[], bool]) -> Iterator[None]:
 
     received, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
-    Thread(target=_exit_at_second, args=(received,), name="interrupts", daemon=True).start()
+    start_thread("interrupts", _exit_at_second, received)
     previous = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     for number in handled:
         signal.signal(number, interrupt)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Event, Thread
+from threading import Event
 from time import monotonic
 
 from rich.console import RenderableType
@@ -24,6 +24,7 @@ from deployments.cli._support.console import stderr
 from metric_core.stages import Stage
 from tasks.runtime.activity import describe_activities
 from tasks.runtime.progress import listen
+from tasks.runtime.threads import start_thread
 
 QUIET_SECONDS = 15.0
 """Seconds between two lines about a stage if stderr is not a terminal."""
@@ -80,8 +81,7 @@ def _tell_regularly(tell: Callable[[], object]) -> Iterator[None]:
         while not done.wait(QUIET_SECONDS):
             tell()
 
-    thread = Thread(target=run, name="progress", daemon=True)
-    thread.start()
+    thread = start_thread("progress", run)
     try:
         yield
     finally:

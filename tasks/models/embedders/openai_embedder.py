@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from metric_core.errors import EmbedderError
 from tasks.model_clients.jobs import Request
-from tasks.model_clients.observed_model import ModelMemory, NoMemory, RecognizedModel, Traits
+from tasks.model_clients.observed_model import NOT_READ, ModelMemory, NoMemory, RecognizedModel, Traits
+from tasks.model_clients.probe_result import ProbeResult, describe_unknown, describe_unprobed, read_probe
 from tasks.model_clients.replica import Reply, get_count, get_model
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.embedders.protocol import EmbedderIdentity, TextCoverage
@@ -53,6 +54,7 @@ class OpenAIEmbedder:
     def __init__(self, options: ServerEmbedderOptions, memory: ModelMemory | None = None) -> None:
         self._options = options
         self._encoding: dict[str, str] = {}
+        self._unknown: dict[str, str] = {}
         self._usage = Usage()
         self._usage_lock = Lock()
         with ServedModel.opening("embedder", options) as self._served:
@@ -76,7 +78,8 @@ class OpenAIEmbedder:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences for users about the servers, found when the embedder was opened."""
-        return self._served.warnings
+        unprobed = [describe_unprobed("the embedding server", self._unknown)] if self._unknown else []
+        return (*self._served.warnings, *unprobed)
 
     @property
     def usage(self) -> Usage:
@@ -139,7 +142,10 @@ class OpenAIEmbedder:
         connection = self._served.connection
         self._encoding = {"encoding_format": "base64"}
         (reply,) = connection.send([self._request([HELLO], "", optional=True)])
-        if not reply.is_answer:
+        result = read_probe(reply, is_read=True, shows=True)
+        if result is ProbeResult.UNKNOWN:
+            self._unknown = {"base64": describe_unknown(reply)}
+        if result is not ProbeResult.YES:
             self._encoding = {}
             (reply,) = connection.send([self._request([HELLO], "")])
         connection.set_simplest(self._request([HELLO], ""))
@@ -168,7 +174,9 @@ class OpenAIEmbedder:
 
 def _read_model(replies: Sequence[Reply]) -> Traits:
     """Return the vector of the text that identifies the model, where a replica gives one."""
-    vectors = _vectors(replies[0], [HELLO]).tolist() if replies[0].is_answer else []
+    if not replies[0].is_answer:
+        return (NOT_READ,), ""
+    vectors = _vectors(replies[0], [HELLO]).tolist()
     return tuple(tuple(round(number, 6) for number in vector) for vector in vectors), ""
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tasks.cache import write_queue
 from tasks.cache.write_queue import MAX_UNWRITTEN, QueuedValue, WriteQueue
+from tasks.runtime.threads import ThreadLimitError
 from tests.waiting import wait_until
 
 SECONDS = 20.0
@@ -147,3 +148,31 @@ def test_the_heartbeats_name_the_owners_that_are_left(monkeypatch: pytest.Monkey
     wait_until(beaten.is_set)
     assert log.beats[-1] == {"two"}
     queue.close("two")
+
+
+def test_an_owner_leaves_a_database_that_hangs(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(write_queue, "CLOSE_SECONDS", 0.05)
+    log, queue, answered = Log(), WriteQueue(), Event()
+    queue.open("one", lambda _values: answered.wait(SECONDS), log.beat)
+    queue.put(value("one", "a"))
+    assert queue.close("one")
+    assert "answers are not written to the cache after 0.05 seconds" in caplog.text
+    answered.set()
+
+
+def test_an_owner_without_a_thread_gets_an_error_and_the_next_one_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, queue = Log(), WriteQueue()
+
+    def refuse(_self: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Thread, "start", refuse)
+        with pytest.raises(ThreadLimitError, match="'answers' cannot be started"):
+            queue.open("one", log.write, log.beat)
+    queue.open("two", log.write, log.beat)
+    queue.put(value("two", "a"))
+    assert queue.close("two")
+    assert log.written == [["two a"]]

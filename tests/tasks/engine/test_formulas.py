@@ -13,12 +13,13 @@ from metric_core.metrics import registry
 from metric_core.metrics.registry import METRICS
 from metric_core.stages import Product, Stage
 from tasks.engine import formulas
-from tasks.engine.module_graph import ModuleGraph
+from tasks.engine.module_graph import ChangedCodeError, ModuleGraph
 from tasks.engine.registry import STAGES
 from tasks.engine.stage_step import make_recipe
 from tasks.opening.run_models import RunModels
 from tasks.options.metric_settings import MetricSettings
 from tasks.plugins.metric_lookup import parse_metric
+from tasks.runtime.loaded_files import NOTED, note_files
 from tasks.stages.aggregation import AggregationSettings
 from tasks.stages.diagnosis import DiagnosisSettings
 from tests.properties.sets import REQUESTS
@@ -133,6 +134,46 @@ def test_a_recipe_depends_on_the_files_that_the_stage_may_run_and_on_no_other(co
     ]
     assert changed_of_module["metric_core.gates.checks"] == []
     assert len(changed_of_module["metric_core.records"]) == len(keys)
+
+
+@pytest.mark.parametrize("change", ["edited", "replaced", "removed"])
+def test_code_that_changed_after_it_was_loaded_gives_no_recipe(
+    code_copy: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, change: str
+) -> None:
+    graph = ModuleGraph(code_copy, note_files(code_copy))
+    monkeypatch.setattr(formulas, "_graph", lambda: graph)
+    other, before = recipe("context_recall"), recipe("ndcg")
+    path = code_copy / "metric_core/metrics/faithfulness.py"
+    if change == "edited":
+        path.write_bytes(path.read_bytes() + b"\n")
+    elif change == "replaced":  # as an installer does that keeps the times of files
+        copy = path.with_suffix(".new")
+        shutil.copy2(path, copy)
+        copy.replace(path)
+    else:
+        path.unlink()
+    assert recipe("faithfulness") is None
+    assert formulas.digest_formulas() is None
+    assert recipe("faithfulness") is None
+    (message,) = caplog.messages
+    assert message.startswith(f"{path} has changed since this process started")
+    assert (recipe("context_recall"), recipe("ndcg")) == (other, before)
+
+
+def test_a_digest_is_that_of_the_loaded_code_although_the_file_has_changed_since(code_copy: Path) -> None:
+    graph = ModuleGraph(code_copy, note_files(code_copy))
+    path = code_copy / "metric_core/metrics/faithfulness.py"
+    before = graph.digest("metric_core.metrics.faithfulness")
+    path.write_text("# another formula\n", encoding="utf-8")
+    assert graph.digest("metric_core.metrics.faithfulness") == before
+    with pytest.raises(ChangedCodeError, match=r"faithfulness\.py"):
+        ModuleGraph(code_copy, note_files(code_copy) | {str(path): (0, 0, 0)}).digest(
+            "metric_core.metrics.faithfulness"
+        )
+
+
+def test_the_state_of_all_modules_is_noted_when_they_are_loaded() -> None:
+    assert set(ModuleGraph(ROOT.absolute()).files.values()) == set(NOTED)
 
 
 def test_nothing_that_a_stage_reaches_imports_by_name_but_plugins() -> None:

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 
 import pytest
 
 from metric_core.stages import Stage
 from tasks.engine.computation import Compute, StageResult
-from tasks.engine.schedule import Schedule, ShardWindows, StoppedError, open_schedule
+from tasks.engine.schedule import Schedule, ShardWindows, StageWork, StoppedError, open_schedule
 from tasks.engine.stage_step import StageStep
 from tasks.options.settings import Settings
 from tasks.rows.row_store import RowStore
 from tasks.runtime.cancellation import cancellable
+from tasks.runtime.threads import ThreadLimitError
 from tasks.runtime.usage import StageUsage
 from tasks.stages.definition import StageOutput, Tables
 from tasks.tables.records import build_table
@@ -208,3 +209,60 @@ def test_rows_of_a_closed_shard_leave_memory(store: RowStore) -> None:
         del shard
         gc.collect()
         assert windows() is None
+
+
+def allow_threads(monkeypatch: pytest.MonkeyPatch, count: int, name: str = "window") -> None:
+    """Let no more than a number of threads with a name start, as in a container with a limit of processes."""
+    start, started = Thread.start, []
+
+    def start_if_allowed(self: Thread) -> None:
+        if self.name.startswith(name):
+            if len(started) == count:
+                raise RuntimeError("can't start new thread")
+            started.append(self)
+        start(self)
+
+    monkeypatch.setattr(Thread, "start", start_if_allowed)
+
+
+def test_windows_are_computed_in_the_threads_that_there_are(
+    store: RowStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    allow_threads(monkeypatch, 2)
+    with open_schedule(at_once=8) as schedule:
+        results = Shard(schedule, store, JUDGED, 3).compute_judged(Log())
+    assert [results[stage].computed for stage in JUDGED] == [ROWS] * 3
+    (message,) = caplog.messages
+    assert message.startswith("2 windows are computed at a time, not 8: the thread 'window-2' cannot be started")
+
+
+def test_a_schedule_without_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    allow_threads(monkeypatch, 0)
+    with pytest.raises(ThreadLimitError, match=r"can't start new thread.*`ulimit -u`"), open_schedule(at_once=8):
+        pass
+
+
+def test_no_thread_is_started_later(store: RowStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_schedule(at_once=2) as schedule:
+        allow_threads(monkeypatch, 0, "")
+        result = Shard(schedule, store, (), 3).compute(Stage.ENTITIES, Log().stage(Stage.ENTITIES))
+    assert result.computed == ROWS
+
+
+@pytest.mark.parametrize("place", ["begin", "end", "ready_block", "rows_of", "windows_of"])
+def test_an_error_of_the_bookkeeping_reaches_the_stage(
+    store: RowStore, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    real, calls = getattr(StageWork, place), []
+
+    def fail_later(self: StageWork, *arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) > 4:
+            raise MemoryError("out of memory")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(StageWork, place, fail_later)
+    with open_schedule(at_once=3) as schedule:
+        shard = Shard(schedule, store, (Stage.CLAIMS,), 1)
+        with pytest.raises(MemoryError, match="out of memory"):
+            shard.compute(Stage.CLAIMS, Log().stage(Stage.CLAIMS))

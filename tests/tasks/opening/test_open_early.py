@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -82,3 +83,18 @@ def test_other_judges_are_not_opened_early(tmp_path: object) -> None:
     settings = JudgedSettings.model_validate({"judge": {"backend": "builtin"}, "cache": f"sqlite:///{tmp_path}/a.db"})
     open_early(settings.judges, settings)
     assert not run_models._EARLY
+
+
+def test_a_judge_that_no_thread_opens_is_opened_by_the_run(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_for(server.url, tmp_path)
+    with monkeypatch.context() as patch:
+
+        def refuse(_self: Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        patch.setattr(Thread, "start", refuse)
+        open_early(settings.judges, settings)
+    assert not run_models._EARLY
+    assert isinstance(RunModels().open_judges(settings), CachedJudge)

@@ -1,6 +1,9 @@
 """Products of plugins: checked when a metric is loaded, part of its code, computed once per row of a run."""
 
+import importlib
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -80,6 +83,24 @@ def test_the_code_of_a_metric_contains_that_of_its_products(load: Callable[..., 
     load(shared=SHARED + "\n# changed\n")
     after = {name: find_metric(f"supports_metrics:{name}").code for name in ("LEAST", "ALONE")}
     assert [name for name in before if before[name] != after[name]] == ["LEAST"]
+
+
+def test_code_that_changed_after_it_was_loaded_has_a_digest_of_its_own(
+    load: Callable[..., None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    load()
+    importlib.import_module("supports_metrics")  # as a user does before the object is asked for
+    load_object.cache_clear()
+    first = find_metric("supports_metrics:LEAST").code
+    load()
+    clean = find_metric("supports_metrics:LEAST").code
+    later = time.time() + 60
+    os.utime(tmp_path / "shared_supports.py", (later, later))
+    load_object.cache_clear()
+    _find_custom.cache_clear()
+    changed = find_metric("supports_metrics:LEAST").code
+    assert len({first, clean, changed}) == 3
+    assert "shared_supports.py has changed since this process loaded it" in caplog.text
 
 
 def test_a_run_plans_what_products_read_and_refuses_two_of_one_name(load: Callable[..., None]) -> None:

@@ -1,6 +1,7 @@
 """Exactly the rows that were stored are found, in any order, by any object."""
 
 import pickle
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.errors import AssayError
+from tasks.rows import segment_files
 from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_store import RowStore
 from tasks.runtime.usage import KindUsage, StageUsage
@@ -110,3 +112,16 @@ def test_a_segment_that_disappears_after_it_was_found_is_an_error_that_says_what
 def test_missing_rows_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="1 of the rows of questions to read are missing"):
         RowStore(str(tmp_path)).read(STAGE, PlacedRows.nothing(1))
+
+
+@pytest.mark.parametrize("hours", [-5, -100_000])
+def test_the_row_that_was_written_last_counts_although_the_clock_went_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    append(RowStore(str(tmp_path)), {"a": ["Before?"], "b": ["Why?"]})
+    now = time.time_ns
+    monkeypatch.setattr(segment_files.time, "time_ns", lambda: now() + hours * 3_600_000_000_000)
+    append(RowStore(str(tmp_path)), {"a": ["After?"]})
+    assert find(RowStore(str(tmp_path)), ["a", "b"]) == {"a": ["After?"], "b": ["Why?"]}
+    append(RowStore(str(tmp_path)), {"a": ["At last?"]})
+    assert find(RowStore(str(tmp_path)), ["a"]) == {"a": ["At last?"]}

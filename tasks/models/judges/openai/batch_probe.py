@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from tasks.model_clients.jobs import Request
 from tasks.model_clients.joint_requests import BATCH, join_bodies, split_reply
-from tasks.model_clients.replica import Reply
+from tasks.model_clients.probe_result import ProbeResult, read_probe
+from tasks.model_clients.replica import Reply, get_choices
+from tasks.models.judges.openai.completion import is_readable
 from tasks.models.judges.openai.model_probe import PASSAGES, QUESTIONS
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer
 from tasks.models.judges.openai.server_features import ServerFeatures
@@ -22,7 +24,9 @@ def batch_request(requests: Sequence[Request], features: ServerFeatures) -> Requ
     return Request(BATCH, join_bodies(bodies, features.limit_field), optional=True)
 
 
-def takes_batches(reply: Reply, requests: Sequence[Request], alone: Sequence[Reply], features: ServerFeatures) -> bool:
+def takes_batches(
+    reply: Reply, requests: Sequence[Request], alone: Sequence[Reply], features: ServerFeatures
+) -> ProbeResult:
     """Return whether the reply has the answers that single requests got.
 
     Args:
@@ -30,11 +34,14 @@ def takes_batches(reply: Reply, requests: Sequence[Request], alone: Sequence[Rep
         alone: Replies to the single requests.
     """
     bodies = [request.body for request in requests[: len(PASSAGES)]]
+    singles = alone[: len(bodies)]
     together = split_reply(reply, bodies) if reply.is_answer else None
     if together is None:
-        return False
-    pairs = zip(QUESTIONS, together, alone, strict=False)
-    return all(_is_same(each, single, question.labels, features) for question, each, single in pairs)
+        return read_probe(reply, is_read=bool(get_choices(reply)), shows=False)
+    is_read = all(map(is_readable, (*together, *singles)))
+    pairs = zip(QUESTIONS, together, singles, strict=False)
+    is_same = all(_is_same(each, single, question.labels, features) for question, each, single in pairs)
+    return read_probe(reply, is_read=is_read, shows=is_same)
 
 
 def _is_same(one: Reply, other: Reply, labels: Sequence[str], features: ServerFeatures) -> bool:

@@ -56,6 +56,11 @@ def read_completions(reply: Reply) -> list[Completion]:
     return [_read_choice(choice) for choice in choices] or [Completion(reply.message, NO_REPLY)]
 
 
+def is_readable(reply: Reply) -> bool:
+    """Return whether the model's words can be read in a reply: an answer, or a refusal to give one."""
+    return reply.is_answer and all(done.problem in (None, REFUSED) for done in read_completions(reply))
+
+
 def _error_reason(reply: Reply) -> str:
     """Return the reason for a failed answer, without numbers, which differ from request to request."""
     if reply.unread is not None:

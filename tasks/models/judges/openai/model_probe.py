@@ -13,9 +13,10 @@ from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import CLAIMS_SCHEMA
 from metric_core.question_kinds import QuestionKind
 from tasks.model_clients.jobs import Request
-from tasks.model_clients.observed_model import Traits
+from tasks.model_clients.observed_model import NOT_READ, Traits
+from tasks.model_clients.probe_result import is_refused
 from tasks.model_clients.replica import Reply
-from tasks.models.judges.openai.completion import read_completions
+from tasks.models.judges.openai.completion import is_readable, read_completions
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.models.judges.openai.request_body import choice_request_bodies, generate_request_body
 from tasks.models.judges.openai.server_features import ServerFeatures
@@ -70,11 +71,13 @@ def model_requests(
     asked = [QUESTIONS[position] for position in positions]
     bodies = [choice_request_bodies(_prompt(question), question, features, plain)[0] for question in asked]
     bodies.append(generate_request_body(RenderedPrompt(SYSTEM, _TEXT_TASK, ""), _CLAIMS, features, plain))
+    if features.reasons:  # although it was told not to: a thought that is cut off identifies nobody
+        bodies = [body | {features.limit_field: options.max_output_tokens} for body in bodies]
     return [Request(CHAT, body, optional=True) for body in bodies]
 
 
 def read_model(replies: Sequence[Reply], features: ServerFeatures, positions: Sequence[int] = ALL) -> Traits:
-    """Return the probabilities of the labels, and the text, that a replica gives.
+    """Return the probabilities of the labels, and the text, that a replica gives; nothing for a reply without words.
 
     Args:
         replies: Its replies to `model_requests` about the same positions.
@@ -83,12 +86,22 @@ def read_model(replies: Sequence[Reply], features: ServerFeatures, positions: Se
     numbers = []
     for position, reply in zip(positions, choices, strict=True):
         question = QUESTIONS[position]
+        if not _identifies(reply):
+            numbers.append(NOT_READ)
+            continue
         answer = parse_choice_answer([reply], question.labels, 1, features)
         probabilities = answer.probabilities or ({} if answer.label is None else {answer.label: 1.0})
         numbers.append(tuple(round(probabilities.get(label, 0.0), 4) for label in question.labels))
+    if not _identifies(last):
+        return tuple(numbers), None
     generated = parse_generate_answer(last, CLAIMS_SCHEMA)
     text = read_completions(last)[0].text if generated.value is None else json.dumps(generated.value)
     return tuple(numbers), text[:1000]
+
+
+def _identifies(reply: Reply) -> bool:
+    """Return whether a reply tells something of a model: its words, or that it refuses the request."""
+    return is_readable(reply) or is_refused(reply)
 
 
 def _prompt(question: ChoiceQuestion) -> RenderedPrompt:

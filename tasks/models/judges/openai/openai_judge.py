@@ -13,7 +13,8 @@ from metric_core.records import AnswerStatus
 from tasks.metering.accounts import account_of
 from tasks.model_clients.jobs import Request, RequestObserver
 from tasks.model_clients.joint_requests import Companions
-from tasks.model_clients.observed_model import ModelMemory, NoMemory, RecognizedModel
+from tasks.model_clients.observed_model import UNKNOWN, ModelMemory, NoMemory, RecognizedModel
+from tasks.model_clients.probe_result import ProbeResult, describe_unknown, describe_unprobed
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.openai import label_probabilities
@@ -101,7 +102,10 @@ class OpenAIJudge:
             known = self._recall(memory, learnt)
             self.features = known or self._probe_model(probe(self._served, options, self._prompts.system))
             self._grouping = Grouping(self.features, options)
-            self._served.recognize(memory, learnt | {"features": asdict(self.features)})
+            unknown = self.features.unknown
+            self._served.recognize(
+                memory, {UNKNOWN: list(unknown)} if unknown else learnt | {"features": asdict(self.features)}
+            )
 
     @property
     def recognized(self) -> RecognizedModel:
@@ -121,6 +125,8 @@ class OpenAIJudge:
         """Sentences for users about the servers, found when the judge was opened."""
         features = self.features
         found = [*self._served.warnings]
+        if features.unknown:
+            found.append(describe_unprobed("the judge server", features.unknown))
         if features.impossible_logprobs is not None:
             found.append(describe_impossible(features.impossible_logprobs))
         root = str(self._served.observed.told.get("root", features.model))
@@ -136,7 +142,8 @@ class OpenAIJudge:
     def _describe_probes(self) -> dict[str, Any]:
         """Return what the features depend on besides the server's model, in the form of JSON."""
         options = self._options
-        told = [PROBES, read_software(self._served), self._prompts.system, options.thinking, options.extra_body]
+        software, _ = read_software(self._served)
+        told = [PROBES, software, self._prompts.system, options.thinking, options.extra_body]
         return {"probes": hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]}
 
     def _recall(self, memory: ModelMemory, learnt: Mapping[str, Any]) -> ServerFeatures | None:
@@ -163,7 +170,9 @@ class OpenAIJudge:
         replies = self._served.observe(requests, lambda given: read_model(given, features))
         (together,) = self._served.connection.send([batch_request(requests, features)])
         alone = next(iter(replies.values()))
-        return replace(features, batches=takes_batches(together, requests, alone, features))
+        result = takes_batches(together, requests, alone, features)
+        unknown = {"batches": describe_unknown(together)} if result is ProbeResult.UNKNOWN else {}
+        return replace(features, batches=result is ProbeResult.YES, unknown={**features.unknown, **unknown})
 
     def can_answer(self, kind: Kind) -> bool:  # noqa: ARG002
         """Return True: a language model can answer any kind."""

@@ -1,7 +1,8 @@
 """Probe the features of a server with small requests, and trust only observed behavior.
 
 A server that does not know a field may reject the request or ignore the field. A constraint therefore counts as
-supported only if the reply obeys it and no model would write that reply without it.
+supported only if the reply obeys it and no model would write that reply without it. An error that is no refusal, and a
+reply that cannot be read, say nothing: the feature is then among those that could not be probed.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,9 +12,10 @@ from typing import Any
 from metric_core.prompts.prompt_set import RenderedPrompt
 from metric_core.prompts.reply_schemas import object_schema
 from tasks.model_clients.jobs import Request, UnusableError
+from tasks.model_clients.probe_result import ProbeResult, describe_unknown, read_probe
 from tasks.model_clients.replica import Reply, get_choices, get_mapping, get_model, get_reported_count
 from tasks.model_clients.served_model import ServedModel
-from tasks.models.judges.openai.completion import UNFINISHED_THOUGHT, read_completions
+from tasks.models.judges.openai.completion import UNFINISHED_THOUGHT, is_readable, read_completions
 from tasks.models.judges.openai.model_probe import CHAT
 from tasks.models.judges.openai.reply_parsing import parse_choice_answer, parse_generate_answer
 from tasks.models.judges.openai.request_body import (
@@ -26,11 +28,14 @@ from tasks.models.judges.openai.request_body import (
 from tasks.models.judges.openai.server_features import ChoiceConstraint, JsonConstraint, ServerFeatures
 from tasks.options.judge_server_options import ServerJudgeOptions
 
-PROBES = 1
+PROBES = 2
 """Version of the probes; increase it when features are found in another way."""
 
 COMPLETIONS = "completions"
 TOKENIZE = "/tokenize"
+TOKENIZER = "tokenizer"
+"""Name of the feature that this path shows."""
+
 VLLM = "vLLM"
 
 TASK = "Reply with the word hello."
@@ -62,7 +67,9 @@ def probe(served: ServedModel, options: ServerJudgeOptions, system: str) -> Serv
     Raises:
         UnusableError: The servers cannot be reached, or do not answer the simplest request.
     """
-    features = ServerFeatures(served.name, read_software(served), find_window(served, options))
+    software, problem = read_software(served)
+    unknown = {} if problem is None else {"version": problem}
+    features = ServerFeatures(served.name, software, find_window(served, options), unknown=unknown)
     return _Probe(served, options, RenderedPrompt(system, TASK, "")).run(features)
 
 
@@ -85,16 +92,26 @@ class _Probe:
         self._prompt = prompt
         self._reports_cached_tokens = False
         self._names: set[str] = set()
+        self._unknown: dict[str, str] = {}
 
     def run(self, features: ServerFeatures) -> ServerFeatures:
         features = self._probe_request_format(features)
         (switched,) = self._send([self._attempt(replace(features, thinking_switch=True), {})])
-        features = self._probe_independent(replace(features, thinking_switch=switched.is_answer))
+        has_switch = self._find("thinking_switch", switched, is_readable(switched), switched.is_answer)
+        features = self._probe_independent(replace(features, thinking_switch=has_switch))
         return replace(
             features,
             cached_tokens=self._reports_cached_tokens,
             reply_models=tuple(sorted(self._names - {features.model})),
+            unknown=dict(features.unknown) | self._unknown,
         )
+
+    def _find(self, feature: str, reply: Reply, is_read: bool, shows: bool) -> bool:
+        """Return whether a probe shows a feature; note the feature if the probe does not tell."""
+        result = read_probe(reply, is_read=is_read, shows=shows)
+        if result is ProbeResult.UNKNOWN:
+            self._unknown.setdefault(feature, describe_unknown(reply))
+        return result is ProbeResult.YES
 
     def _probe_independent(self, features: ServerFeatures) -> ServerFeatures:
         """Probe the features that do not depend on each other, concurrently, with those of the best constraints."""
@@ -113,8 +130,17 @@ class _Probe:
             ),
         }
         replies = dict(zip(attempts, self._send(list(attempts.values())), strict=True))
-        obeyed_choices = (kind for kind in choices if _is_label(replies["choice", kind], features, kind))
-        obeyed_schemas = (kind for kind in schemas if _fits_schema(replies["json", kind]))
+        counted, completed = replies[TOKENIZE], replies[COMPLETIONS]
+        written = get_choices(completed)
+        # A kind that could not be probed matters only if none of the better ones is there.
+        obeyed_choices = (
+            kind
+            for kind in choices
+            if self._find_chat("choice", reply := replies["choice", kind], _is_label(reply, features, kind))
+        )
+        obeyed_schemas = (
+            kind for kind in schemas if self._find_chat("json", reply := replies["json", kind], _fits_schema(reply))
+        )
         choice = next(obeyed_choices, ChoiceConstraint.NONE)
         json = next(obeyed_schemas, JsonConstraint.NONE)
         top_logprobs, impossible = self._probe_top_logprobs(
@@ -128,11 +154,14 @@ class _Probe:
             top_logprobs=top_logprobs,
             impossible_logprobs=impossible,
             reasons=any(_reasons(reply) for kind, reply in replies.items() if kind not in (TOKENIZE, COMPLETIONS)),
-            seed=replies["seeded"].is_answer,
-            several=len(get_choices(replies["several"])) == 2,
-            tokenizer=read_token_count(replies[TOKENIZE]) is not None,
-            prompt_lists=len(get_choices(replies[COMPLETIONS])) == 2,
+            seed=self._find_chat("seed", replies["seeded"], shows=True),
+            several=self._find_chat("several", replies["several"], len(get_choices(replies["several"])) == 2),
+            tokenizer=self._find(TOKENIZER, counted, is_read=True, shows=read_token_count(counted) is not None),
+            prompt_lists=self._find("prompt_lists", completed, bool(written), len(written) == 2),
         )
+
+    def _find_chat(self, feature: str, reply: Reply, shows: bool) -> bool:
+        return self._find(feature, reply, is_readable(reply), shows)
 
     def _probe_request_format(self, features: ServerFeatures) -> ServerFeatures:
         """Find the format of the simplest request that the server answers."""
@@ -145,7 +174,7 @@ class _Probe:
         for candidate in candidates:
             simplest = simplest_request(candidate, self._options, self._prompt.system)
             (reply,) = self._send([simplest])
-            if reply.is_answer:
+            if self._find("request format", reply, is_read=True, shows=True):
                 self._connection.set_simplest(replace(simplest, optional=False))
                 return candidate
             refusals.append(f"{reply.status}: {reply.message}")
@@ -166,7 +195,7 @@ class _Probe:
             return False
         if reply is None:
             (reply,) = self._send([self._list_attempt(features, kind)])
-        return _fits_schema(reply, LIST_SCHEMA)
+        return self._find_chat("list_limits", reply, _fits_schema(reply, LIST_SCHEMA))
 
     def _list_attempt(self, features: ServerFeatures, kind: JsonConstraint) -> Request:
         return self._attempt(features, json_constraint(kind, LIST_SCHEMA) | {features.limit_field: LIST_TOKENS})
@@ -185,7 +214,7 @@ class _Probe:
             reply, first = first, None
             if reply is None:
                 (reply,) = self._send([self._logprobs_attempt(features, kind, number)])
-            if any(_has_top_logprobs(choice) for choice in get_choices(reply)):
+            if self._find_chat("top_logprobs", reply, any(map(_has_top_logprobs, get_choices(reply)))):
                 impossible = next((done.impossible for done in read_completions(reply) if done.impossible), None)
                 return 0 if impossible else number, impossible
         return 0, None
@@ -200,12 +229,29 @@ class _Probe:
         return Request(CHAT, body, optional=True)
 
     def _send(self, requests: Sequence[Request]) -> list[Reply]:
+        """Send requests; ask with the full limit once more where a model had not finished its thoughts."""
         replies = self._connection.send(requests)
+        unfinished = [
+            i
+            for i, reply in enumerate(replies)
+            if reply.is_answer and requests[i].path == CHAT and _is_unfinished(reply)
+        ]
+        longer = [self._with_full_limit(requests[i]) for i in unfinished]
+        for i, reply in zip(unfinished, self._connection.send(longer) if longer else (), strict=True):
+            replies[i] = reply
         self._reports_cached_tokens = self._reports_cached_tokens or any(
             get_reported_count(reply, "cached_tokens") is not None for reply in replies
         )
         self._names |= {name for reply in replies if (name := get_model(reply)) is not None}
         return replies
+
+    def _with_full_limit(self, request: Request) -> Request:
+        limits = {
+            name: self._options.max_output_tokens
+            for name in ("max_tokens", "max_completion_tokens")
+            if name in request.body
+        }
+        return replace(request, body={**request.body, **limits})
 
     def _body(self, features: ServerFeatures, extra: Body) -> Body:
         messages = {"messages": chat_messages(self._prompt, features.system_role)}
@@ -218,13 +264,27 @@ def read_token_count(reply: Reply) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def read_software(served: ServedModel) -> str:
-    """Return the name and version of the server software, which is informational only."""
+def read_software(served: ServedModel) -> tuple[str, str | None]:
+    """Return the name and version of the server software, which is informational only.
+
+    Returns:
+        The name, and why the version could not be read; None if it was, or if the server has none.
+    """
     if not served.is_vllm:
-        return ServerFeatures("").software
+        return ServerFeatures("").software, None
     replies = served.connection.get_all("/version").values()
     versions = [reply.content.get("version") for reply in replies if reply.is_answer]
-    return f"{VLLM} {versions[0] or ''}".strip() if versions else VLLM
+    unknown = [
+        describe_unknown(reply)
+        for reply in replies
+        if read_probe(reply, is_read=True, shows=True) is ProbeResult.UNKNOWN
+    ]
+    name = f"{VLLM} {versions[0] or ''}".strip() if versions else VLLM
+    return name, unknown[0] if unknown and not versions else None
+
+
+def _is_unfinished(reply: Reply) -> bool:
+    return any(done.problem == UNFINISHED_THOUGHT for done in read_completions(reply))
 
 
 def _is_label(reply: Reply, features: ServerFeatures, constraint: ChoiceConstraint) -> bool:

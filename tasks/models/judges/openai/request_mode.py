@@ -34,6 +34,7 @@ _IRRELEVANT_FEATURES = {
     "prompt_lists",
     "batches",
     "impossible_logprobs",
+    "unknown",
 }
 _IRRELEVANT_OPTIONS = {"model", "context_window", "language", "prompts"}
 

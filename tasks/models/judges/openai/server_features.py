@@ -1,7 +1,7 @@
 """The features of a judge server, found by probing; part of a run's manifest, because answers depend on them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -64,6 +64,7 @@ class ServerFeatures:
             go through the server's chat template.
         batches: True if one request can hold several conversations (the batch endpoint of vLLM), and its answers are
             those of single requests.
+        unknown: Why a feature could not be probed, by its name; the feature then counts as missing.
     """
 
     model: str
@@ -85,6 +86,7 @@ class ServerFeatures:
     cached_tokens: bool = False
     prompt_lists: bool = False
     batches: bool = False
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "ServerFeatures | None":

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from metric_core.errors import ConfigError, JudgeError
 from tasks.model_clients.jobs import UnusableError
-from tasks.model_clients.observed_model import ModelMemory, NoMemory, Traits
+from tasks.model_clients.observed_model import NOT_READ, ModelMemory, NoMemory, Traits
 from tasks.model_clients.replica import Reply
 from tasks.model_clients.served_model import ServedModel
 from tasks.models.judges.verifiers.canaries import (
@@ -50,7 +50,7 @@ def open_served_verifier(
         configured = [] if options.context_window is None else [options.context_window]
         window = min([profile.chunks.window, *served.windows, *configured])
         engine = ServedEngine(profile, served, options, window)
-        problems, repeated = _ask_canaries(profile, served, engine)
+        problems, repeated = _ask_canaries(profile, served, engine, check_canaries=check_canaries)
         if problems and check_canaries:
             raise JudgeError(f"the verifier does not answer as its profile {profile.name} says. {problems[0]}")
         served.recognize(memory or NoMemory())
@@ -64,15 +64,24 @@ def open_served_verifier(
             served.place,
             served.recognized,
             repeated,
+            engine.unknown,
         )
         return VerifierJudge(profile, engine, model, splitter, problems)
 
 
-def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -> tuple[list[str], float]:
+def _ask_canaries(
+    profile: Profile, served: ServedModel, engine: ServedEngine, *, check_canaries: bool
+) -> tuple[list[str], float]:
     """Ask each replica the canaries, which also identify its model.
+
+    Args:
+        check_canaries: True if a replica must answer all of them.
 
     Returns:
         What is wrong with their answers, and the largest difference of the answers to a repeated request.
+
+    Raises:
+        UnusableError: A replica gave an error, or nothing that can be read, instead of an answer.
     """
     room = engine.window - engine.overhead - profile.chunks.reserve
     if room < SMALLEST_ROOM:
@@ -89,10 +98,21 @@ def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -
         return [engine.read(one, reply)[0] for one, reply in zip(asked, replies, strict=True)][: len(questions)]
 
     def read_model(replies: Sequence[Reply]) -> Traits:
-        given = [verdict.probability for verdict in read(replies)]
-        return tuple(() if p is None else (round(p, 4), round(1 - p, 4)) for p in given), profile.name
+        given = zip(read(replies), replies, strict=False)
+        numbers = (
+            NOT_READ if engine.find_unknown(reply) is not None else _round(verdict.probability)
+            for verdict, reply in given
+        )
+        return tuple(numbers), profile.name
 
     replies = served.observe([one.request for one in asked], read_model)
+    for url, given in replies.items() if check_canaries else ():
+        unknown = [problem for reply in given if (problem := engine.find_unknown(reply)) is not None]
+        if unknown:
+            raise UnusableError(
+                f"{url} left {len(unknown)} of {len(given)} questions that check it unanswered ({unknown[0]}). "
+                "Check the server and run again, or set canaries = false to use it nevertheless"
+            )
     problems = [(url, find_verifier_problem(profile, questions, read(given))) for url, given in replies.items()]
     differences = [0.0]
     for url, given in replies.items() if ordered else ():
@@ -101,3 +121,8 @@ def _ask_canaries(profile: Profile, served: ServedModel, engine: ServedEngine) -
         problems.append((url, problem))
         differences.append(difference)
     return [f"{url}: {problem}" for url, problem in problems if problem is not None], max(differences)
+
+
+def _round(probability: float | None) -> tuple[float, ...]:
+    """Return the probabilities of support and of its contrary; of neither for a reply that gives none."""
+    return (0.0, 0.0) if probability is None else (round(probability, 4), round(1 - probability, 4))

@@ -9,9 +9,10 @@ from typing import Any
 from metric_core.errors import JudgeError
 from tasks.metering.accounts import account_of
 from tasks.model_clients.jobs import Request, UnusableError
+from tasks.model_clients.probe_result import ProbeResult, describe_unknown, read_probe
 from tasks.model_clients.replica import Reply, get_model, usage_of
 from tasks.model_clients.served_model import ServedModel
-from tasks.models.judges.openai.completion import read_completions
+from tasks.models.judges.openai.completion import is_readable, read_completions
 from tasks.models.judges.openai.model_probe import CHAT
 from tasks.models.judges.openai.probe import TOKENIZE, read_token_count
 from tasks.models.judges.openai.reply_parsing import OTHER_MODEL
@@ -124,8 +125,11 @@ class ServedEngine:
         self._lock = Lock()
         self._counts: OrderedDict[str, int] = OrderedDict()
         (probed,) = self._post([self._tokenize("It rains.", special=False)])
-        self.has_tokenizer = read_token_count(probed) is not None
+        counts = read_probe(probed, is_read=True, shows=read_token_count(probed) is not None)
+        self.has_tokenizer = counts is ProbeResult.YES
         """Whether the server counts tokens."""
+        self.unknown = {"tokenizer": describe_unknown(probed)} if counts is ProbeResult.UNKNOWN else {}
+        """Why a feature of the server could not be probed, by its name."""
         self._specials = self._find_specials() if profile.route == "pooling" else (0, 0)
         self.overhead = self._find_overhead()
 
@@ -144,6 +148,12 @@ class ServedEngine:
             while len(self._counts) > _KNOWN:
                 self._counts.popitem(last=False)
         return found
+
+    def find_unknown(self, reply: Reply) -> str | None:
+        """Return why a reply says nothing about the model; None if it does."""
+        is_read = self._profile.route != "chat" or is_readable(reply)
+        result = read_probe(reply, is_read=is_read, shows=True)
+        return describe_unknown(reply) if result is ProbeResult.UNKNOWN else None
 
     def ask(self, pairs: Sequence[ClaimPair], on_verdict: OnVerdict) -> None:
         """Ask about each pair; pairs with equal premises go to the same replica."""
@@ -265,7 +275,8 @@ class ServedEngine:
 
     def _find_specials(self) -> tuple[int, int]:
         if not self.has_tokenizer:
-            raise UnusableError("the server has no /tokenize, which this profile needs to join premise and claim")
+            problem = f"{TOKENIZE} could not be probed: {self.unknown['tokenizer']}" if self.unknown else "it has none"
+            raise UnusableError(f"this profile needs {TOKENIZE} of the server to join premise and claim; {problem}")
         ids = self._tokens_of([""], special=True)[""].ids
         if len(ids) != 2:
             raise UnusableError(

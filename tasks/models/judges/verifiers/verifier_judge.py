@@ -11,6 +11,7 @@ from metric_core.prompts.judge_questions import NO, YES, ChoiceQuestion, Generat
 from metric_core.question_kinds import ON_CLAIMS
 from metric_core.records import AnswerStatus
 from tasks.model_clients.observed_model import RecognizedModel
+from tasks.model_clients.probe_result import describe_unprobed
 from tasks.models.judges.protocol import (
     ChoiceAnswer,
     GenerateAnswer,
@@ -43,6 +44,7 @@ class VerifierFeatures:
         window: Tokens of a request.
         tokenizer: True if tokens are counted exactly; otherwise their number is bounded by that of the bytes.
         canaries: "passed", or "overridden: " and what failed.
+        unknown: Why a feature could not be probed, by its name; the feature then counts as missing.
     """
 
     profile: str
@@ -55,6 +57,7 @@ class VerifierFeatures:
     window: int
     tokenizer: bool
     canaries: str
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -97,6 +100,7 @@ class VerifierModel:
         place: Addresses of its servers; empty without a server.
         recognized: The model of a server, compared with those seen before; None without a server.
         repeated: Largest difference of two probabilities of one claim in equal requests, as far as any were repeated.
+        unknown: Why a feature of its server could not be probed, by its name.
     """
 
     backend: str
@@ -108,6 +112,7 @@ class VerifierModel:
     place: str = ""
     recognized: RecognizedModel | None = None
     repeated: float = 0.0
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 class VerifierJudge:
@@ -141,6 +146,7 @@ class VerifierJudge:
             engine.window,
             model.tokenizer,
             f"overridden: {problems[0]}" if problems else "passed",
+            model.unknown,
         )
         self.identity = JudgeIdentity(
             model.backend,
@@ -153,7 +159,8 @@ class VerifierJudge:
         )
         warning = None if model.recognized is None else model.recognized.warning
         overridden = [f"canaries = false: the verdicts of a verifier are used that fails them. {p}" for p in problems]
-        self.warnings = (*overridden,) if warning is None else (warning, *overridden)
+        unprobed = [describe_unprobed("the server of the verifier", model.unknown)] if model.unknown else []
+        self.warnings = (*(() if warning is None else (warning,)), *unprobed, *overridden)
         self._engine = engine
         self._splitter = splitter
 

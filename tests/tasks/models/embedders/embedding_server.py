@@ -23,6 +23,7 @@ class EmbeddingServer:
         self.supports_base64 = True
         self.extra_dimensions = 0
         self.faults = 0
+        self.fails: Callable[[dict[str, Any]], bool] = lambda _body: False
         self.window: int | None = None
         self.shape: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda data: data
         self._background = EventLoopThread("embedding-server")
@@ -46,6 +47,8 @@ class EmbeddingServer:
         if self.faults:
             self.faults -= 1
             return web.json_response({"error": {"message": "scripted fault"}}, status=503)
+        if self.fails(body):
+            return web.json_response({"error": {"message": "scripted failure"}}, status=500)
         if "bad" in body["input"]:
             return web.json_response({"error": {"message": "too long"}}, status=400)
         if body.get("encoding_format") and not self.supports_base64:

@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from metric_core.errors import EmbedderError
+from tasks.cache.answer_cache import AnswerCache
 from tasks.models.embedders.openai_embedder import OpenAIEmbedder
 from tasks.options.embedding_server_options import ServerEmbedderOptions
 from tests.tasks.models.embedders.embedding_server import EmbeddingServer
 from tests.tasks.models.judges.openai.fake_server import FakeServer
+from tests.tasks.models.judges.openai.test_served_model import Memory
 
 
 @pytest.fixture
@@ -156,3 +159,28 @@ def test_the_window_of_the_options_precedes_that_of_the_server(server: Embedding
     embedder = OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,), context_window=8192))
     assert embedder.coverage(["alpha " * 100])[0].windows == 1
     embedder.close()
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_an_error_of_a_probe_is_not_learnt(server: EmbeddingServer, tmp_path: Path, is_known: bool) -> None:
+    cache = AnswerCache(f"sqlite:///{tmp_path / 'answers.db'}")
+
+    def open_one() -> OpenAIEmbedder:
+        return OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,), max_retries=0), Memory(cache))
+
+    before = open_one().recognized.token if is_known else None
+    server.fails = lambda body: "encoding_format" in body
+    encoded = open_one()
+    assert encoded.embed(["a b"]).tolist() == [[3, 2]]
+    (warning,) = encoded.warnings
+    assert "the embedding server could not be probed for base64 (500: scripted failure)" in warning
+    asked: list[object] = []
+    server.fails = lambda _body: asked.append(_body) is None and len(asked) in (2, 3)  # the questions about the model
+    mute = open_one()
+    server.fails = lambda _body: False
+    assert "replies that cannot be read" in mute.warnings[0]
+    assert mute.recognized.token not in {encoded.recognized.token, before}
+    after = open_one()
+    assert after.warnings == ()
+    assert after.recognized.token == encoded.recognized.token
+    assert len(Memory(cache).recall("embedder", "embedder")) == 1

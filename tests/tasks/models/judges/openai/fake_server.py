@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from tasks.model_clients.event_loop import EventLoopThread
 from tasks.models.judges.openai.model_probe import SYSTEM
@@ -90,9 +91,11 @@ class FakeServer:
         self.delay = 0.0
         self.shape: Callable[[dict[str, Any]], dict[str, Any]] = lambda reply: reply
         self.say_of_itself: Say = lambda _body: None
+        self.say_of_a_probe: Say = lambda _body: None
         self.card: dict[str, Any] = {}
         self.out_of_order = False
         self.stumbles_over: str | None = None
+        self.fails: Callable[[str, dict[str, Any]], int | None] = lambda _path, _body: None
         self.bodies: list[dict[str, Any]] = []
         self.batches: list[list[dict[str, Any]]] = []
         self.shape_batch: Callable[[dict[str, Any]], dict[str, Any]] = lambda reply: reply
@@ -135,7 +138,14 @@ class FakeServer:
             self._runner = None
 
     async def _start(self) -> None:
-        app = web.Application()
+        @web.middleware
+        async def fail_first(request: web.Request, handler: Handler) -> web.StreamResponse:
+            status = self.fails(request.path, await request.json() if request.body_exists else {})
+            if status is None:
+                return await handler(request)
+            return web.json_response({"error": {"message": "scripted failure"}}, status=status)
+
+        app = web.Application(middlewares=[fail_first])
         app.router.add_get("/v1/models", self._list)
         app.router.add_get("/health", self._version)
         app.router.add_get("/version", self._version)
@@ -241,7 +251,8 @@ class FakeServer:
             return web.json_response({"error": {"message": "n must be 1 when using greedy sampling"}}, status=400)
         if self.out_of_order or self.stumbles_over in body:
             return web.json_response({"error": "out of order"}, status=500)
-        said = self.say_of_itself(body) if is_model_probe(body) else None if _is_probe(body) else self.say(body)
+        say = self.say_of_itself if is_model_probe(body) else self.say_of_a_probe if _is_probe(body) else self.say
+        said = say(body)
         if isinstance(said, Fault):
             return await _fail(request, said)
         known = {name: value for name, value in body.items() if name not in unknown}

@@ -117,7 +117,7 @@ def test_the_revision_is_in_the_key_and_the_url_is_not() -> None:
 
 def test_every_feature_and_option_is_covered() -> None:
     client = {"software", "window", "limit_field", "tokenizer", "cached_tokens", "prompt_lists", "impossible_logprobs"}
-    client |= {"batches", "reply_models"}  # the names are part of every key: the test below has them
+    client |= {"batches", "reply_models", "unknown"}  # the names are part of every key: the test below has them
     assert {field.name for field in fields(ServerFeatures)} == client | set(OTHER_FEATURES)
     assert set(options_of(extra_body={"top_k": 5}).determining()) == {
         *("model", "revision", "language", "prompts", "context_window"),

@@ -135,6 +135,32 @@ def test_canaries_can_be_overridden(serve: Serve, open_verifier: OpenVerifier) -
     assert "canaries = false" in judge.warnings[0]
 
 
+def test_an_error_in_place_of_a_canary_is_no_wrong_answer(
+    serve: Serve, open_verifier: OpenVerifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve("minicheck-7b")
+    answer, failing = server.reply, (500, {"error": {"message": "out of memory"}})
+    monkeypatch.setattr(server, "reply", lambda path, body: failing if "Tomas" in str(body) else answer(path, body))
+    with pytest.raises(JudgeError, match=r"left 1 of \d+ questions that check it unanswered \(500: out of memory\)"):
+        open_verifier(server)
+    first, second = (open_verifier(server, check_canaries=False) for _ in range(2))
+    assert first.identity.served != second.identity.served
+    assert any("replies that cannot be read" in warning for warning in first.warnings)
+
+
+def test_a_tokenizer_that_could_not_be_probed_is_named(
+    serve: Serve, open_verifier: OpenVerifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve("minicheck-7b")
+    answer, failing = server.reply, (500, {"error": {"message": "out of memory"}})
+    monkeypatch.setattr(server, "reply", lambda path, body: failing if path == "/tokenize" else answer(path, body))
+    judge = open_verifier(server)
+    assert (judge.features.tokenizer, judge.features.unknown) == (False, {"tokenizer": "500: out of memory"})
+    assert "could not be probed for tokenizer" in judge.warnings[0]
+    monkeypatch.setattr(server, "reply", answer)
+    assert open_verifier(server).features.unknown == {}
+
+
 @pytest.mark.parametrize(("window", "tokenizer"), [(800, True), (300, False)])
 def test_a_server_that_cuts_long_prompts_fails_the_canaries(
     serve: Serve, open_verifier: OpenVerifier, window: int, tokenizer: bool
