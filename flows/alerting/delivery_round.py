@@ -58,6 +58,7 @@ class DeliveryRound:
 
     Args:
         alert: Alert of the run; None without one.
+        steady: Time by which a message has waited for too long; see `steady_time`.
     """
 
     log: AlertLog
@@ -65,6 +66,7 @@ class DeliveryRound:
     settings: AlertSettings
     alert: Alert | None
     now: datetime
+    steady: datetime
 
     def put(self, state: State) -> bool:
         """Write the messages about the alert, all or none, and return whether it is a new one.
@@ -101,7 +103,7 @@ class DeliveryRound:
             self._send_all(self._further, time.monotonic() + delivery.RUN_SECONDS / 2)
         self._renew()
         found = [each.sentence for each in self.log.find_undelivered(self.name)]
-        oldest = self.now - timedelta(days=WAITING_DAYS)
+        oldest = self.steady - timedelta(days=WAITING_DAYS)
         for each in self.log.give_up(self.name, before=oldest, most=WAITING_MESSAGES, at=self.now):
             delivery.write_to_file(read_alert(each.content))
             found.append(

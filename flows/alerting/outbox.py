@@ -24,10 +24,14 @@ from flows.config.alert_options import AlertSettings
 from metric_core.errors import AssayError
 from tasks.history.alert_log import AlertLog
 from tasks.history.operator_log import Silence
+from tasks.history.steady_time import steady_time
 from tasks.prefect_support.run_log import run_logger
 
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
+
+_STARTS = 100
+"""Number of the latest runs that say how much time may pass between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,9 @@ class Outbox:
         now, deadline = _now(), time.monotonic() + delivery.RUN_SECONDS
         try:
             log = AlertLog(self._history)
-            silence = self._silence(log.silences(self._name, now), now)
-            messages = DeliveryRound(log, self._name, self._settings, alert, now)
+            steady = steady_time(now, log.latest_starts(self._name, _STARTS))
+            silence = self._silence(log.silences(self._name, steady), now, steady)
+            messages = DeliveryRound(log, self._name, self._settings, alert, now, steady)
             is_new = messages.put("waiting" if silence is None else "silenced")
         except AssayError as error:
             run_logger().warning("alerts are sent without the history: %s", error)
@@ -101,12 +106,12 @@ class Outbox:
             undelivered = (f"it is not known which messages were delivered: {error}",)
         return Sent(True, undelivered)
 
-    def _silence(self, silences: list[Silence], now: datetime) -> Silence | None:
+    def _silence(self, silences: list[Silence], now: datetime, steady: datetime | None = None) -> Silence | None:
         try:
-            return active_silence(silences, self._settings.maintenance, now)
+            return active_silence(silences, self._settings.maintenance, now, steady)
         except AssayError as error:
             run_logger().error("messages are sent as if there were no maintenance: %s", error)
-            return active_silence(silences, (), now)
+            return active_silence(silences, (), now, steady)
 
     def _send_directly(self, alert: Alert, now: datetime, deadline: float) -> Sent:
         """Send an alert that nothing keeps, and write it to the file of alerts if no recipient accepts it."""

@@ -20,6 +20,7 @@ from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.result_options import MonitoringOptions
 from flows.execution.anchor_evaluation import missing_scores
+from flows.monitoring.clock_checks import BEHIND, find_clock_incidents, is_clock_behind, keep_past, present
 from flows.monitoring.gating import GatedRun, describe_metric_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
 from flows.monitoring.messages import Findings, Verdict
@@ -122,6 +123,7 @@ class _Chain:
         """
         run_id = FinishedRun(self.folder).run_id
         runs, damage = self._read_runs()
+        of_clock = find_clock_incidents(self.monitored_run, before, runs, run_id)
         gated, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.reporter.book.read()
         open_keys = [incident.key for incident in known]
@@ -131,7 +133,7 @@ class _Chain:
         of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
         of_run = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
         of_judges = find_judge_incidents(self.folder, run_id)
-        found = (*of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
+        found = (*of_clock, *of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
         outcome = RunOutcome(
             name=self.monitored_run.name,
             trigger=self.monitored_run.trigger,
@@ -146,7 +148,7 @@ class _Chain:
             shared_noise=dict(alarms.shared_noise),
             changes=alarms.changes,
             diagnosis=gated.diagnosis,
-            since_last=self._compare_with_last(runs, before),
+            since_last=self._compare_with_last(keep_past(runs, present(self.monitored_run)), before),
             baselines=self.options.deploy.baselines,
             kept=gated.kept,
         )
@@ -214,7 +216,10 @@ class _Chain:
         baseline, _ = _find_folder(self.store, before)
         if baseline is None or self.monitored_run.index:
             return RunAlarms()
-        alarms = find_run_alarms(self.options, baseline, self.folder, runs)
+        if is_clock_behind(runs, present(self.monitored_run)):
+            alarms = RunAlarms(obstacle=BEHIND)  # alarms that are open stay so
+        else:
+            alarms = find_run_alarms(self.options, baseline, self.folder, runs)
         for warning in alarms.warnings:
             run_logger().warning(warning)
         return alarms
@@ -309,14 +314,16 @@ def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | No
 
 
 def _is_superseded(monitored_run: MonitoredRun, before: Baseline | None) -> bool:
-    return before is not None and (
-        _is_same_version(monitored_run, before) or before.place.is_newer_than(monitored_run.place)
-    )
+    """Return whether a run evaluates an old version of an index: a run about no index is never older than another."""
+    if before is None or not monitored_run.index:
+        return False
+    place = before.place_at(datetime.now(UTC))
+    return _is_same_version(monitored_run, before) or place.is_newer_than(monitored_run.place)
 
 
 def _is_same_version(monitored_run: MonitoredRun, baseline: Baseline) -> bool:
-    """Return whether the baseline is of the same event: runs about no index are all different."""
-    return bool(monitored_run.index) and baseline.place == monitored_run.place
+    """Return whether the baseline is of the same event."""
+    return baseline.place == monitored_run.place
 
 
 def _end_superseded(
@@ -329,20 +336,16 @@ def _end_superseded(
 def _report_superseded(
     monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None, undelivered: tuple[str, ...]
 ) -> ChainResult:
-    whose = f"index {monitored_run.index}" if monitored_run.index else monitored_run.name
-    by = "a newer baseline" if newer is None else f"its baseline, {_name_version(monitored_run, newer)}"
+    by = "a newer baseline" if newer is None else f"its baseline, version {newer.version}"
     is_same = newer is not None and _is_same_version(monitored_run, newer)
+    what = "its baseline already" if is_same else f"older than {by}"
     return ChainResult(
         verdict="superseded",
-        message=f"{monitored_run.title} of {whose} is {'its baseline already' if is_same else f'older than {by}'}",
+        message=f"{monitored_run.title} of index {monitored_run.index} is {what}",
         folder=folder,
         baseline=None if newer is None else newer.version,
         undelivered=undelivered,
     )
-
-
-def _name_version(monitored_run: MonitoredRun, baseline: Baseline) -> str:
-    return f"version {baseline.version}" if monitored_run.index else f"the run of {baseline.version}"
 
 
 def _decide(gated: GatedRun, alarms: RunAlarms) -> Verdict:
@@ -351,7 +354,7 @@ def _decide(gated: GatedRun, alarms: RunAlarms) -> Verdict:
         return "failed"
     if alarms.is_worse:
         return "worse"
-    if gated.gate == "inconclusive" or gated.obstacle is not None or gated.losses:
+    if gated.gate == "inconclusive" or gated.obstacle is not None or gated.losses or alarms.obstacle == BEHIND:
         return "inconclusive"
     return "recovering" if alarms.alarms else "passed"
 
