@@ -23,6 +23,7 @@ from flows.execution.anchor_evaluation import missing_scores
 from flows.monitoring.clock_checks import BEHIND, find_clock_incidents, is_clock_behind, keep_past, present
 from flows.monitoring.gating import GatedRun, describe_metric_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
+from flows.monitoring.lost_baseline import find_lost_baseline
 from flows.monitoring.messages import Findings, Verdict
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms, find_run_alarms
@@ -49,7 +50,7 @@ from tasks.runs.run_folder import COMPARISON, RunFolder
 from tasks.runtime.atomic_files import write_output
 
 _NOT_RECORDED, _HISTORY = "not recorded", "history"
-"""Key of the incident that the first run could not be recorded in the history."""
+"""Keys of the incidents that the first run could not be recorded in the history, and that this could not be read."""
 
 _RUNS_READ = 366 * 24
 """Runs of the history that are looked at: a year of hourly ones."""
@@ -152,7 +153,10 @@ class _Chain:
             baselines=self.options.deploy.baselines,
             kept=gated.kept,
         )
-        obstacle = self._record_first(outcome, run_id) if before is None else None
+        obstacle = None
+        if before is None:
+            obstacle = find_lost_baseline(self.monitored_run, self.store.root, runs, run_id)
+            obstacle = obstacle or self._record_first(outcome, run_id)
         if obstacle is not None:
             found = (*found, obstacle)
         elif damage is not None:
@@ -165,17 +169,21 @@ class _Chain:
             verdict = "accepted" if accepts else "inconclusive"
         seen = Findings(self.options, self.monitored_run, self.folder, before, gated, alarms, incidents, verdict)
         undelivered = self.reporter.report(incidents, seen.alert(self.reporter.flow_run)).undelivered
+        message = seen.message
         if accepts and not self.store.accept(
             self.monitored_run.baseline(self.folder, "first" if before is None else "passed")
         ):
             newer = self.store.current(self.monitored_run.key)
-            return _report_superseded(self.monitored_run, newer, self.folder, undelivered)
-        changes = {"accepted": accepts, "message": seen.message, "incidents": incidents, "undelivered": undelivered}
+            if self.monitored_run.index:
+                return _report_superseded(self.monitored_run, newer, self.folder, undelivered)
+            accepts, verdict = False, "inconclusive"
+            message = f"{self.monitored_run.title} was compared with nothing: another first run was accepted meanwhile"
+        changes = {"accepted": accepts, "message": message, "incidents": incidents, "undelivered": undelivered}
         self._record(outcome.model_copy(update=changes))
         self.reporter.beat(undelivered)
         version = None if before is None else before.version
         return ChainResult(
-            verdict=verdict, message=seen.message, folder=self.folder, baseline=version, undelivered=undelivered
+            verdict=verdict, message=message, folder=self.folder, baseline=version, undelivered=undelivered
         )
 
     def _record_first(self, outcome: RunOutcome, run_id: str) -> OutcomeIncident | None:

@@ -151,7 +151,9 @@ class Baselines:
         return sorted((self._read(name) for name in names), key=lambda each: (each.number, each.accepted))
 
     def accept(self, baseline: Baseline) -> bool:
-        """Make a run the baseline, unless a newer version of its index is and no person accepts it.
+        """Make a run the baseline, unless a newer version of its index is, or another run if it would be the first.
+
+        What a person accepts is the baseline in any case.
 
         Args:
             baseline: Run to accept; its folder must be on this machine.
@@ -174,15 +176,19 @@ class Baselines:
         record = baseline.model_dump_json(indent=2).encode()
         atomic_fs_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING)
         self._delete_oldest(baseline.index)
-        return not self.is_superseded(baseline)
+        return baseline.why == "hand" or not self.is_superseded(baseline)
 
     def is_superseded(self, baseline: Baseline) -> bool:
-        """Return whether a newer version of an index is its baseline.
+        """Return whether a newer version of an index is its baseline, or another run for one that would be the first.
 
         A run about no index is never older than its baseline: each evaluates the data anew.
         """
-        current = None if self.deployment == EVALUATIONS else self.current(baseline.index)
-        return current is not None and current.place_at(baseline.accepted).is_newer_than(baseline.place)
+        current = self.current(baseline.index)
+        if current is None or current.run_id == baseline.run_id:
+            return False
+        if self.deployment == EVALUATIONS:
+            return baseline.why == "first"
+        return current.place_at(baseline.accepted).is_newer_than(baseline.place)
 
     def run_folder(self, baseline: Baseline) -> Path:
         """Return the run folder of a baseline on this machine; fetch it once if it is at a URL.
@@ -193,7 +199,7 @@ class Baselines:
         local = Path(baseline.folder)
         if local.is_dir():
             return local
-        advice = "Accept another run with `assay accept RUN`, or remove its record: the next run becomes the baseline."
+        advice = "Restore it, or accept another run with `assay accept RUN`."
         if not self._is_remote:
             raise AssayError(
                 f"the run folder {local} of version {baseline.version}, the baseline of {baseline.index}, "
