@@ -8,7 +8,7 @@ and stays it until a person accepts another: a baseline that moves with every ru
 `deploy.accept = "passed"` each run that passes becomes the baseline.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -128,12 +128,12 @@ class _Chain:
         gated, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.reporter.book.read()
         open_keys = [incident.key for incident in known]
-        verdict = _decide(gated, alarms)
+        of_judges = find_judge_incidents(self.folder, run_id)
+        verdict = _decide(gated, alarms, of_judges)
         moves = bool(self.monitored_run.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves
         of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
         of_run = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
-        of_judges = find_judge_incidents(self.folder, run_id)
         found = (*of_clock, *of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
         outcome = RunOutcome(
             name=self.monitored_run.name,
@@ -356,13 +356,19 @@ def _report_superseded(
     )
 
 
-def _decide(gated: GatedRun, alarms: RunAlarms) -> Verdict:
-    """Return the verdict about a run before it is accepted."""
+def _decide(gated: GatedRun, alarms: RunAlarms, of_judges: Collection[OutcomeIncident]) -> Verdict:
+    """Return the verdict about a run before it is accepted: one by a judge that has changed is not like for like."""
     if gated.gate == "failed":
         return "failed"
     if alarms.is_worse:
         return "worse"
-    if gated.gate == "inconclusive" or gated.obstacle is not None or gated.losses or alarms.obstacle == BEHIND:
+    if (
+        gated.gate == "inconclusive"
+        or gated.obstacle is not None
+        or gated.losses
+        or of_judges
+        or alarms.obstacle == BEHIND
+    ):
         return "inconclusive"
     return "recovering" if alarms.alarms else "passed"
 

@@ -159,7 +159,9 @@ def test_missing_run_folder_is_reported_with_a_remedy(make: Make, tmp_path: Path
     store, baseline = Baselines(str(tmp_path / "baselines")), make("1", 1)
     store.accept(baseline)
     Path(baseline.folder).rename(tmp_path / "elsewhere")
-    with pytest.raises(AssayError, match=r"does not exist\. Restore it, or accept another run.*handbook/index-rebuilt/run-1-1\.json"):
+    with pytest.raises(
+        AssayError, match=r"does not exist\. Restore it, or accept another run.*handbook/index-rebuilt/run-1-1\.json"
+    ):
         store.run_folder(baseline.model_copy(update={"deployment": "index-rebuilt"}))
 
 
