@@ -100,7 +100,7 @@ _SUBJECTS: Mapping[str, Subject] = {
 }
 """Subjects of alerts by the kind of the incident that is opened; for other kinds it is "attention"."""
 _ORDER: Sequence[Subject] = ("error", "failed", "worse", "inconclusive")
-_WARNINGS = ("comparison", "source", "missed", "record")
+_WARNINGS = ("comparison", "source", "cost", "missed", "record")
 """Kinds of incidents that are warnings, not errors."""
 
 
