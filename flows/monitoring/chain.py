@@ -163,7 +163,7 @@ class _Chain:
             sentence = f"alarms, open incidents and missed runs are not known: {damage}"
             now = datetime.now(UTC)
             found += (OutcomeIncident(key=_HISTORY, kind="record", sentence=sentence, since=now, run_id=run_id),)
-        incidents = change_incidents(known, found, partial(_is_over, gated, alarms), of_gate.replaced)
+        incidents = change_incidents(known, found, partial(_is_over, gated, alarms, damage), of_gate.replaced)
         accepts = follows or (before is None and obstacle is None)
         if verdict == "passed" and (accepts or obstacle is not None):
             verdict = "accepted" if accepts else "inconclusive"
@@ -373,10 +373,14 @@ def _decide(gated: GatedRun, alarms: RunAlarms, of_judges: Collection[OutcomeInc
     return "recovering" if alarms.alarms else "passed"
 
 
-def _is_over(gated: GatedRun, alarms: RunAlarms, incident: OutcomeIncident) -> bool:
-    """Return whether an incident that a finished run did not find is over."""
+def _is_over(gated: GatedRun, alarms: RunAlarms, damage: str | None, incident: OutcomeIncident) -> bool:
+    """Return whether an incident that a finished run did not find is over.
+
+    Args:
+        damage: Reason why the earlier runs are not known, which alarms are computed from; None if they are.
+    """
     if incident.kind == "gate" and gated.obstacle is not None:
         return incident.key in gated.passed_keys  # other rules could not be applied
     if is_loss(incident.key) and gated.obstacle is not None:
         return gated.kept is not None
-    return incident.kind != "alarm" or alarms.obstacle is None
+    return incident.kind != "alarm" or (alarms.obstacle is None and damage is None)

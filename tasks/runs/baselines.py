@@ -218,7 +218,7 @@ class Baselines:
         return fetched
 
     def _folder(self, index: str) -> str:
-        key = _folder_name(index) if self.deployment == EVALUATIONS else check_index_name(index)
+        key = folder_of_evaluation(index) if self.deployment == EVALUATIONS else check_index_name(index)
         return posixpath.join(self._path, key, quote(self.deployment, safe=" "))
 
     def _folder_of(self, baseline: Baseline) -> str:
@@ -254,10 +254,10 @@ class Baselines:
                         self._fs.rm(path, recursive=True)
 
 
-def _folder_name(name: str) -> str:
+def folder_of_evaluation(name: str) -> str:
     """Return the folder of an evaluation, whose name may have any characters and up to 200 of them.
 
-    >>> _folder_name("support, nightly"), _folder_name(".."), len(_folder_name("ü" * 200))
+    >>> folder_of_evaluation("support, nightly"), folder_of_evaluation(".."), len(folder_of_evaluation("ü" * 200))
     ('support%2C nightly', '%2E.', 120)
     """
     quoted = quote(name, safe=" ")

@@ -17,6 +17,7 @@ from flows.alerting.outbox import Outbox
 from flows.alerting.recipients import RecipientError
 from flows.config.alert_options import AlertSettings
 from tasks.history.alert_log import AlertLog
+from tasks.history.incident import OPENER, IncidentChanges, IncidentFinding
 from tests.flows.alerting.conftest import START, Box, Nights
 from tests.json_endpoint import JsonEndpoint
 from tests.smtp_receiver import SmtpReceiver
@@ -187,6 +188,28 @@ def test_only_so_many_messages_wait_for_a_recipient(nights: Nights, monkeypatch:
     nights.webhook.error = None
     nights.run("gate", "alarm")
     assert nights.webhook.take() == [("opened", "alarm")]
+
+
+def test_of_two_runs_that_find_the_same_at_once_one_tells_of_it(nights: Nights) -> None:
+    def change(run: str, opened: set[str], resolved: set[str]) -> None:
+        nights.number = int(run)
+        details = {OPENER: run}
+        changes = IncidentChanges(
+            tuple(IncidentFinding(key, "gate", f"{key} is wrong", nights.now, details=details) for key in opened),
+            closed=tuple(resolved),
+            flow_run=run,
+        )
+        Outbox(nights.settings, nights.history, "support").send(nights.alert(opened, resolved), changes)
+
+    change("1", {"gate"}, set())
+    change("2", {"gate", "alarm"}, set())
+    change("1", {"gate"}, set())  # it is resumed
+    assert nights.webhook.take() == [("opened", "gate"), ("opened", "alarm")]
+    assert {each.key for each in nights.log.open_incidents("support")} == {"alarm", "gate"}
+    change("3", set(), {"gate"})
+    change("4", set(), {"gate"})
+    assert nights.webhook.take() == [("resolved", "gate")]
+    assert len(nights.events) == 3
 
 
 def test_without_a_history_alerts_are_sent_at_once(nights: Nights, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_small_runs_may_grow_by_any_factor() -> None:
 
 
 def test_nights_with_the_incident_are_not_usual_unless_one_was_accepted() -> None:
-    large = {"rows": 20_000}
+    large: dict[str, Any] = {"rows": 20_000}
     (found,) = find_growth_incidents(night(2, **large), [night(0), night(1, ROWS, **large)], 3.0)
     assert found.sentence == (
         "a.jsonl has 20,000 rows, 100 times as many as any of the last runs (200). The option `budget` stops runs that "
