@@ -20,8 +20,8 @@ from tasks.history.incident import ChangedIncidents, Incident, IncidentChanges
 from tasks.history.message_log import AlertMessage
 from tasks.prefect_support.run_log import run_logger
 
-LEASE_SECONDS = 60.0
-"""Seconds after which another run may send a message, because the run that claimed it has died."""
+LEASE_SECONDS = 15.0
+"""Seconds after the longest time of a recipient after which another run may send a message: its sender has died."""
 WAITING_DAYS = 14
 WAITING_MESSAGES = 200
 """Maximum number of messages that wait for a recipient."""
@@ -191,7 +191,8 @@ class DeliveryRound:
 
     def _send_all(self, to: Mapping[str, Recipient], deadline: float) -> None:
         works = {name: partial(self._send, name, recipient, deadline) for name, recipient in to.items()}
-        for name, error in delivery.run_beside(works, deadline).items():
+        patience = {name: recipient.seconds for name, recipient in to.items()}
+        for name, error in delivery.run_beside(works, deadline, patience).items():
             if not isinstance(error, AssayError):
                 raise error
             run_logger().error(f"it is not known whether the {name} got its messages: {error}")
@@ -204,7 +205,7 @@ class DeliveryRound:
         refusals = 0
         try:
             while time.monotonic() < deadline:
-                claimed = self.log.claim(self.name, name, holder, LEASE_SECONDS)
+                claimed = self.log.claim(self.name, name, holder, recipient.seconds + LEASE_SECONDS)
                 due = [each for each in claimed or () if each.number not in tried]
                 if claimed is None:
                     time.sleep(_POLL_SECONDS)  # another run is sending them
@@ -227,7 +228,7 @@ class DeliveryRound:
             self.log.let_go(holder)
 
     def _try(self, message: AlertMessage, recipient: Recipient, alert: Alert) -> Delivery:
-        self.log.note_try(message.number, LEASE_SECONDS)
+        self.log.note_try(message.number, recipient.seconds + LEASE_SECONDS)
         done = delivery.try_once(recipient, alert)
         self.log.note_reply(message.number, done.reply, at=datetime.now(UTC) if done.is_sent else None)
         return done
@@ -270,7 +271,7 @@ class DeliveryRound:
     def _renew(self) -> None:
         """Send the open incidents again to recipients that forget them."""
         sent = set() if self.alert is None else {each.key for each in self.alert.incidents}
-        works = {}
+        works, patience = {}, {}
         for name, recipient in {**self._own, **self._further}.items():
             if recipient.renews:
                 known = open_alerts(self.log.messages(self.name, [name], state="sent"))
@@ -278,7 +279,8 @@ class DeliveryRound:
                     again = tuple(replace(each, change="continuing") for each in alert.incidents)
                     renewal = replace(alert, incidents=again)
                     works[f"{name} {alert.id}"] = partial(delivery.try_once, recipient, renewal)
-        delivery.run_beside(works, time.monotonic() + delivery.RUN_SECONDS / 2)
+                    patience[f"{name} {alert.id}"] = recipient.seconds
+        delivery.run_beside(works, time.monotonic() + delivery.RUN_SECONDS / 2, patience)
 
 
 def _own_changes(alert: Alert, changes: IncidentChanges, changed: ChangedIncidents) -> list[Alert]:

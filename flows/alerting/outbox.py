@@ -135,7 +135,8 @@ class Outbox:
             done[name] = delivery.try_repeatedly(partial(delivery.try_once, recipient, alert), deadline)
 
         _emit(alert)
-        delivery.run_beside({name: partial(send, name, each) for name, each in recipients.items()}, deadline)
+        works = {name: partial(send, name, each) for name, each in recipients.items()}
+        delivery.run_beside(works, deadline, {name: each.seconds for name, each in recipients.items()})
         failed = {name: each.reply for name, each in done.items() if not each.is_sent}
         if len(failed) == len(recipients) and not alert.is_quiet:
             delivery.write_to_file(alert)

@@ -18,6 +18,7 @@ from flows.alerting.recipients import RecipientError
 from flows.config.alert_options import AlertSettings
 from tasks.history.alert_log import AlertLog
 from tasks.history.incident import OPENER, IncidentChanges, IncidentFinding
+from tasks.runtime import smtp
 from tests.flows.alerting.conftest import START, Box, Nights
 from tests.json_endpoint import JsonEndpoint
 from tests.smtp_receiver import SmtpReceiver
@@ -110,6 +111,27 @@ def test_the_wait_that_a_recipient_asks_for_is_honoured_within_the_time_of_a_run
     nights.run("gate")
     assert len(pauses) == delivery.TRIES - 1
     assert nights.webhook.tried == delivery.TRIES + 1
+
+
+def test_mail_that_is_confirmed_late_is_waited_for_and_a_copy_has_the_same_message_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "RUN_SECONDS", 0.5)
+    email = {"server": "env:MAIL", "to": ["a@b.example"], "sender": "c@d.example"}
+    settings = AlertSettings.model_validate({"email": email})
+    alert = Alert(name="support", outcome="error", notes=("no file",), flow_run="1")
+    with SmtpReceiver(confirms_after=1.0) as mailbox:
+        monkeypatch.setenv("MAIL", mailbox.url)
+        box = Outbox(settings, str(tmp_path / "history.db"), "support")
+        monkeypatch.setattr(smtp, "CONFIRMATION_SECONDS", 0.2)
+        (sentence,) = box.send(alert).undelivered
+        assert sentence.endswith("TimeoutError: timed out")
+        monkeypatch.setattr(smtp, "CONFIRMATION_SECONDS", 60.0)
+        assert box.resend().undelivered == ()
+        assert box.resend().undelivered == ()
+    first, second = mailbox.received
+    assert first.message["Message-ID"] == second.message["Message-ID"]
+    assert str(first.message["Message-ID"]).startswith(f"<{alert.id}.")
 
 
 def test_a_recipient_that_hangs_delays_no_other(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
