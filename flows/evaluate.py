@@ -142,7 +142,7 @@ def finish(run: Run, read: SamplesResult, tables: RunTables, findings: Mapping[s
     Args:
         findings: Further content of run.json.
     """
-    anchor = evaluate_anchor(run)
+    anchor = evaluate_anchor(run, tables)
     if anchor is not None:
         findings = {**findings, "anchor": anchor}
         read = replace(read, warnings=(*read.warnings, *anchor_warnings(anchor)))

@@ -1,5 +1,6 @@
 """An SMTP server on the loopback interface that accepts mail and keeps it for tests."""
 
+import asyncio
 import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -53,10 +54,12 @@ class SmtpReceiver:
     Args:
         certificate: File with the key and the certificate of the server, which then demands STARTTLS and a login.
         refused: Recipient that the server refuses.
+        confirms_after: Seconds after which the server confirms a message that it has.
     """
 
     certificate: Path | None = None
     refused: str = ""
+    confirms_after: float = 0.0
     received: list[Received] = field(default_factory=list)
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
     port: int = field(default_factory=free_port)
@@ -76,6 +79,7 @@ class SmtpReceiver:
         del server, session
         message = message_from_bytes(cast("bytes", envelope.content), policy=policy.default)
         self.received.append(Received(envelope.mail_from or "", list(envelope.rcpt_tos), message))
+        await asyncio.sleep(self.confirms_after)
         return "250 OK"
 
     def _log_in(self, _server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:

@@ -69,6 +69,14 @@ Rebuild = Annotated[
         help="Record all runs in a folder and below it; can be given several times.",
     ),
 ]
+Forget = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--forget",
+        metavar="RUN_ID",
+        help="Remove the entry of a run, such as one by a wrong clock; its folder stays. Can be given several times.",
+    ),
+]
 Serve = Annotated[
     bool,
     typer.Option("--serve", help="Serve the pages on this machine, with a comparison of any two runs at a click."),
@@ -91,17 +99,18 @@ def history(
     page: Page = None,
     link: Link = None,
     rebuild: Rebuild = None,
+    forget: Forget = None,
     serve: Serve = False,
     port: Port = 0,
     show: Open = False,
     as_json: Json = False,
 ) -> None:
     """Show an evaluation over time, as text, JSON or a page."""
-    if show and page is None and not serve:
-        raise ConfigError("--open opens the page: name its file with --page, or serve it with --serve")
-    if serve and (page is not None or as_json):
-        raise ConfigError("--serve shows the pages in a browser: leave --page and --json out")
+    _check_options(page, serve, show, as_json)
     catalogue = Catalogue(find_history(history, config))
+    if forget:
+        _forget(catalogue, forget)
+        return
     if rebuild:
         _rebuild(catalogue, rebuild, as_json)
         if name is None and page is None and not serve:
@@ -109,8 +118,7 @@ def history(
     names = find_names(catalogue, name)
     if serve:
         _serve(catalogue, name, port, last, show)
-        return
-    if page is not None:
+    elif page is not None:
         _write_page(catalogue, _only(names), last, page, link)
         if show:
             _open_browser(page.absolute().as_uri())
@@ -120,6 +128,13 @@ def history(
         _print_names(catalogue, names)
     else:
         _print_runs(catalogue, names[0], last or _SHOWN, metrics)
+
+
+def _check_options(page: Path | None, serve: bool, show: bool, as_json: bool) -> None:
+    if show and page is None and not serve:
+        raise ConfigError("--open opens the page: name its file with --page, or serve it with --serve")
+    if serve and (page is not None or as_json):
+        raise ConfigError("--serve shows the pages in a browser: leave --page and --json out")
 
 
 def find_history(history: str | None, config: Path | None) -> str | None:
@@ -140,6 +155,15 @@ def _rebuild(catalogue: Catalogue, folders: list[Path], as_json: bool) -> None:
         stderr.print(f"skipped {each.folder}: {each.problem}", style="yellow")
     skipped_text = f", skipped {len(report.skipped)}" if report.skipped else ""
     stdout.print(f"recorded {report.recorded} runs{skipped_text}: {catalogue.address}")
+
+
+def _forget(catalogue: Catalogue, run_ids: list[str]) -> None:
+    for run_id in run_ids:
+        if not catalogue.forget(run_id):
+            raise ConfigError(
+                f"the history {catalogue.address} has no run {run_id!r}: `assay history --json` names those that it has"
+            )
+        stdout.print(f"removed {run_id} from the history")
 
 
 def find_names(catalogue: Catalogue, name: str | None) -> list[str]:

@@ -33,7 +33,6 @@ app = VerbGroup()
 CODES = {
     "accepted": 0,
     "passed": 0,
-    "superseded": 0,
     "worse": GATE_CODES["failed"],
     "recovering": GATE_CODES["inconclusive"],
 } | GATE_CODES

@@ -11,6 +11,7 @@ import httpx
 from flows.alerting.alert import Alert
 from flows.alerting.recipients import Recipient, RecipientError, default_file
 from tasks.prefect_support.run_log import run_logger
+from tasks.runtime.http_errors import name_http_error
 from tasks.runtime.retry import Backoff
 from tasks.runtime.threads import ThreadLimitError, start_thread
 
@@ -49,7 +50,8 @@ def try_once(recipient: Recipient, alert: Alert) -> Delivery:
         return Delivery(recipient.name, False, reply, is_lasting=error.is_lasting, retry_after=error.retry_after)
     except Exception as error:  # noqa: BLE001 a failure of one recipient must not stop the others
         # The message of an HTTP error would repeat the URL, which may be a secret.
-        reason = type(error).__name__ if isinstance(error, httpx.HTTPError) else f"{type(error).__name__}: {error}"
+        is_http = isinstance(error, httpx.HTTPError)
+        reason = name_http_error(error) if is_http else f"{type(error).__name__}: {error}"
         return Delivery(recipient.name, False, reason)
 
 
@@ -69,11 +71,14 @@ def try_repeatedly(attempt: Callable[[], Delivery], deadline: float) -> Delivery
     return delivery
 
 
-def run_beside(works: Mapping[str, Callable[[], object]], deadline: float) -> dict[str, BaseException]:
+def run_beside(
+    works: Mapping[str, Callable[[], object]], deadline: float, patience: Mapping[str, float]
+) -> dict[str, BaseException]:
     """Do several pieces of work at the same time, and return when all are done or the time is over.
 
     Args:
-        deadline: Time of `time.monotonic` after which those that are not done go on without anybody waiting.
+        deadline: Time of `time.monotonic` after which no work sends anything more.
+        patience: Seconds after that for which each is waited for, because the recipient may accept what is being sent.
 
     Returns:
         The errors that they raised, by their names.
@@ -87,14 +92,14 @@ def run_beside(works: Mapping[str, Callable[[], object]], deadline: float) -> di
             errors[name] = error
 
     # A copy of the context has the settings of Prefect, which blocks are read with.
-    threads = []
+    threads = {}
     for name, work in works.items():
         try:
-            threads.append(start_thread(f"alerts: {name}", copy_context().run, call, name, work))
+            threads[name] = start_thread(f"alerts: {name}", copy_context().run, call, name, work)
         except ThreadLimitError:
             call(name, work)  # the others wait, but every recipient is sent to
-    for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))
+    for name, thread in threads.items():
+        thread.join(max(0.0, deadline + patience[name] - time.monotonic()))
     return dict(errors)
 
 

@@ -15,13 +15,13 @@ from flows.alerting.stored_alerts import cancel_pairs, choose_incidents, keys_of
 from flows.config.alert_options import AlertSettings
 from flows.config.intervals import parse_interval
 from metric_core.errors import AssayError
-from tasks.history.alert_log import AlertLog
-from tasks.history.incident import Incident
-from tasks.history.message_log import AlertMessage, State
+from tasks.history.alert_log import AlertLog, Messages
+from tasks.history.incident import ChangedIncidents, Incident, IncidentChanges
+from tasks.history.message_log import AlertMessage
 from tasks.prefect_support.run_log import run_logger
 
-LEASE_SECONDS = 60.0
-"""Seconds after which another run may send a message, because the run that claimed it has died."""
+LEASE_SECONDS = 15.0
+"""Seconds after the longest time of a recipient after which another run may send a message: its sender has died."""
 WAITING_DAYS = 14
 WAITING_MESSAGES = 200
 """Maximum number of messages that wait for a recipient."""
@@ -58,6 +58,7 @@ class DeliveryRound:
 
     Args:
         alert: Alert of the run; None without one.
+        steady: Time by which a message has waited for too long; see `steady_time`.
     """
 
     log: AlertLog
@@ -65,26 +66,46 @@ class DeliveryRound:
     settings: AlertSettings
     alert: Alert | None
     now: datetime
+    steady: datetime
 
-    def put(self, state: State) -> bool:
-        """Write the messages about the alert, all or none, and return whether it is a new one.
+    def put(self, changes: IncidentChanges) -> Alert | None:
+        """Change the incidents and write the messages about the alert, all or nothing, but do not send them yet.
+
+        Returns:
+            The alert, about what the run has changed itself; None if that is nothing, because another run at the same
+            time was first, or if it was written before.
 
         Raises:
             AssayError: The history cannot be used.
         """
-        rows = [*self._missed()]
-        if self.alert is not None:
-            rows += [(name, self.alert) for name, each in self._own.items() if each.keeps or not self.alert.is_quiet]
-            rows += self._ends(self.alert)
-        added = self._write(rows, state)
-        self._drop()  # last, because they say what is open
-        return self.alert is not None and any(alert_id == self.alert.id for _, alert_id in added)
+        late = list(self._missed(self._incidents.keys()))
+        own: list[Alert] = []
 
-    def end_silence(self) -> list[Alert]:
-        """Prepare what was silenced for delivery, and return the alerts."""
-        released = self.log.end_silence(self.name, cancel_pairs, self.now)
-        alerts = [read_alert(each.content) for each in released]
-        return list({alert.id: alert for alert in alerts}.values())
+        def word(changed: ChangedIncidents) -> Messages:
+            own[:] = [] if self.alert is None else _own_changes(self.alert, changes, changed)
+            rows = [*late, *(row for alert in own for row in self._addressed(alert))]
+            return [(recipient, alert.id, write_alert(alert)) for recipient, alert in rows]
+
+        added = self.log.report(self.name, changes, word, "silenced", self.now)
+        self._drop()  # last, because they say what is open
+        return next((each for each in own if any(alert_id == each.id for _, alert_id in added)), None)
+
+    def _addressed(self, alert: Alert) -> Iterator[tuple[str, Alert]]:
+        """Yield an alert with each of the recipients that must get it."""
+        yield from ((name, alert) for name, each in self._own.items() if each.keeps or not alert.is_quiet)
+        yield from self._ends(alert)
+
+    def release(self, alert: Alert | None) -> list[Alert]:
+        """Prepare for delivery what was just written or silenced before, and return the alerts.
+
+        What began in a silence and is over by now is not sent.
+
+        Args:
+            alert: Alert that was just written; None without one.
+        """
+        present = "" if alert is None else alert.id
+        released = self.log.end_silence(self.name, partial(cancel_pairs, present=present), self.now)
+        return list({each.alert_id: read_alert(each.content) for each in released}.values())
 
     def deliver(self, deadline: float) -> tuple[str, ...]:
         """Send what is due, and return a sentence for each recipient that has not accepted all messages.
@@ -101,7 +122,7 @@ class DeliveryRound:
             self._send_all(self._further, time.monotonic() + delivery.RUN_SECONDS / 2)
         self._renew()
         found = [each.sentence for each in self.log.find_undelivered(self.name)]
-        oldest = self.now - timedelta(days=WAITING_DAYS)
+        oldest = self.steady - timedelta(days=WAITING_DAYS)
         for each in self.log.give_up(self.name, before=oldest, most=WAITING_MESSAGES, at=self.now):
             delivery.write_to_file(read_alert(each.content))
             found.append(
@@ -110,10 +131,10 @@ class DeliveryRound:
             )
         return tuple(found)
 
-    def is_accepted(self) -> bool:
-        """Return whether a recipient has accepted the alert."""
-        alert_id = "" if self.alert is None else self.alert.id
-        return bool(self.log.messages(self.name, self._own, state="sent", alert_id=alert_id))
+    def is_accepted(self, alert: Alert) -> bool:
+        """Return whether a recipient has accepted an alert, or none needs to."""
+        found = self.log.messages(self.name, self._own, alert_id=alert.id)
+        return not found or any(each.state in ("sent", "dropped") for each in found)
 
     @cached_property
     def _own(self) -> dict[str, Recipient]:
@@ -134,9 +155,9 @@ class DeliveryRound:
         known = self.log.acknowledgements([each.incident_id for each in self._incidents.values()])
         return {key for key, each in self._incidents.items() if each.incident_id in known}
 
-    def _write(self, rows: Collection[tuple[str, Alert]], state: State = "waiting") -> set[tuple[str, str]]:
+    def _write(self, rows: Collection[tuple[str, Alert]]) -> set[tuple[str, str]]:
         contents = [(recipient, alert.id, write_alert(alert)) for recipient, alert in rows]
-        return self.log.put(self.name, contents, state, self.now)
+        return self.log.put(self.name, contents, "waiting", self.now)
 
     def _drop(self) -> None:
         """Delete the messages to recipients that are not in the configuration any more."""
@@ -148,15 +169,19 @@ class DeliveryRound:
                 "any more"
             )
 
-    def _missed(self) -> Iterator[tuple[str, Alert]]:
-        """Yield alerts about open incidents for recipients that were not in the configuration when they opened."""
+    def _missed(self, known_keys: Collection[str]) -> Iterator[tuple[str, Alert]]:
+        """Yield alerts about open incidents for recipients that were not in the configuration when they opened.
+
+        Args:
+            known_keys: Keys of the incidents that are open before the run and after it.
+        """
         last = self.log.last_recipients(self.name, _FURTHER)
         if not last or not (added := self._own.keys() - last):
             return
         opened = open_alerts(each for each in self.log.messages(self.name) if not each.recipient.endswith(_FURTHER))
         for name in sorted(added):
             known = open_alerts(self.log.messages(self.name, [name]))
-            yield from ((name, alert) for alert in _choose(opened, self._incidents.keys() - known.keys()))
+            yield from ((name, alert) for alert in _choose(opened, set(known_keys) - known.keys()))
 
     def _ends(self, alert: Alert) -> Iterator[tuple[str, Alert]]:
         """Yield the ends of incidents for recipients of escalations that got their beginnings."""
@@ -166,7 +191,8 @@ class DeliveryRound:
 
     def _send_all(self, to: Mapping[str, Recipient], deadline: float) -> None:
         works = {name: partial(self._send, name, recipient, deadline) for name, recipient in to.items()}
-        for name, error in delivery.run_beside(works, deadline).items():
+        patience = {name: recipient.seconds for name, recipient in to.items()}
+        for name, error in delivery.run_beside(works, deadline, patience).items():
             if not isinstance(error, AssayError):
                 raise error
             run_logger().error(f"it is not known whether the {name} got its messages: {error}")
@@ -179,7 +205,7 @@ class DeliveryRound:
         refusals = 0
         try:
             while time.monotonic() < deadline:
-                claimed = self.log.claim(self.name, name, holder, LEASE_SECONDS)
+                claimed = self.log.claim(self.name, name, holder, recipient.seconds + LEASE_SECONDS)
                 due = [each for each in claimed or () if each.number not in tried]
                 if claimed is None:
                     time.sleep(_POLL_SECONDS)  # another run is sending them
@@ -202,7 +228,7 @@ class DeliveryRound:
             self.log.let_go(holder)
 
     def _try(self, message: AlertMessage, recipient: Recipient, alert: Alert) -> Delivery:
-        self.log.note_try(message.number, LEASE_SECONDS)
+        self.log.note_try(message.number, recipient.seconds + LEASE_SECONDS)
         done = delivery.try_once(recipient, alert)
         self.log.note_reply(message.number, done.reply, at=datetime.now(UTC) if done.is_sent else None)
         return done
@@ -245,7 +271,7 @@ class DeliveryRound:
     def _renew(self) -> None:
         """Send the open incidents again to recipients that forget them."""
         sent = set() if self.alert is None else {each.key for each in self.alert.incidents}
-        works = {}
+        works, patience = {}, {}
         for name, recipient in {**self._own, **self._further}.items():
             if recipient.renews:
                 known = open_alerts(self.log.messages(self.name, [name], state="sent"))
@@ -253,7 +279,20 @@ class DeliveryRound:
                     again = tuple(replace(each, change="continuing") for each in alert.incidents)
                     renewal = replace(alert, incidents=again)
                     works[f"{name} {alert.id}"] = partial(delivery.try_once, recipient, renewal)
-        delivery.run_beside(works, time.monotonic() + delivery.RUN_SECONDS / 2)
+                    patience[f"{name} {alert.id}"] = recipient.seconds
+        delivery.run_beside(works, time.monotonic() + delivery.RUN_SECONDS / 2, patience)
+
+
+def _own_changes(alert: Alert, changes: IncidentChanges, changed: ChangedIncidents) -> list[Alert]:
+    """Return an alert about what a run has changed itself; nothing if another run has changed all of it."""
+    wanted = {each.key for each in changes.opened} - changed.opened | {*changes.closed} - changed.closed
+    others = {f"{alert.name}/{key}" for key in wanted}
+    if others.isdisjoint(keys_of(alert, "opened") | keys_of(alert, "resolved")):
+        return [alert]
+    kept = [each for each in alert.incidents if each.key not in others]
+    if all(each.change == "continuing" for each in kept):
+        return []
+    return [choose_incidents(alert, {each.key for each in kept})]
 
 
 def _choose(alerts: Mapping[str, Alert], keys: Collection[str]) -> Iterator[Alert]:

@@ -23,11 +23,19 @@ from flows.alerting.silencing import active_silence
 from flows.config.alert_options import AlertSettings
 from metric_core.errors import AssayError
 from tasks.history.alert_log import AlertLog
+from tasks.history.incident import IncidentChanges
 from tasks.history.operator_log import Silence
+from tasks.history.steady_time import steady_time
 from tasks.prefect_support.run_log import run_logger
 
 EVENT = "rag.index.alert"
 """The Prefect event that every alert emits, for custom automations."""
+
+NO_CHANGES = IncidentChanges()
+"""No change of any incident."""
+
+_STARTS = 100
+"""Number of the latest runs that say how much time may pass between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +66,39 @@ class Outbox:
         self._history = history
         self._name = name
 
-    def send(self, alert: Alert) -> Sent:
+    def send(self, alert: Alert, changes: IncidentChanges = NO_CHANGES) -> Sent:
         """Send an alert to all recipients, and what they have not accepted of earlier ones.
 
         An alert is sent once, even if a run that is resumed sends it again. While messages are silenced, it is kept
         until the silence is over.
+
+        Args:
+            changes: Changes of incidents that the alert is about, written with it; what another run at the same time
+                has changed is no news.
 
         Returns:
             What the recipients have not accepted; the log of the flow run has it, too.
         """
         if not alert.is_quiet:
             run_logger().error(alert.text)
-        return self._log(self._work(alert))
+        return self._log(self._work(alert, changes))
 
-    def resend(self) -> Sent:
-        """Send what recipients have not accepted, what was silenced until now, and what is to be escalated."""
-        return self._log(self._work(None))
+    def resend(self, changes: IncidentChanges = NO_CHANGES) -> Sent:
+        """Send what recipients have not accepted, what was silenced until now, and what is to be escalated.
 
-    def _work(self, alert: Alert | None) -> Sent:
+        Args:
+            changes: Changes of incidents that nobody need be told of.
+        """
+        return self._log(self._work(None, changes))
+
+    def _work(self, alert: Alert | None, changes: IncidentChanges) -> Sent:
         now, deadline = _now(), time.monotonic() + delivery.RUN_SECONDS
         try:
             log = AlertLog(self._history)
-            silence = self._silence(log.silences(self._name, now), now)
-            messages = DeliveryRound(log, self._name, self._settings, alert, now)
-            is_new = messages.put("waiting" if silence is None else "silenced")
+            steady = steady_time(now, log.latest_starts(self._name, _STARTS))
+            silence = self._silence(log.silences(self._name, steady), now, steady)
+            messages = DeliveryRound(log, self._name, self._settings, alert, now, steady)
+            written = messages.put(changes)
         except AssayError as error:
             run_logger().warning("alerts are sent without the history: %s", error)
             return Sent(True) if alert is None else self._send_directly(alert, now, deadline)
@@ -90,23 +107,21 @@ class Outbox:
             run_logger().warning(f"no messages are sent until {silence.ends:%Y-%m-%d %H:%M}{why}")
             return Sent(True, is_silenced=True)
         try:
-            for each in messages.end_silence():
+            for each in messages.release(written):
                 _emit(each)
-            if alert is not None and is_new:
-                _emit(alert)
             undelivered = messages.deliver(deadline)
-            if alert is not None and is_new and not messages.is_accepted():
-                delivery.write_to_file(alert)
+            if written is not None and not messages.is_accepted(written):
+                delivery.write_to_file(written)
         except AssayError as error:
             undelivered = (f"it is not known which messages were delivered: {error}",)
         return Sent(True, undelivered)
 
-    def _silence(self, silences: list[Silence], now: datetime) -> Silence | None:
+    def _silence(self, silences: list[Silence], now: datetime, steady: datetime | None = None) -> Silence | None:
         try:
-            return active_silence(silences, self._settings.maintenance, now)
+            return active_silence(silences, self._settings.maintenance, now, steady)
         except AssayError as error:
             run_logger().error("messages are sent as if there were no maintenance: %s", error)
-            return active_silence(silences, (), now)
+            return active_silence(silences, (), now, steady)
 
     def _send_directly(self, alert: Alert, now: datetime, deadline: float) -> Sent:
         """Send an alert that nothing keeps, and write it to the file of alerts if no recipient accepts it."""
@@ -120,7 +135,8 @@ class Outbox:
             done[name] = delivery.try_repeatedly(partial(delivery.try_once, recipient, alert), deadline)
 
         _emit(alert)
-        delivery.run_beside({name: partial(send, name, each) for name, each in recipients.items()}, deadline)
+        works = {name: partial(send, name, each) for name, each in recipients.items()}
+        delivery.run_beside(works, deadline, {name: each.seconds for name, each in recipients.items()})
         failed = {name: each.reply for name, each in done.items() if not each.is_sent}
         if len(failed) == len(recipients) and not alert.is_quiet:
             delivery.write_to_file(alert)

@@ -1,5 +1,6 @@
 """Send alerts to their recipients: webhook, chat block, mailbox, on-call services, file."""
 
+import hashlib
 import json
 import re
 import smtplib
@@ -37,10 +38,12 @@ from flows.config.alert_options import (
 from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
-from tasks.runtime.smtp import SmtpServer, send_mail
+from tasks.runtime.http_errors import name_http_error
+from tasks.runtime.smtp import CONFIRMATION_SECONDS, SECONDS, SmtpServer, send_mail
 from tasks.runtime.writable import check_file
 
 _SECONDS = 15.0
+_LONGEST = 45.0
 _TEMPORARY = (408, 425, 429)
 """Client errors of HTTP that a later try may not meet."""
 _SHOWN = 300
@@ -72,6 +75,8 @@ class Recipient(Protocol):
     """True if it forgets open incidents, so that each run must send them again."""
     keeps: ClassVar[bool]
     """True if it keeps incidents itself, so that it needs their ends even if people need no message about them."""
+    seconds: ClassVar[float]
+    """Time that it may take to accept a message."""
 
     def check(self) -> str:
         """Check what can be checked without sending anything, and return a description of the recipient.
@@ -99,6 +104,7 @@ class WebhookRecipient:
     name: ClassVar[str] = "webhook"
     renews: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
+    seconds: ClassVar[float] = _LONGEST
 
     def check(self) -> str:
         """Check that the variable of the URL is set."""
@@ -119,6 +125,7 @@ class BlockRecipient:
     name: ClassVar[str] = "block"
     renews: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
+    seconds: ClassVar[float] = _LONGEST
 
     def check(self) -> str:
         """Return the name of the block, which only its server can check."""
@@ -148,6 +155,7 @@ class EmailRecipient:
     name: ClassVar[str] = "email"
     renews: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
+    seconds: ClassVar[float] = SECONDS + CONFIRMATION_SECONDS
 
     def check(self) -> str:
         """Check the URL of the SMTP server, unless it is in a block."""
@@ -161,7 +169,9 @@ class EmailRecipient:
         """Mail an alert."""
         server = SmtpServer.from_url(read_secret(self.settings.server))
         try:
-            return send_mail(server, self.settings.sender, self.settings.to, alert.title, alert.text)
+            to = self.settings.to
+            identity = f"{alert.id}.{hashlib.sha256(','.join(to).encode()).hexdigest()[:8]}"
+            return send_mail(server, self.settings.sender, to, alert.title, alert.text, identity=identity)
         except (OSError, smtplib.SMTPException) as error:
             codes = [code for code, _ in getattr(error, "recipients", {}).values()] or [getattr(error, "smtp_code", 0)]
             reply = f"{type(error).__name__}: {error}"
@@ -183,6 +193,7 @@ class PagerDutyRecipient:
     name: ClassVar[str] = "pagerduty"
     renews: ClassVar[bool] = False
     keeps: ClassVar[bool] = True
+    seconds: ClassVar[float] = _LONGEST
 
     def check(self) -> str:
         """Check that the variable of the key is set."""
@@ -204,6 +215,7 @@ class OpsgenieRecipient:
     name: ClassVar[str] = "opsgenie"
     renews: ClassVar[bool] = False
     keeps: ClassVar[bool] = True
+    seconds: ClassVar[float] = _LONGEST
 
     def check(self) -> str:
         """Check that the variable of the key is set."""
@@ -231,6 +243,7 @@ class AlertmanagerRecipient:
     name: ClassVar[str] = "alertmanager"
     renews: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
+    seconds: ClassVar[float] = _LONGEST
 
     def check(self) -> str:
         """Check that the variable of the header is set, if there is one."""
@@ -257,6 +270,7 @@ class FileRecipient:
     name: ClassVar[str] = "file"
     renews: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
+    seconds: ClassVar[float] = _LONGEST
 
     def check(self) -> str:
         """Check that the file can be written."""
@@ -354,7 +368,7 @@ def _translate_http() -> Iterator[None]:
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise RecipientError(f"its URL is not valid: {type(error).__name__}", is_lasting=True) from None
     except httpx.HTTPError as error:
-        raise RecipientError(type(error).__name__) from None
+        raise RecipientError(name_http_error(error)) from None
 
 
 def _refusal(status: int, said: str = "", retry_after: float | None = None) -> RecipientError:

@@ -9,16 +9,22 @@ from tasks.history.operator_log import Silence
 from tasks.prefect_support.cron_dates import cron_dates
 
 
-def active_silence(silences: Sequence[Silence], windows: Sequence[MaintenanceWindow], now: datetime) -> Silence | None:
+def active_silence(
+    silences: Sequence[Silence],
+    windows: Sequence[MaintenanceWindow],
+    now: datetime,
+    steady: datetime | None = None,
+) -> Silence | None:
     """Return the silence that holds at a time and ends last; None if there is none.
 
     Args:
         windows: Periods of maintenance, which are silences that come back.
+        steady: Time by which a silence is over; None means the same time.
 
     Raises:
         ConfigError: The cron expression or the time zone of a period is invalid.
     """
-    active = [each for each in silences if each.begins <= now < each.ends]
+    active = [each for each in silences if each.begins <= now and (steady or now) < each.ends]
     active += [found for window in windows if (found := _maintenance(window, now)) is not None]
     return max(active, key=lambda each: each.ends, default=None)
 

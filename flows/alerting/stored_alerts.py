@@ -78,11 +78,12 @@ def choose_incidents(alert: Alert, keys: Collection[str]) -> Alert:
     return replace(alert, incidents=kept, notes=(), outcome="recovered" if is_over else "attention")
 
 
-def cancel_pairs(messages: Sequence[AlertMessage]) -> dict[int, dict[str, Any]]:
+def cancel_pairs(messages: Sequence[AlertMessage], present: str = "") -> dict[int, dict[str, Any]]:
     """Return what must be sent of messages that were held back: not what began and ended meanwhile.
 
     Args:
         messages: Messages to one recipient, oldest first.
+        present: Identity of the alert of the present run, which was not held back.
 
     Returns:
         Numbers and new contents of the messages to send.
@@ -96,12 +97,14 @@ def cancel_pairs(messages: Sequence[AlertMessage]) -> dict[int, dict[str, Any]]:
             unsent[number].add(key)
         opened |= dict.fromkeys(keys_of(alert, "opened"), number)
     return {
-        number: write_alert(_after_silence(alert, unsent[number]))
+        number: write_alert(_after_silence(alert, unsent[number], is_late=alert.id != present))
         for number, alert in kept.items()
         if not unsent[number] or unsent[number] != keys_of(alert, "opened") | keys_of(alert, "resolved")
     }
 
 
-def _after_silence(alert: Alert, unsent: Collection[str]) -> Alert:
+def _after_silence(alert: Alert, unsent: Collection[str], *, is_late: bool) -> Alert:
     chosen = choose_incidents(alert, {each.key for each in alert.incidents} - set(unsent))
+    if not is_late:
+        return chosen
     return replace(chosen, remark=f"This message is of {alert.time:%Y-%m-%d %H:%M}: it was held back by a silence.")

@@ -128,6 +128,15 @@ class DeploySettings(EventSettings, affects_scores=False):
             allow_inf_nan=False,
         ),
     ] = 14.0
+    growth: Annotated[
+        float,
+        Option(
+            "Factor by which rows, tokens or the duration of a run may exceed the most of earlier runs before that is "
+            "reported; 0 never reports it.",
+            ge=0,
+            allow_inf_nan=False,
+        ),
+    ] = 3.0
     prune_cron: Annotated[
         str | None,
         Option(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from flows.execution.anchor_repeats import EarlierRepeats, ask_again, keep_findings
+from flows.execution.anchor_repeats import EarlierRepeats, ask_again, is_suspiciously_uniform, keep_findings
 from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source
 from flows.execution.run import Run
@@ -23,16 +23,17 @@ from metric_core.errors import AssayError
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.calibration_files import figure_to_dict
 from tasks.calibration.label_pairing import pair_labels
+from tasks.rows.computed_tables import RunTables
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_drift import ASKED_AGAIN
 from tasks.runs.run_folder import ANCHOR, SUMMARY, RunFolder
 
 
-def evaluate_anchor(run: Run) -> dict[str, Any] | None:
+def evaluate_anchor(run: Run, tables: RunTables) -> dict[str, Any] | None:
     """Evaluate the anchor of a run, write its run folder below that of the run, and return its entry in run.json.
 
     Args:
-        run: The run, whose stages are computed.
+        tables: The tables of the run, whose stages are computed.
 
     Returns:
         The entry; None for a run without an anchor. With `reason` in it, the anchor has no scores.
@@ -41,7 +42,7 @@ def evaluate_anchor(run: Run) -> dict[str, Any] | None:
     if settings is None:
         return None
     try:
-        return _evaluate(run, plan_anchor(run.plan, settings))
+        return _evaluate(run, tables, plan_anchor(run.plan, settings))
     except AssayError as error:
         reason = str(error)
         return {
@@ -80,15 +81,14 @@ def anchor_warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
+def _evaluate(run: Run, of_run: RunTables, anchor: AnchorPlan) -> dict[str, Any]:
     started = time.monotonic()
     folder = RunFolder(run.folder.path / ANCHOR)
-    of_run = {"run_id": run.manifest["run_id"], "folder": str(run.folder.path)}
     manifest = {
         **run.manifest,
         **build_manifest(anchor.run, run.models),
         "run_id": f"{run.manifest['run_id']}-{ANCHOR}",
-        "anchor_of": of_run,
+        "anchor_of": {"run_id": run.manifest["run_id"], "folder": str(run.folder.path)},
     }
     own = replace(run, plan=anchor.run, folder=folder, manifest=manifest)
     with folder.lock():
@@ -97,7 +97,10 @@ def _evaluate(run: Run, anchor: AnchorPlan) -> dict[str, Any]:
         write_run_folder(own, read, tables, {"seconds": round(time.monotonic() - started, 3)})
     finished = FinishedRun(folder.path)
     usage = _usage(finished.manifest["usage"])
-    again = ask_again(own, anchor, tables, EarlierRepeats.of_run(run), is_new=usage["asked"] > usage["stored"])
+    earlier = EarlierRepeats.of_run(run)
+    is_uniform = is_suspiciously_uniform(of_run, earlier.last_metrics())
+    is_new = usage["asked"] > usage["stored"]
+    again = ask_again(own, anchor, tables, earlier, is_new=is_new, is_uniform=is_uniform)
     return {
         "source": anchor.settings.source,
         "folder": ANCHOR,

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.judge_variance import estimate_judge_variance
 from tasks.engine.registry import STAGES
 from tasks.history.catalogue import Catalogue
+from tasks.history.recorded_run import COMPLETED, RecordedMetric
 from tasks.models.judges.protocol import IN_PROCESS
 from tasks.opening.repeated_questions import RepeatedQuestions
 from tasks.opening.run_models import RunModels
@@ -44,6 +45,9 @@ from tasks.tables.merge import select_rows
 
 LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
 """Stages that ask a judge for labels; the texts that it writes are not asked for again."""
+
+_IMPROBABLE = 0.01
+"""Probability below which it is no chance that all rows of a run have the same score."""
 
 _RUNS = 3 * RUNS_READ
 """Number of runs of the history to read: some may have had no anchor."""
@@ -70,6 +74,16 @@ class EarlierRepeats:
         names = (run.manifest["name"], subject_name(options.name, options.source, run.subject.index))
         return cls(options.history, frozenset(names), run.manifest["run_id"])
 
+    def last_metrics(self) -> tuple[RecordedMetric, ...]:
+        """Return the metrics of the latest completed run; none if the history cannot be used."""
+        try:
+            catalogue = Catalogue(self.history)
+            runs = [run for name in self.names for run in catalogue.runs(name, last=2, statuses=(COMPLETED,))]
+        except AssayError:
+            return ()
+        others = [run for run in runs if run.run_id != self.run_id]
+        return max(others, key=lambda run: run.created).metrics if others else ()
+
     def read(self) -> list[PastRepeat]:
         """Return them, oldest first.
 
@@ -91,6 +105,32 @@ def can_ask_again(plan: RunPlan) -> bool:
     """Return whether a run has judges that may answer differently when they are asked again."""
     served = any(judge.backend not in IN_PROCESS for judge in plan.models.judges)
     return served and not LABELLED.isdisjoint(plan.metrics.stages)
+
+
+def is_suspiciously_uniform(tables: RunTables, before: Sequence[RecordedMetric]) -> bool:
+    """Return whether all rows of a run have the same score by a metric, though the run before had others.
+
+    With a mean of m, at least a share of |m - v| of the earlier scores, as a part of their range, was not v: the rest
+    to the power of the number of rows is the probability that all are v by chance.
+
+    Args:
+        tables: Tables of the run.
+        before: Metrics of the run before.
+    """
+    scores: dict[str, list[float]] = {}
+    for shard in tables.shards(Stage.AGGREGATION, ["metric", "value"]):
+        for metric, value in zip(shard["metric"].to_pylist(), shard["value"].to_pylist(), strict=True):
+            if value is not None:
+                scores.setdefault(metric, []).append(value)
+    for each in before:
+        found = scores.get(each.metric, [])
+        if each.slice_column or each.mean is None or each.bounds is None or len(set(found)) != 1:
+            continue
+        low, high = each.bounds
+        share = 1 - abs(each.mean - found[0]) / (high - low)
+        if share ** len(found) < _IMPROBABLE:
+            return True
+    return False
 
 
 def expect_rows(anchor: AnchorPlan, rows: int, earlier: EarlierRepeats) -> int:
@@ -118,21 +158,23 @@ def keep_findings(earlier: EarlierRepeats, reason: str) -> dict[str, Any]:
     return {"reason": reason, "judges": find_changed_judges(past[-1].entry) if past else []}
 
 
-def ask_again(
-    run: Run, anchor: AnchorPlan, tables: RunTables, earlier: EarlierRepeats, *, is_new: bool
+def ask_again(  # noqa: PLR0913 the run, its anchor and what is known of both
+    run: Run, anchor: AnchorPlan, tables: RunTables, earlier: EarlierRepeats, *, is_new: bool, is_uniform: bool = False
 ) -> dict[str, Any] | None:
     """Ask about some anchor rows again, and return the entry `asked_again` of the anchor in run.json.
 
-    A judge that cannot be asked does not affect the run: the entry then has the reason.
+    If all new answers are the same and the kept ones are not, or if the scores of the run are suspiciously uniform, all
+    rows are asked about. A judge that cannot be asked does not affect the run: the entry then has the reason.
 
     Args:
         run: The evaluation of the anchor.
         is_new: True if the run has judged the anchor itself, whose kept answers are then new.
+        is_uniform: True if the rows of the run itself have the same score, which earlier runs make improbable.
     """
     if not is_asked_again(anchor):
         return None
     try:
-        return _ask(_Rows(run, tables), anchor, earlier.read(), is_new=is_new)
+        return _ask(_Rows(run, tables), anchor, earlier.read(), is_new=is_new, is_uniform=is_uniform)
     except AssayError as error:
         return keep_findings(earlier, str(error))
 
@@ -288,7 +330,9 @@ def _values(tables: Tables) -> dict[tuple[str, str], float]:
     return {(cell["row_id"], cell["metric"]): cell["value"] for cell in cells if cell["value"] is not None}
 
 
-def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new: bool) -> dict[str, Any] | None:
+def _ask(
+    rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new: bool, is_uniform: bool
+) -> dict[str, Any] | None:
     run, drift = rows.run, anchor.settings.drift
     start = datetime.fromisoformat(str(run.manifest["created"]))
     detector = JudgeDriftDetector(drift, AlarmSettings(runs=runs_per_year(run.plan.monitoring.deploy, start)))
@@ -298,9 +342,22 @@ def _ask(rows: _Rows, anchor: AnchorPlan, past: Sequence[PastRepeat], *, is_new:
     if not questions.judges:
         return None
     count, usage = questions.ask()
+    is_uniform = is_uniform or any(each.uniform_answers() is not None for each in questions.judges.values())
+    is_known = bool(turn.past and find_changed_judges(turn.past[-1].entry))
+    if is_uniform and not is_known and (rest := set(rows.ids) - set(turn.rows)):
+        turn = replace(turn, rows=tuple(rows.ids))
+        rows.note(questions, rest)
+        count, usage = questions.ask()
     asked = questions.judges
     judges = [
-        detector.entry(turn, name, each.by_row(), judges=len(asked), place=" and ".join(each.urls))
+        detector.entry(
+            turn,
+            name,
+            each.by_row(),
+            judges=len(asked),
+            place=" and ".join(each.urls),
+            uniform="" if (found := each.uniform_answers()) is None else found.sentence,
+        )
         for name, each in asked.items()
     ]
     scores = rows.scores(questions, turn.rows)

@@ -8,7 +8,7 @@ and stays it until a person accepts another: a baseline that moves with every ru
 `deploy.accept = "passed"` each run that passes becomes the baseline.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,8 +20,10 @@ from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.result_options import MonitoringOptions
 from flows.execution.anchor_evaluation import missing_scores
+from flows.monitoring.clock_checks import BEHIND, find_clock_incidents, is_clock_behind, keep_past, present
 from flows.monitoring.gating import GatedRun, describe_metric_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
+from flows.monitoring.lost_baseline import find_lost_baseline
 from flows.monitoring.messages import Findings, Verdict
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms, find_run_alarms
@@ -48,7 +50,7 @@ from tasks.runs.run_folder import COMPARISON, RunFolder
 from tasks.runtime.atomic_files import write_output
 
 _NOT_RECORDED, _HISTORY = "not recorded", "history"
-"""Key of the incident that the first run could not be recorded in the history."""
+"""Keys of the incidents that the first run could not be recorded in the history, and that this could not be read."""
 
 _RUNS_READ = 366 * 24
 """Runs of the history that are looked at: a year of hourly ones."""
@@ -122,16 +124,17 @@ class _Chain:
         """
         run_id = FinishedRun(self.folder).run_id
         runs, damage = self._read_runs()
+        of_clock = find_clock_incidents(self.monitored_run, before, runs, run_id)
         gated, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.reporter.book.read()
         open_keys = [incident.key for incident in known]
-        verdict = _decide(gated, alarms)
+        of_judges = find_judge_incidents(self.folder, run_id)
+        verdict = _decide(gated, alarms, of_judges)
         moves = bool(self.monitored_run.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves
         of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
         of_run = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
-        of_judges = find_judge_incidents(self.folder, run_id)
-        found = (*of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
+        found = (*of_clock, *of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
         outcome = RunOutcome(
             name=self.monitored_run.name,
             trigger=self.monitored_run.trigger,
@@ -146,34 +149,41 @@ class _Chain:
             shared_noise=dict(alarms.shared_noise),
             changes=alarms.changes,
             diagnosis=gated.diagnosis,
-            since_last=self._compare_with_last(runs, before),
+            since_last=self._compare_with_last(keep_past(runs, present(self.monitored_run)), before),
             baselines=self.options.deploy.baselines,
             kept=gated.kept,
         )
-        obstacle = self._record_first(outcome, run_id) if before is None else None
+        obstacle = None
+        if before is None:
+            obstacle = find_lost_baseline(self.monitored_run, self.store.root, runs, run_id)
+            obstacle = obstacle or self._record_first(outcome, run_id)
         if obstacle is not None:
             found = (*found, obstacle)
         elif damage is not None:
             sentence = f"alarms, open incidents and missed runs are not known: {damage}"
             now = datetime.now(UTC)
             found += (OutcomeIncident(key=_HISTORY, kind="record", sentence=sentence, since=now, run_id=run_id),)
-        incidents = change_incidents(known, found, partial(_is_over, gated, alarms), of_gate.replaced)
+        incidents = change_incidents(known, found, partial(_is_over, gated, alarms, damage), of_gate.replaced)
         accepts = follows or (before is None and obstacle is None)
         if verdict == "passed" and (accepts or obstacle is not None):
             verdict = "accepted" if accepts else "inconclusive"
         seen = Findings(self.options, self.monitored_run, self.folder, before, gated, alarms, incidents, verdict)
         undelivered = self.reporter.report(incidents, seen.alert(self.reporter.flow_run)).undelivered
+        message = seen.message
         if accepts and not self.store.accept(
             self.monitored_run.baseline(self.folder, "first" if before is None else "passed")
         ):
             newer = self.store.current(self.monitored_run.key)
-            return _report_superseded(self.monitored_run, newer, self.folder, undelivered)
-        changes = {"accepted": accepts, "message": seen.message, "incidents": incidents, "undelivered": undelivered}
+            if self.monitored_run.index:
+                return _report_superseded(self.monitored_run, newer, self.folder, undelivered)
+            accepts, verdict = False, "inconclusive"
+            message = f"{self.monitored_run.title} was compared with nothing: another first run was accepted meanwhile"
+        changes = {"accepted": accepts, "message": message, "incidents": incidents, "undelivered": undelivered}
         self._record(outcome.model_copy(update=changes))
         self.reporter.beat(undelivered)
         version = None if before is None else before.version
         return ChainResult(
-            verdict=verdict, message=seen.message, folder=self.folder, baseline=version, undelivered=undelivered
+            verdict=verdict, message=message, folder=self.folder, baseline=version, undelivered=undelivered
         )
 
     def _record_first(self, outcome: RunOutcome, run_id: str) -> OutcomeIncident | None:
@@ -214,7 +224,10 @@ class _Chain:
         baseline, _ = _find_folder(self.store, before)
         if baseline is None or self.monitored_run.index:
             return RunAlarms()
-        alarms = find_run_alarms(self.options, baseline, self.folder, runs)
+        if is_clock_behind(runs, present(self.monitored_run)):
+            alarms = RunAlarms(obstacle=BEHIND)  # alarms that are open stay so
+        else:
+            alarms = find_run_alarms(self.options, baseline, self.folder, runs)
         for warning in alarms.warnings:
             run_logger().warning(warning)
         return alarms
@@ -309,14 +322,16 @@ def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | No
 
 
 def _is_superseded(monitored_run: MonitoredRun, before: Baseline | None) -> bool:
-    return before is not None and (
-        _is_same_version(monitored_run, before) or before.place.is_newer_than(monitored_run.place)
-    )
+    """Return whether a run evaluates an old version of an index: a run about no index is never older than another."""
+    if before is None or not monitored_run.index:
+        return False
+    place = before.place_at(datetime.now(UTC))
+    return _is_same_version(monitored_run, before) or place.is_newer_than(monitored_run.place)
 
 
 def _is_same_version(monitored_run: MonitoredRun, baseline: Baseline) -> bool:
-    """Return whether the baseline is of the same event: runs about no index are all different."""
-    return bool(monitored_run.index) and baseline.place == monitored_run.place
+    """Return whether the baseline is of the same event."""
+    return baseline.place == monitored_run.place
 
 
 def _end_superseded(
@@ -329,37 +344,43 @@ def _end_superseded(
 def _report_superseded(
     monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None, undelivered: tuple[str, ...]
 ) -> ChainResult:
-    whose = f"index {monitored_run.index}" if monitored_run.index else monitored_run.name
-    by = "a newer baseline" if newer is None else f"its baseline, {_name_version(monitored_run, newer)}"
+    by = "a newer baseline" if newer is None else f"its baseline, version {newer.version}"
     is_same = newer is not None and _is_same_version(monitored_run, newer)
+    what = "its baseline already" if is_same else f"older than {by}"
     return ChainResult(
         verdict="superseded",
-        message=f"{monitored_run.title} of {whose} is {'its baseline already' if is_same else f'older than {by}'}",
+        message=f"{monitored_run.title} of index {monitored_run.index} is {what}",
         folder=folder,
         baseline=None if newer is None else newer.version,
         undelivered=undelivered,
     )
 
 
-def _name_version(monitored_run: MonitoredRun, baseline: Baseline) -> str:
-    return f"version {baseline.version}" if monitored_run.index else f"the run of {baseline.version}"
-
-
-def _decide(gated: GatedRun, alarms: RunAlarms) -> Verdict:
-    """Return the verdict about a run before it is accepted."""
+def _decide(gated: GatedRun, alarms: RunAlarms, of_judges: Collection[OutcomeIncident]) -> Verdict:
+    """Return the verdict about a run before it is accepted: one by a judge that has changed is not like for like."""
     if gated.gate == "failed":
         return "failed"
     if alarms.is_worse:
         return "worse"
-    if gated.gate == "inconclusive" or gated.obstacle is not None or gated.losses:
+    if (
+        gated.gate == "inconclusive"
+        or gated.obstacle is not None
+        or gated.losses
+        or of_judges
+        or alarms.obstacle == BEHIND
+    ):
         return "inconclusive"
     return "recovering" if alarms.alarms else "passed"
 
 
-def _is_over(gated: GatedRun, alarms: RunAlarms, incident: OutcomeIncident) -> bool:
-    """Return whether an incident that a finished run did not find is over."""
+def _is_over(gated: GatedRun, alarms: RunAlarms, damage: str | None, incident: OutcomeIncident) -> bool:
+    """Return whether an incident that a finished run did not find is over.
+
+    Args:
+        damage: Reason why the earlier runs are not known, which alarms are computed from; None if they are.
+    """
     if incident.kind == "gate" and gated.obstacle is not None:
         return incident.key in gated.passed_keys  # other rules could not be applied
     if is_loss(incident.key) and gated.obstacle is not None:
         return gated.kept is not None
-    return incident.kind != "alarm" or alarms.obstacle is None
+    return incident.kind != "alarm" or (alarms.obstacle is None and damage is None)

@@ -4,6 +4,7 @@ import httpx
 
 from metric_core.errors import ConfigError
 from tasks.runtime.credentials import is_reference, read_secret
+from tasks.runtime.http_errors import name_http_error
 from tasks.runtime.retry import Backoff, retry
 
 _SECONDS = 10.0
@@ -26,7 +27,7 @@ def call_heartbeat(address: str, name: str, run_id: str) -> str | None:
     except httpx.HTTPStatusError as error:
         reason = f"it replied with status {error.response.status_code}"
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = type(error).__name__
+        reason = name_http_error(error)
     except ConfigError as error:
         reason = str(error)
     else:

@@ -1,18 +1,20 @@
 """Keep the incidents of an evaluation: each causes one message when it begins and one when it is over.
 
-Open incidents are in the history, whether or not messages could be delivered. If the history cannot be used, each run
-reports everything that it finds: an alert too many is better than none.
+Open incidents are in the history, whether or not messages could be delivered, and in a file in ASSAY_HOME: what was
+sent while the history could not be used, or before it was lost, is ended too.
 """
 
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from flows.alerting.alert import AlertIncident, Severity, Subject
+from flows.monitoring.kept_incidents import KeptIncidents
 from metric_core.errors import AssayError
-from tasks.history.incident import Incident, IncidentFinding
+from tasks.history.incident import OPENER, Incident, IncidentChanges, IncidentFinding
 from tasks.history.incident_log import IncidentLog
 from tasks.prefect_support.run_log import run_logger
 from tasks.runs.outcome import OutcomeIncident, OutcomeIncidents
@@ -25,8 +27,9 @@ UNDECIDED = "gate:inconclusive:"
 
 _VARYING = re.compile(r"\b0x[0-9a-f]+\b|\b(?=[a-f-]*\d)[0-9a-f]+(?:-[0-9a-f]+)*\b|\d[\dtz.,:+-]*")
 _HINT = re.compile(r"[.\s]*\bdid you mean\b.*?\?")
-_FLOW_RUN, _CAUSE = "flow_run", "cause"
-"""Names of the details of an incident in the history."""
+_CAUSE = "cause"
+"""Name of a detail of an incident in the history."""
+_ROUNDING = timedelta(seconds=1)
 
 
 def error_key(error: BaseException, reason: str) -> str:
@@ -100,7 +103,7 @@ _SUBJECTS: Mapping[str, Subject] = {
 }
 """Subjects of alerts by the kind of the incident that is opened; for other kinds it is "attention"."""
 _ORDER: Sequence[Subject] = ("error", "failed", "worse", "inconclusive")
-_WARNINGS = ("comparison", "source", "missed", "record")
+_WARNINGS = ("comparison", "source", "cost", "missed", "record")
 """Kinds of incidents that are warnings, not errors."""
 
 
@@ -143,10 +146,11 @@ def alert_incidents(
 
 @dataclass(frozen=True, slots=True)
 class IncidentBook:
-    """The open incidents of an evaluation, in the history.
+    """The open incidents of an evaluation, in the history and in a file beside it.
 
-    A flow run that is resumed after a crash may find that it has written its changes: it reads the incidents as they
-    were before it, so that it makes the same changes again.
+    The file is what remains if the history is lost or could not be written: what people were told of is ended all the
+    same. A flow run that is resumed after a crash may find that it has written its changes: it reads the incidents as
+    they were before it, so that it makes the same changes again.
 
     Args:
         history: Address of the history, as the option `history`.
@@ -157,9 +161,17 @@ class IncidentBook:
     flow_run: str
 
     def read(self) -> tuple[OutcomeIncident, ...]:
-        """Return the incidents that were open before the flow run, oldest first; none if they cannot be read."""
-        found: Sequence[Incident] = self._use(lambda log: log.incidents(self.name)) or ()
-        return tuple(
+        """Return the incidents that were open before the flow run, oldest first.
+
+        Those that only the file knows are added to the history.
+        """
+        file = KeptIncidents(self.history, self.name)
+        found: Sequence[Incident] | None = self._use(lambda log: log.incidents(self.name))
+        if found is None:
+            return file.read()
+        if lost := [each for each in file.read() if not _is_recorded(each, found)]:
+            self._use(lambda log: [log.open_incident(self.name, self._finding(each, is_new=False)) for each in lost])
+        known = (
             OutcomeIncident.model_validate(
                 {
                     **{name: getattr(each, name) for name in ("key", "kind", "sentence", "run_id")},
@@ -167,28 +179,29 @@ class IncidentBook:
                     "cause": each.details.get(_CAUSE, ""),
                 }
             )
-            for each in sorted(found, key=lambda each: (each.opened, each.key))
-            if each.details.get(_FLOW_RUN) != self.flow_run and (each.closed is None or self._has_closed(each))
+            for each in found
+            if each.details.get(OPENER) != self.flow_run and (each.closed is None or self._has_closed(each))
+        )
+        return tuple(sorted([*known, *lost], key=lambda each: (each.since, each.key)))
+
+    def changes(self, incidents: OutcomeIncidents) -> IncidentChanges:
+        """Return the changes of the flow run, to be written with the messages about them."""
+        return IncidentChanges(
+            opened=tuple(self._finding(each, is_new=True) for each in incidents.opened if each.kind != MISSED),
+            continuing=tuple(self._finding(each, is_new=False) for each in incidents.continuing),
+            closed=tuple(each.key for each in (*incidents.recovered, *incidents.replaced)),
+            flow_run=self.flow_run,
         )
 
-    def write(self, incidents: OutcomeIncidents) -> None:
-        """Write the changes of the flow run."""
-
-        def work(log: IncidentLog) -> None:
-            for each in (*incidents.continuing, *incidents.opened):
-                if each.kind != MISSED:
-                    log.open_incident(self.name, self._finding(each, is_new=each in incidents.opened))
-            for each in (*incidents.recovered, *incidents.replaced):
-                log.close_incident(self.name, each.key, run_id=self.flow_run)
-
-        self._use(work)
+    def keep(self, incidents: OutcomeIncidents) -> None:
+        """Write what is open after the flow run to the file."""
+        known = (*incidents.continuing, *incidents.opened)
+        KeptIncidents(self.history, self.name).write([each for each in known if each.kind != MISSED])
 
     def _finding(self, incident: OutcomeIncident, *, is_new: bool) -> IncidentFinding:
-        details = {_CAUSE: incident.cause, _FLOW_RUN: self.flow_run if is_new else ""}
+        details = {_CAUSE: incident.cause, OPENER: self.flow_run if is_new else ""}
         named = (incident.key, incident.kind, incident.sentence)
-        return IncidentFinding(
-            *named, found=incident.since if is_new else None, run_id=incident.run_id, details=details
-        )
+        return IncidentFinding(*named, found=incident.since, run_id=incident.run_id, details=details)
 
     def _has_closed(self, incident: Incident) -> bool:
         return incident.closing_run_id == self.flow_run
@@ -201,3 +214,8 @@ class IncidentBook:
                 "open incidents are not known, so each run reports all that it finds: %s", error, exc_info=False
             )
             return None
+
+
+def _is_recorded(incident: OutcomeIncident, found: Sequence[Incident]) -> bool:
+    """Return whether the history knows an incident, and so whether it is over."""
+    return any(each.key == incident.key and each.opened >= incident.since - _ROUNDING for each in found)

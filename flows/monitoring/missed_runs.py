@@ -42,6 +42,9 @@ WAITS = "AwaitingConcurrencySlot"
 
 _NOT_STARTED = "it was due, and nothing started it"
 _NOT_REPORTED = "it ended as {}, and recorded nothing; its log in Prefect says why"
+_MAKING = timedelta(minutes=1)
+"""Time after which the schedules of a new deployment are there."""
+
 _MOST_DATES = 500
 _SHOWN = 5
 
@@ -196,7 +199,14 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         start, since = times
         due = wait_for_server(lambda: _read_due(client, run, since, until))
         states = wait_for_server(lambda: client.read_flow_run_states(run.id))
-    schedules = [ActiveSchedule(each.schedule, each.created) for each in deployment.schedules if each.active]
+    # A schedule that is as old as its deployment is not a changed one: the deployment was made again, as after the loss
+    # of the server's database, and its runs were due before, too.
+    made = None if deployment.created is None or last is None else deployment.created + _MAKING
+    schedules = [
+        ActiveSchedule(each.schedule, None if made and each.created and start < each.created <= made else each.created)
+        for each in deployment.schedules
+        if each.active
+    ]
     recorded = {each.due for each in runs} | {each.run_id for each in runs}
     places = [each.due or each.created for each in [*known, *(each for each in runs if each.status == MISSED)]]
     missed = missed_between(schedules, since, until, due, places, own=_due_date(run))

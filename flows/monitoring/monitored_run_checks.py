@@ -5,7 +5,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from flows.config.result_options import MonitoringOptions
+from flows.monitoring.clock_checks import keep_past, present
 from flows.monitoring.gating import GatedRun
+from flows.monitoring.growth import find_growth_incidents
 from flows.monitoring.missed_runs import find_missed_runs
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.source_checks import UNCHANGED, find_loss_incidents, find_source_incidents
@@ -47,8 +49,11 @@ def find_run_incidents(
     found = find_source_incidents(run, runs, monitored_run.announced, options.deploy.stale_days)
     found = [each for each in found if is_scheduled or each.key != UNCHANGED or UNCHANGED in open_keys]
     found += find_loss_incidents(gated.kept, gated.least_kept, run, gated.same_baseline(earlier), open_keys)
+    before = [each for each in keep_past(runs, present(monitored_run)) if each.run_id != run.run_id]
+    found += find_growth_incidents(run, before, options.deploy.growth)
     patience = timedelta(minutes=options.deploy.late_minutes)
-    missed = find_missed_runs([*absent, *runs], patience) if is_scheduled and runs else None
+    known = keep_past([*absent, *runs], present(monitored_run))
+    missed = find_missed_runs(known, patience) if is_scheduled and known else None
     if missed is None:
         return found
     for warning in record_without_results(options, *missed.entries(monitored_run.name)):

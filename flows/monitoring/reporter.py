@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from prefect.runtime import flow_run
 
 from flows.alerting.alert import NO_RECIPIENT, NOT_DELIVERED, REPORTED, REPORTED_BEFORE, SILENCED, Alert, show_value
-from flows.alerting.outbox import Outbox, Sent
+from flows.alerting.outbox import NO_CHANGES, Outbox, Sent
 from flows.alerting.recipients import recipients_of
 from flows.config.loading import check_options, reporting_options
 from flows.config.result_options import MonitoringOptions
@@ -61,15 +61,17 @@ class Reporter:
         return IncidentBook(self.options.history, self.name, self.flow_run)
 
     def report(self, incidents: OutcomeIncidents, alert: Alert | None = None) -> Sent:
-        """Send an alert, or else what could not be sent earlier, and write the incidents.
+        """Write the incidents and send an alert about them, or else what could not be sent earlier.
 
         Args:
             alert: The alert; None if there is no news.
         """
         outbox = Outbox(self.options.deploy.alerts, self.options.history, self.name)
-        sent = outbox.resend() if alert is None else outbox.send(alert)
-        if self.monitored_run is not None:
-            self.book.write(incidents)
+        book = None if self.monitored_run is None else self.book
+        changes = NO_CHANGES if book is None else book.changes(incidents)
+        sent = outbox.resend(changes) if alert is None else outbox.send(alert, changes)
+        if book is not None:
+            book.keep(incidents if sent.is_received else incidents.model_copy(update={"opened": ()}))
         return sent
 
     @contextmanager

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from tasks.comparison.written_rows import describe_retired
 from tasks.history.recorded_run import ANSWERS, RecordedRun
+from tasks.history.steady_time import steady_time
 from tasks.runs.outcome import OutcomeCoverage, OutcomeIncident
 
 EMPTY, UNCHANGED = "source: empty", "source: unchanged"
@@ -60,7 +61,9 @@ def _find(run: RecordedRun, runs: Sequence[RecordedRun], now: datetime, stale_da
         sentence = f"{source} has no rows to evaluate{left_out}"
         yield OutcomeIncident(key=EMPTY, kind="source", sentence=sentence, since=now, run_id=run.run_id)
         return
-    since, count = unchanged_since(run, [each for each in runs if each.created <= run.created])
+    known = [each for each in runs if each.created <= run.created]
+    since, count = unchanged_since(run, known)
+    now = steady_time(now, [each.created for each in known if each.run_id != run.run_id])
     if stale_days and count >= _LEAST_RUNS and now - since > timedelta(days=stale_days):
         sentence = (
             f"{source} has had the same responses and contexts since {since:%Y-%m-%d %H:%M} UTC, in {count} runs: "

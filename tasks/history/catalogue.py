@@ -253,6 +253,20 @@ class Catalogue(IncidentLog):
             self._remove(removed)
         return sorted(removed, key=lambda run: run.created)
 
+    def forget(self, run_id: str) -> bool:
+        """Remove the entry of a run, and return whether there was one; its folder stays.
+
+        Raises:
+            ConfigError: The database cannot be used.
+        """
+
+        def work(connection: Connection) -> bool:
+            connection.execute(delete(METRICS).where(METRICS.c.run_id == run_id))
+            return connection.execute(delete(RUNS).where(RUNS.c.run_id == run_id)).rowcount > 0
+
+        with self.translate_errors("written"):
+            return self.database.write(work)
+
     def _remove(self, runs: Sequence[RecordedRun]) -> None:
         newest: dict[str, float] = {}
         for run in runs:

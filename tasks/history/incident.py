@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+OPENER = "flow_run"
+"""Name of the detail of an incident that says which flow run opened it."""
+
 
 @dataclass(frozen=True, slots=True)
 class IncidentFinding:
@@ -25,6 +28,36 @@ class IncidentFinding:
     found: datetime | None = None
     run_id: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentChanges:
+    """What a run changes of the incidents of an evaluation.
+
+    Args:
+        opened: Problems that the run found first; their details name the flow run as OPENER.
+        continuing: Problems that were found before, and again.
+        closed: Keys of the problems that are over.
+        flow_run: Id of the flow run.
+    """
+
+    opened: tuple[IncidentFinding, ...] = ()
+    continuing: tuple[IncidentFinding, ...] = ()
+    closed: tuple[str, ...] = ()
+    flow_run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedIncidents:
+    """What became of the changes of a run: another one at the same time may have made some of them.
+
+    Args:
+        opened: Keys of the incidents that the run has opened.
+        closed: Keys of the incidents that the run has closed.
+    """
+
+    opened: frozenset[str]
+    closed: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

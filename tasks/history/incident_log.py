@@ -1,6 +1,7 @@
 """Open and close incidents: the part of the history that says what is wrong now."""
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, select, update
 
 from tasks.history.history_database import HistoryDatabase
 from tasks.history.history_tables import INCIDENTS
-from tasks.history.incident import Incident, IncidentFinding
+from tasks.history.incident import OPENER, ChangedIncidents, Incident, IncidentChanges, IncidentFinding
 
 
 class IncidentLog(HistoryDatabase):
@@ -49,34 +50,12 @@ class IncidentLog(HistoryDatabase):
         Raises:
             ConfigError: The database cannot be used.
         """
-        time = (finding.found or datetime.now(UTC)).timestamp()
-        values = {
-            "incident_id": uuid.uuid4().hex,
-            "name": name,
-            "key": finding.key,
-            "kind": finding.kind,
-            "is_open": 1,
-            "opened": time,
-            "seen": time,
-            "times": 1,
-            "sentence": finding.sentence,
-            "run_id": finding.run_id,
-            "closing_run_id": "",
-            "details": dict(finding.details),
-        }
-        found = select(INCIDENTS).where(
-            INCIDENTS.c.name == name, INCIDENTS.c.key == finding.key, INCIDENTS.c.is_open == 1
-        )
+        found = _is_open(name, finding.key)
 
         def work(connection: Connection) -> Incident:
-            insertion = self.database.insert(INCIDENTS).values(values)
-            again: dict[str, ColumnElement[Any]] = {
-                column: insertion.excluded[column] for column in ("seen", "sentence", "details")
-            }
-            again["times"] = INCIDENTS.c.times + 1
-            same = ["name", "key", "is_open"]
-            connection.execute(insertion.on_conflict_do_update(index_elements=same, set_=again))
-            return _incident(connection.execute(found).one())
+            if not self._insert(connection, name, finding):
+                self._note_again(connection, name, finding)
+            return _incident(connection.execute(select(INCIDENTS).where(*found)).one())
 
         with self.translate_errors("written"):
             return self.database.write(work)
@@ -94,20 +73,89 @@ class IncidentLog(HistoryDatabase):
         Raises:
             ConfigError: The database cannot be used.
         """
-        closing = (
-            update(INCIDENTS)
-            .where(INCIDENTS.c.name == name, INCIDENTS.c.key == key, INCIDENTS.c.is_open == 1)
-            .values(is_open=None, closed=(at or datetime.now(UTC)).timestamp(), closing_run_id=run_id)
-            .returning(INCIDENTS)
-        )
         with self.translate_errors("written"):
-            row = self.database.write(lambda connection: connection.execute(closing).one_or_none())
-        return None if row is None else _incident(row)
+            return self.database.write(lambda connection: _close(connection, name, key, at, run_id))
+
+    def change_incidents(self, connection: Connection, name: str, changes: IncidentChanges) -> ChangedIncidents:
+        """Make the changes of a run, in a transaction that others follow or precede as a whole.
+
+        What the same flow run has changed already, before it was resumed, counts as changed.
+        """
+        opened = set()
+        for each in changes.opened:
+            if self._insert(connection, name, each):
+                opened.add(each.key)
+                continue
+            query = select(INCIDENTS.c.details).where(*_is_open(name, each.key))
+            details = connection.execute(query).scalar_one()
+            if changes.flow_run and details.get(OPENER) == changes.flow_run:
+                opened.add(each.key)
+            details = {**each.details, OPENER: details.get(OPENER, "")}
+            self._note_again(connection, name, replace(each, found=None, details=details))
+        for each in changes.continuing:
+            if not self._insert(connection, name, each):
+                self._note_again(connection, name, replace(each, found=None))
+        closed = {
+            key
+            for key in changes.closed
+            if _close(connection, name, key, None, changes.flow_run) is not None
+            or _is_closed_by(connection, name, key, changes.flow_run)
+        }
+        return ChangedIncidents(frozenset(opened), frozenset(closed))
+
+    def _insert(self, connection: Connection, name: str, finding: IncidentFinding) -> bool:
+        """Open an incident, and return whether it was not open."""
+        now = datetime.now(UTC)
+        opened = (finding.found or now).timestamp()
+        values = {
+            "incident_id": uuid.uuid4().hex,
+            "name": name,
+            "key": finding.key,
+            "kind": finding.kind,
+            "is_open": 1,
+            "opened": opened,
+            "seen": opened,
+            "times": 1,
+            "sentence": finding.sentence,
+            "run_id": finding.run_id,
+            "closing_run_id": "",
+            "details": dict(finding.details),
+        }
+        same = ["name", "key", "is_open"]
+        insertion = self.database.insert(INCIDENTS).values(values).on_conflict_do_nothing(index_elements=same)
+        return connection.execute(insertion.returning(INCIDENTS.c.incident_id)).first() is not None
+
+    def _note_again(self, connection: Connection, name: str, finding: IncidentFinding) -> None:
+        changes = {
+            "seen": (finding.found or datetime.now(UTC)).timestamp(),
+            "sentence": finding.sentence,
+            "details": dict(finding.details),
+            "times": INCIDENTS.c.times + 1,
+        }
+        connection.execute(update(INCIDENTS).where(*_is_open(name, finding.key)).values(changes))
 
     def _find_incidents(self, query: Select[Any]) -> list[Incident]:
         ordered = query.order_by(INCIDENTS.c.opened, INCIDENTS.c.incident_id)
         with self.translate_errors("read"):
             return self.database.read(lambda connection: [_incident(row) for row in connection.execute(ordered)])
+
+
+def _is_open(name: str, key: str) -> tuple[ColumnElement[bool], ...]:
+    return (INCIDENTS.c.name == name, INCIDENTS.c.key == key, INCIDENTS.c.is_open == 1)
+
+
+def _close(connection: Connection, name: str, key: str, at: datetime | None, run_id: str) -> Incident | None:
+    closed = {"is_open": None, "closed": (at or datetime.now(UTC)).timestamp(), "closing_run_id": run_id}
+    closing = update(INCIDENTS).where(*_is_open(name, key)).values(closed).returning(INCIDENTS)
+    row = connection.execute(closing).one_or_none()
+    return None if row is None else _incident(row)
+
+
+def _is_closed_by(connection: Connection, name: str, key: str, run_id: str) -> bool:
+    """Return whether a run was the last to close an incident."""
+    query = select(INCIDENTS.c.closing_run_id).where(INCIDENTS.c.name == name, INCIDENTS.c.key == key)
+    last = connection.execute(query.order_by(INCIDENTS.c.closed.desc()).limit(1)).scalar_one_or_none()
+    return bool(run_id) and last == run_id
 
 
 def _incident(row: Row[Any]) -> Incident:

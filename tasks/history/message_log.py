@@ -83,20 +83,28 @@ class MessageLog(HistoryDatabase):
         Raises:
             ConfigError: The database cannot be used.
         """
+        found = list(alerts)
+        with self.translate_errors("written"):
+            return self.database.write(lambda connection: self.put_messages(connection, name, found, state, at))
+
+    def put_messages(
+        self,
+        connection: Connection,
+        name: str,
+        alerts: Iterable[tuple[str, str, Mapping[str, Any]]],
+        state: State,
+        at: datetime,
+    ) -> set[tuple[str, str]]:
+        """Write messages as `put` does, in a transaction."""
         fixed = {"name": name, "state": state, "created": at.timestamp(), "tries": 0, "reply": ""}
         rows = {
             (recipient, alert_id): {**fixed, "recipient": recipient, "alert_id": alert_id, "content": dict(content)}
             for recipient, alert_id, content in alerts
         }
-
-        def work(connection: Connection) -> set[tuple[str, str]]:
-            old = MESSAGES.c.ended < (at - _KEPT).timestamp()
-            connection.execute(delete(MESSAGES).where(MESSAGES.c.name == name, old))
-            insertion = self.database.insert(MESSAGES).on_conflict_do_nothing().returning(MESSAGES.c.number)
-            return {key for key, row in rows.items() if connection.execute(insertion.values(row)).first() is not None}
-
-        with self.translate_errors("written"):
-            return self.database.write(work)
+        old = MESSAGES.c.ended < (at - _KEPT).timestamp()
+        connection.execute(delete(MESSAGES).where(MESSAGES.c.name == name, old))
+        insertion = self.database.insert(MESSAGES).on_conflict_do_nothing().returning(MESSAGES.c.number)
+        return {key for key, row in rows.items() if connection.execute(insertion.values(row)).first() is not None}
 
     def messages(
         self,

@@ -5,10 +5,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, or_, select, update
 
 from tasks.history.history_database import HistoryDatabase
-from tasks.history.history_tables import ACKNOWLEDGEMENTS, SILENCES
+from tasks.history.history_tables import ACKNOWLEDGEMENTS, RUNS, SILENCES
+from tasks.history.recorded_run import COMPLETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,19 @@ class OperatorLog(HistoryDatabase):
             Silence(datetime.fromtimestamp(row.begins, UTC), datetime.fromtimestamp(row.ends, UTC), row.reason)
             for row in rows
         ]
+
+    def latest_starts(self, name: str, last: int) -> list[datetime]:
+        """Return when the latest runs of an evaluation started that have been reported, the latest first.
+
+        Raises:
+            ConfigError: The database cannot be used.
+        """
+        is_reported = or_(RUNS.c.outcome.is_not(None), RUNS.c.status != COMPLETED)
+        query = select(RUNS.c.created).where(RUNS.c.name == name, is_reported)
+        query = query.order_by(RUNS.c.created.desc()).limit(last)
+        with self.translate_errors("read"):
+            found = self.database.read(lambda connection: connection.execute(query).scalars().all())
+        return [datetime.fromtimestamp(each, UTC) for each in found]
 
     def end_silences(self, name: str, at: datetime) -> int:
         """End the silences of an evaluation, and return how many there were that are not over.

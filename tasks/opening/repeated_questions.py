@@ -63,6 +63,46 @@ class AskedJudge:
                 found[row] = RowAnswers(distance, any(kept.votes != new.votes for kept, new in compared))
         return found
 
+    def uniform_answers(self) -> "UniformAnswers | None":
+        """Return the new answers to a kind of question, if they are all the same and the kept ones were not."""
+        kept: dict[Kind, list[tuple[str | None, ...]]] = defaultdict(list)
+        new: dict[Kind, set[tuple[str | None, ...]]] = defaultdict(set)
+        for digest, answer in self.answers.items():
+            if answer.status is AnswerStatus.ANSWERED:
+                kind = self.questions[digest].kind
+                kept[kind].append(self.kept[digest].votes)
+                new[kind].add(answer.votes)
+        for kind, votes in new.items():
+            other = sum(each not in votes for each in kept[kind])
+            if len(votes) == 1 and other:
+                (label,) = votes
+                return UniformAnswers(" ".join(filter(None, dict.fromkeys(label))), len(kept[kind]), other)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class UniformAnswers:
+    """The same answer to many questions.
+
+    Args:
+        label: The answer.
+        count: Number of questions.
+        other: Number of questions with another kept answer.
+    """
+
+    label: str
+    count: int
+    other: int
+
+    @property
+    def sentence(self) -> str:
+        """The answers in words.
+
+        >>> UniformAnswers("yes", 60, 6).sentence
+        "all 60 answers about the anchor are 'yes', where 6 were not"
+        """
+        return f"all {self.count} answers about the anchor are {self.label!r}, where {self.other} were not"
+
 
 def measure_distance(kept: ChoiceAnswer, new: ChoiceAnswer) -> float:
     """Return how much two answers to a question differ, from 0 to 1.
@@ -115,16 +155,16 @@ class RepeatedQuestions:
         return self._judges[alone]
 
     def ask(self) -> tuple[int, Usage]:
-        """Ask the noted questions again.
+        """Ask the noted questions again, except for those that were asked by an earlier call.
 
         Returns:
-            The number of questions, and their cost.
+            The number of all questions that were asked, and their cost.
 
         Raises:
             AssayError: A judge cannot be asked.
         """
         for each in self._judges.values():
-            digests = list(each.questions)
+            digests = [digest for digest in each.questions if digest not in each.answers]
             answers = each.judge.uncached.choose([each.questions[digest] for digest in digests]) if digests else []
             each.answers.update(zip(digests, answers, strict=True))
         asked = [answer for each in self._judges.values() for answer in each.answers.values()]

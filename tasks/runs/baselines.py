@@ -8,7 +8,8 @@ baseline even if its version is older: only acceptances that follow count then. 
 as `INDEX/DEPLOYMENT/RUN/`, for machines that share no disk.
 
 Evaluations that are about no index have baselines by their name, whatever started them: `NAME/evaluations/RUN.json`.
-Their version is the time at which the run started.
+Their version is the time at which the run started, and the baseline is the run that was accepted last. Acceptances are
+numbered, because a clock that was ahead once must not decide which is the last.
 
 Records of earlier releases are `INDEX/RUN.json`, without a deployment. They are read, but never changed, until the
 deployment has accepted a run itself.
@@ -22,7 +23,7 @@ import shutil
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -44,9 +45,13 @@ RETAINED = 20
 DEFAULT_DEPLOYMENT = "index-rebuilt"
 """The deployment of a run that was started without one."""
 
+CLOCK_TOLERANCE = timedelta(hours=1)
+"""Time by which the clocks of two machines may differ; what lies further ahead was written by a wrong clock."""
+
 EVALUATIONS = "evaluations"
 """Stands for the deployment in baselines of evaluations that are about no index."""
 
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _LONGEST_FOLDER = 120
 _SETTING = "deploy.baselines"
 
@@ -65,6 +70,7 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
         why: "first" for the first run, "passed" for a run that passed the gate, or "hand" for a run that a person
             accepted.
         deployment: Name of the deployment whose run it is; empty in records of earlier releases.
+        number: Number of the acceptance among those of the index: later ones have greater numbers.
     """
 
     format: Literal[1] = 1
@@ -77,11 +83,24 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
     accepted: datetime
     why: Literal["first", "passed", "hand"]
     deployment: str = ""
+    number: int = 0
 
     @property
     def place(self) -> IndexVersion:
         """The place of the run among the versions of the index."""
         return IndexVersion(self.version, self.announced)
+
+    def is_ahead(self, now: datetime) -> bool:
+        """Return whether the run lies in the future, so that a clock was wrong.
+
+        Args:
+            now: Time to compare with.
+        """
+        return self.announced > now + CLOCK_TOLERANCE
+
+    def place_at(self, now: datetime) -> IndexVersion:
+        """Return the place of the run as it counts at a time: an announcement in the future makes nothing newer."""
+        return IndexVersion(self.version, _LONG_AGO) if self.is_ahead(now) else self.place
 
 
 class Baselines:
@@ -111,8 +130,15 @@ class Baselines:
             AssayError: A record is damaged.
         """
         accepted = self.acceptances(index)
+        if self.deployment == EVALUATIONS:
+            return accepted[-1] if accepted else None
         by_hand = [number for number, baseline in enumerate(accepted) if baseline.why == "hand"]
-        by_version = {baseline.place: baseline for baseline in accepted[by_hand[-1] if by_hand else 0 :]}
+        first = by_hand[-1] if by_hand else 0
+        by_version = {
+            baseline.place_at(min(later.accepted for later in accepted[number:])): baseline
+            for number, baseline in enumerate(accepted)
+            if number >= first
+        }
         version = newest(by_version)
         return None if version is None else by_version[version]
 
@@ -122,10 +148,12 @@ class Baselines:
         own = self._records(self._folder(index))
         is_index = self.deployment != EVALUATIONS
         names = own or (self._records(posixpath.dirname(self._folder(index))) if is_index else [])
-        return sorted((self._read(name) for name in names), key=lambda baseline: baseline.accepted)
+        return sorted((self._read(name) for name in names), key=lambda each: (each.number, each.accepted))
 
     def accept(self, baseline: Baseline) -> bool:
-        """Make a run the baseline, unless there is a newer one and no person accepts it.
+        """Make a run the baseline, unless a newer version of its index is, or another run if it would be the first.
+
+        What a person accepts is the baseline in any case.
 
         Args:
             baseline: Run to accept; its folder must be on this machine.
@@ -136,10 +164,10 @@ class Baselines:
         Raises:
             AssayError: The store cannot be written, or a record in it is damaged.
         """
-        previous = self.current(baseline.index)
-        if baseline.why != "hand" and previous is not None and previous.place.is_newer_than(baseline.place):
+        if baseline.why != "hand" and self.is_superseded(baseline):
             return False
-        baseline = baseline.model_copy(update={"deployment": self.deployment})
+        number = 1 + max((each.number for each in self.acceptances(baseline.index)), default=0)
+        baseline = baseline.model_copy(update={"deployment": self.deployment, "number": number})
         folder = self._folder(baseline.index)
         if self._is_remote:
             with translate_errors(self._fs, folder, _SETTING):
@@ -148,8 +176,19 @@ class Baselines:
         record = baseline.model_dump_json(indent=2).encode()
         atomic_fs_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING, is_synced=True)
         self._delete_oldest(baseline.index)
+        return baseline.why == "hand" or not self.is_superseded(baseline)
+
+    def is_superseded(self, baseline: Baseline) -> bool:
+        """Return whether a newer version of an index is its baseline, or another run for one that would be the first.
+
+        A run about no index is never older than its baseline: each evaluates the data anew.
+        """
         current = self.current(baseline.index)
-        return current is not None and current.run_id == baseline.run_id
+        if current is None or current.run_id == baseline.run_id:
+            return False
+        if self.deployment == EVALUATIONS:
+            return baseline.why == "first"
+        return current.place_at(baseline.accepted).is_newer_than(baseline.place)
 
     def run_folder(self, baseline: Baseline) -> Path:
         """Return the run folder of a baseline on this machine; fetch it once if it is at a URL.
@@ -160,7 +199,7 @@ class Baselines:
         local = Path(baseline.folder)
         if local.is_dir():
             return local
-        advice = "Accept another run with `assay accept RUN`, or remove its record: the next run becomes the baseline."
+        advice = "Restore it, or accept another run with `assay accept RUN`."
         if not self._is_remote:
             raise AssayError(
                 f"the run folder {local} of version {baseline.version}, the baseline of {baseline.index}, "
@@ -179,7 +218,7 @@ class Baselines:
         return fetched
 
     def _folder(self, index: str) -> str:
-        key = _folder_name(index) if self.deployment == EVALUATIONS else check_index_name(index)
+        key = folder_of_evaluation(index) if self.deployment == EVALUATIONS else check_index_name(index)
         return posixpath.join(self._path, key, quote(self.deployment, safe=" "))
 
     def _folder_of(self, baseline: Baseline) -> str:
@@ -215,10 +254,10 @@ class Baselines:
                         self._fs.rm(path, recursive=True)
 
 
-def _folder_name(name: str) -> str:
+def folder_of_evaluation(name: str) -> str:
     """Return the folder of an evaluation, whose name may have any characters and up to 200 of them.
 
-    >>> _folder_name("support, nightly"), _folder_name(".."), len(_folder_name("ü" * 200))
+    >>> folder_of_evaluation("support, nightly"), folder_of_evaluation(".."), len(folder_of_evaluation("ü" * 200))
     ('support%2C nightly', '%2E.', 120)
     """
     quoted = quote(name, safe=" ")

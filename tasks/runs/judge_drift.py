@@ -32,6 +32,9 @@ ASKED_AGAIN = "asked_again"
 RUNS_READ = RUNS_TESTED + RUNS_ADDED
 """Number of repeats whose entries are needed to continue."""
 
+_LEAST_STEADY = 3
+"""Rows whose verdicts had never changed that a judge with one answer for everything must have changed at least."""
+
 Earlier = dict[str, list[float]]
 _Entries = Sequence[tuple[datetime, Mapping[str, Any]]]
 """The entries of a judge, oldest first, each with the start of its repeat."""
@@ -137,8 +140,15 @@ class JudgeDriftDetector:
         chosen = tuple(order[(first + place) % len(order)] for place in range(min(count, len(order))))
         return RepeatTurn(start, reference, repeat, number, chosen, (first + len(chosen)) % len(order), power, same)
 
-    def entry(
-        self, turn: RepeatTurn, judge: str, answers: Mapping[str, RowAnswers], *, judges: int = 1, place: str = ""
+    def entry(  # noqa: PLR0913 what is known of the judge
+        self,
+        turn: RepeatTurn,
+        judge: str,
+        answers: Mapping[str, RowAnswers],
+        *,
+        judges: int = 1,
+        place: str = "",
+        uniform: str = "",
     ) -> dict[str, Any]:
         """Return the entry of a judge for a repeat.
 
@@ -147,6 +157,7 @@ class JudgeDriftDetector:
             answers: Row -> answers of the repeat; rows without usable answers are absent.
             judges: Number of judges that are tested.
             place: Address of the judge; empty if it has none.
+            uniform: Sentence on new answers that are all the same, though the kept ones are not; empty if they are not.
         """
         past = [(each.start, found) for each in turn.past if (found := _entry_of(each, judge)) is not None]
         last = past[-1][1] if past else None
@@ -165,7 +176,10 @@ class JudgeDriftDetector:
         entry["log_e_value"] = _test(window, entry["earlier"])
         if entry["told"] is None:
             evidence = [found["log_e_value"] for _, found in repeats]
-            if is_changed(evidence, turn.number, judges, self.settings):
+            steady = [row for row in entry["changed"] if entry["earlier"].get(row, (0, 0.0, 1))[2] == 0]
+            if uniform and len(steady) >= _LEAST_STEADY:
+                entry["told"] = _describe_uniform(judge, place, repeats, uniform)
+            elif is_changed(evidence, turn.number, judges, self.settings):
                 entry["told"] = _describe_change(judge, place, repeats, entry["earlier"])
         elif _is_window_since(repeats, entry["told"]):
             usual = _usual(entry["earlier"])[0]
@@ -298,6 +312,20 @@ def _describe_change(
         "rows": rows,
         "changed": changed,
         "sentence": sentence,
+    }
+
+
+def _describe_uniform(judge: str, place: str, repeats: _Entries, uniform: str) -> dict[str, Any]:
+    start, entry = repeats[-1]
+    return {
+        "since": start.isoformat(),
+        "told": start.isoformat(),
+        "rows": len(entry["distances"]),
+        "changed": len(entry["changed"]),
+        "sentence": (
+            f"the judge {f'{judge} at {place}' if place else judge} answers everything alike since {start:%A, %-d %B}: "
+            f"{uniform}. Scores of this run say nothing about the system: look at the server of the judge"
+        ),
     }
 
 

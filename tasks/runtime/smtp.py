@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
-from email.utils import formatdate, make_msgid
+from email.utils import formatdate
 from ipaddress import ip_address
 from typing import Literal, Self, TypeAlias
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
@@ -16,7 +16,9 @@ Security: TypeAlias = Literal["ssl", "starttls", "insecure"]
 
 WANTED = "smtp://USER:PASSWORD@HOST:587, smtps://USER:PASSWORD@HOST:465, or either without USER:PASSWORD"
 SECONDS = 30.0
-"""Time limit, in seconds, for each step of sending a message."""
+"""Time limit, in seconds, for connecting, encrypting and logging in."""
+CONFIRMATION_SECONDS = 120.0
+"""Time limit, in seconds, for the server's confirmation of a message: one that is not waited for may arrive twice."""
 
 _PORTS: dict[Security, int] = {"ssl": 465, "starttls": 587, "insecure": 25}
 
@@ -91,11 +93,14 @@ class SmtpServer:
         return f"{scheme}://{login}{_bracketed(self.host)}:{self.port}?{urlencode(options)}"
 
 
-def send_mail(server: SmtpServer, sender: str, recipients: Sequence[str], subject: str, text: str) -> str:
+def send_mail(  # noqa: PLR0913 the parts of a message
+    server: SmtpServer, sender: str, recipients: Sequence[str], subject: str, text: str, *, identity: str
+) -> str:
     """Send a message as plain text, and return what became of it.
 
     Args:
         subject: Subject of the message; line breaks become spaces.
+        identity: Identity of the message, the same whenever it is sent again: mailboxes recognize a copy by it.
 
     Raises:
         OSError: The server cannot be reached, or its certificate is not trusted.
@@ -107,7 +112,7 @@ def send_mail(server: SmtpServer, sender: str, recipients: Sequence[str], subjec
     message["From"] = sender
     message["To"] = ", ".join(recipients)
     message["Date"] = formatdate()
-    message["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+    message["Message-ID"] = f"<{identity}@{sender.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"  # so that answering machines stay silent
     message.set_content(text)
     context = ssl.create_default_context()
@@ -120,6 +125,8 @@ def send_mail(server: SmtpServer, sender: str, recipients: Sequence[str], subjec
             connection.starttls(context=context)
         if server.user is not None:
             connection.login(server.user, server.password)
+        if connection.sock is not None:
+            connection.sock.settimeout(CONFIRMATION_SECONDS)
         refused = connection.send_message(message)
     if refused:
         raise RuntimeError(f"the server refused the recipients {', '.join(sorted(refused))}; the others have it")

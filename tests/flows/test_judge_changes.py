@@ -69,6 +69,7 @@ class Evaluation:
         self.verdict = KNOWN
         self.revision: str | None = None
         self.drift = 0.1
+        self.words: Sequence[str] = WORDS
         self.folders: list[Path] = []
         self._told = 0
         server.say = self._say
@@ -93,7 +94,7 @@ class Evaluation:
             {
                 **own,
                 "name": "support",
-                "source": self._write("rows", rows(f"night {number}")),
+                "source": self._write("rows", rows(f"night {number}", self.words)),
                 "anchor": {"source": str(self.folder / "anchor.jsonl"), "drift": self.drift},
                 "metrics": ["faithfulness"],
                 "judge": {"backend": "server", "server": {"urls": [self.server.url], "revision": self.revision}},
@@ -204,6 +205,43 @@ def test_a_judge_that_answers_otherwise_is_told_once_and_named_as_the_cause(
     assert evaluation.asked_about_anchor() == 2 * len(ANCHOR_WORDS), "all is asked again, and then once more"
     assert [each.kind for each in outcome.incidents.recovered] == ["judge"]
     assert outcome.alarms[0].cause == "judge", "the anchor is judged by the new judge"
+
+
+def test_judge_that_gives_everything_one_answer_is_asked_about_the_whole_anchor_and_told_at_once(
+    evaluation: Evaluation,
+) -> None:
+    for _ in range(4):
+        evaluation.night()
+    assert (evaluation.entry["rows"], evaluation.alerts()) == (count_rows(0.1, len(ANCHOR_WORDS))[0], [])
+    evaluation.verdict = lambda _: True
+
+    told = evaluation.night()
+
+    assert evaluation.entry["rows"] == len(ANCHOR_WORDS)
+    assert evaluation.asked_about_anchor() == len(ANCHOR_WORDS), "none is asked about twice"
+    assert [each.key for each in told.incidents.opened] == ["judge:judge-model"]
+    assert told.message.startswith("evaluation support is inconclusive")
+    (alert,) = evaluation.alerts()
+    (sentence,) = alert["worse"]
+    assert sentence.startswith(f"the judge judge-model at {evaluation.server.url} answers everything alike since ")
+    assert "all 160 answers about the anchor are 'yes', where 30 were not" in sentence
+    evaluation.night()
+    assert evaluation.entry["rows"] == count_rows(0.1, len(ANCHOR_WORDS))[0], "it is known by now"
+    evaluation.verdict = KNOWN
+    assert evaluation.night().incidents.recovered == (), "one good night is no proof"
+
+
+def test_run_whose_scores_are_all_the_same_by_no_chance_has_the_whole_anchor_asked_about(
+    evaluation: Evaluation,
+) -> None:
+    evaluation._write("anchor", rows("anchor", ["easy"] * 159 + ["broken"]))
+    evaluation.words = ["easy"] * 20 + ["broken"] * 20
+    for _ in range(4):
+        evaluation.night()
+    some = evaluation.entry["rows"]
+    evaluation.verdict = lambda _: True
+    evaluation.night()
+    assert (some, evaluation.entry["rows"]) == (count_rows(0.1, 160)[0], 160)
 
 
 def test_nothing_is_asked_again_without_a_drift_to_look_for(evaluation: Evaluation) -> None:

@@ -37,6 +37,15 @@ def test_an_empty_history_says_how_it_is_filled(assay: Assay, runs: Path) -> Non
     assert (outcome.code, "assay history --rebuild runs" in outcome.err) == (2, True)
 
 
+def test_entry_of_a_run_is_removed_and_one_that_is_not_there_is_named(assay: Assay, runs: Path) -> None:
+    assay("history", "--rebuild", str(runs))
+    (first, *others) = [run.run_id for run in Catalogue().runs()]
+    assert assay("history", "--forget", first).out == f"removed {first} from the history\n"
+    assert [run.run_id for run in Catalogue().runs()] == others
+    again = assay("history", "--forget", first)
+    assert (again.code, f"has no run '{first}'" in again.err) == (2, True)
+
+
 def test_a_rebuilt_history_is_shown(assay: Assay, runs: Path) -> None:
     (runs / "broken").mkdir()
     (runs / "broken" / "run.json").write_text("{", encoding="utf-8")

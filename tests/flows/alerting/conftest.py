@@ -34,6 +34,7 @@ class Box:
         after: Called with each alert that was accepted.
         renews: True if it must be told of open incidents again and again.
         keeps: True if it must be told of ends of which people are not.
+        seconds: Time that it may take to accept a message.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Box:
     after: Callable[[Alert], object] = lambda _alert: None
     renews: bool = False
     keeps: bool = False
+    seconds: float = 0.0
     tried: int = 0
     got: list[Alert] = field(default_factory=list)
 

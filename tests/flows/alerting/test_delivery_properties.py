@@ -56,7 +56,10 @@ NIGHTS = st.lists(
 
 
 def changes_to_tell(nights: Sequence[Night]) -> dict[str, list[str]]:
-    """Return the changes that each recipient is told, by incident: all but the pairs within a silence."""
+    """Return the changes that each recipient is told, by incident.
+
+    That is all but the pairs that begin in a silence, and end in it or by the first run after it.
+    """
     told: dict[str, list[str]] = {}
     for key in "abc":
         changes: list[tuple[str, int]] = []  # with the number of the silence, or 0
@@ -66,7 +69,8 @@ def changes_to_tell(nights: Sequence[Night]) -> dict[str, list[str]]:
             place = silences if night.is_silent else 0
             if (key in night.found) != was_open:
                 change = "resolved" if was_open else "opened"
-                if change == "resolved" and place and changes and changes[-1] == ("opened", place):
+                is_held_back = place or was_silent
+                if change == "resolved" and is_held_back and changes and changes[-1] == ("opened", silences):
                     changes.pop()
                 else:
                     changes.append((change, place))
@@ -128,7 +132,7 @@ def live_through(nights: Nights, night: Night) -> None:
         if night.crash == "accepted":
             nights.webhook.after = die
         elif night.crash:
-            step = "put" if night.crash == "written" else "find_undelivered"
+            step = "report" if night.crash == "written" else "find_undelivered"
             work = getattr(AlertLog, step)
             deadly.setattr(AlertLog, step, lambda *given, **more: die(work(*given, **more)))
         try:

@@ -17,6 +17,8 @@ from flows.alerting.outbox import Outbox
 from flows.alerting.recipients import RecipientError
 from flows.config.alert_options import AlertSettings
 from tasks.history.alert_log import AlertLog
+from tasks.history.incident import OPENER, IncidentChanges, IncidentFinding
+from tasks.runtime import smtp
 from tests.flows.alerting.conftest import START, Box, Nights
 from tests.json_endpoint import JsonEndpoint
 from tests.smtp_receiver import SmtpReceiver
@@ -111,6 +113,27 @@ def test_the_wait_that_a_recipient_asks_for_is_honoured_within_the_time_of_a_run
     assert nights.webhook.tried == delivery.TRIES + 1
 
 
+def test_mail_that_is_confirmed_late_is_waited_for_and_a_copy_has_the_same_message_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "RUN_SECONDS", 0.5)
+    email = {"server": "env:MAIL", "to": ["a@b.example"], "sender": "c@d.example"}
+    settings = AlertSettings.model_validate({"email": email})
+    alert = Alert(name="support", outcome="error", notes=("no file",), flow_run="1")
+    with SmtpReceiver(confirms_after=1.0) as mailbox:
+        monkeypatch.setenv("MAIL", mailbox.url)
+        box = Outbox(settings, str(tmp_path / "history.db"), "support")
+        monkeypatch.setattr(smtp, "CONFIRMATION_SECONDS", 0.2)
+        (sentence,) = box.send(alert).undelivered
+        assert sentence.endswith("TimeoutError: timed out")
+        monkeypatch.setattr(smtp, "CONFIRMATION_SECONDS", 60.0)
+        assert box.resend().undelivered == ()
+        assert box.resend().undelivered == ()
+    first, second = mailbox.received
+    assert first.message["Message-ID"] == second.message["Message-ID"]
+    assert str(first.message["Message-ID"]).startswith(f"<{alert.id}.")
+
+
 def test_a_recipient_that_hangs_delays_no_other(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "RUN_SECONDS", 1.0)
     released, arrived = Event(), Event()
@@ -187,6 +210,28 @@ def test_only_so_many_messages_wait_for_a_recipient(nights: Nights, monkeypatch:
     nights.webhook.error = None
     nights.run("gate", "alarm")
     assert nights.webhook.take() == [("opened", "alarm")]
+
+
+def test_of_two_runs_that_find_the_same_at_once_one_tells_of_it(nights: Nights) -> None:
+    def change(run: str, opened: set[str], resolved: set[str]) -> None:
+        nights.number = int(run)
+        details = {OPENER: run}
+        changes = IncidentChanges(
+            tuple(IncidentFinding(key, "gate", f"{key} is wrong", nights.now, details=details) for key in opened),
+            closed=tuple(resolved),
+            flow_run=run,
+        )
+        Outbox(nights.settings, nights.history, "support").send(nights.alert(opened, resolved), changes)
+
+    change("1", {"gate"}, set())
+    change("2", {"gate", "alarm"}, set())
+    change("1", {"gate"}, set())  # it is resumed
+    assert nights.webhook.take() == [("opened", "gate"), ("opened", "alarm")]
+    assert {each.key for each in nights.log.open_incidents("support")} == {"alarm", "gate"}
+    change("3", set(), {"gate"})
+    change("4", set(), {"gate"})
+    assert nights.webhook.take() == [("resolved", "gate")]
+    assert len(nights.events) == 3
 
 
 def test_without_a_history_alerts_are_sent_at_once(nights: Nights, tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ class Nights:
 
     Args:
         folder: Folder of all its files.
+
+    Attributes:
+        ahead: Time by which the clock of the machine is ahead.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,6 +44,7 @@ class Nights:
         self.history = Catalogue(str(folder / "history.db"))
         self.folders: list[Path] = []
         self.baselines: list[Path | None] = []
+        self.ahead = timedelta(0)
         self._next: tuple[float, dict[str, Any]] = (0.8, {})
         self._told = 0
 
@@ -89,7 +93,7 @@ class Nights:
         number = len(self.folders) + 1
         if level < 0:
             raise JudgeError(f"the judge is down in attempt {number}")
-        started = (START + timedelta(days=number - 1)).isoformat()
+        started = (START + timedelta(days=number - 1) + self.ahead).isoformat()
         folder = self.folder / f"night-{number}"
         entries = {"run_id": f"night-{number}", "created": started, "name": "support", "start": start_entry()}
         self.folders.append(compared.write_run(folder, level, **{**entries, **manifest}))
@@ -114,15 +118,17 @@ def served_nights(tmp_path: Path, prefect_server: str, monkeypatch: pytest.Monke
 def _make_nights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     made = Nights(folder)
     monkeypatch.setattr(flows.monitor, "_evaluate", made.evaluate)
-    monkeypatch.setattr(MonitoredRun, "now", _a_day_later(MonitoredRun.now))
+    monkeypatch.setattr(MonitoredRun, "now", _a_day_later(made, MonitoredRun.now))
     return made
 
 
-def _a_day_later(now: Callable[[RunConfig, Trigger], MonitoredRun]) -> Callable[[RunConfig, Trigger], MonitoredRun]:
+def _a_day_later(
+    nights: Nights, now: Callable[[RunConfig, Trigger], MonitoredRun]
+) -> Callable[[RunConfig, Trigger], MonitoredRun]:
     numbers = count()
 
     def later(config: RunConfig, trigger: Trigger) -> MonitoredRun:
-        time = START + timedelta(days=next(numbers))
+        time = START + timedelta(days=next(numbers)) + nights.ahead
         return replace(now(config, trigger), version=f"{time:%Y-%m-%dT%H:%M:%SZ}", announced=time)
 
     return later

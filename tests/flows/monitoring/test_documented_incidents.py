@@ -2,7 +2,7 @@
 
 import re
 
-from flows.monitoring import chain, gating, missed_runs, source_checks
+from flows.monitoring import chain, clock_checks, gating, growth, lost_baseline, missed_runs, source_checks
 from flows.monitoring.incidents import UNDECIDED, error_key
 from flows.monitoring.monitored_run_alarms import alarm_key
 from tasks.runs.outcome import OutcomeAlarm
@@ -16,6 +16,11 @@ KEYS = (
     source_checks.MOST_ROWS,
     source_checks.COLUMNS,
     f"{source_checks.NULLS}topic",
+    growth.ROWS,
+    growth.TOKENS,
+    growth.SECONDS,
+    lost_baseline.KEY,
+    clock_checks.KEY,
     missed_runs.KEY,
     alarm_key(OutcomeAlarm(metric="faithfulness", sentence="", further=1)),
     "gate:failed:regression:faithfulness",

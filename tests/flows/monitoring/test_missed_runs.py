@@ -206,6 +206,24 @@ def test_only_runs_that_never_started_are_missed(schedule: DeployedSchedule, mon
 
 
 @pytest.mark.prefect
+def test_dates_before_a_deployment_that_was_made_again_come_from_the_history(
+    prefect_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del prefect_server
+    with get_client(sync_client=True) as client:
+        schedule = DeployedSchedule(client, 1)
+        schedule.set_states(0, Running())
+        monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[0].id))
+        due = schedule.due(schedule.runs[0]) - 3 * DAY
+        outcome = RunOutcome(name="support", trigger="schedule")
+        kept = schedule.make_entry(0, outcome=outcome, created=due + timedelta(seconds=9), due=due)
+        missed = find_missed_runs([kept], DAY)
+        assert missed is not None
+        assert [each.due for each in missed.runs] == [due + DAY, due + 2 * DAY]
+        assert find_missed_runs([], DAY) is None
+
+
+@pytest.mark.prefect
 def test_a_run_that_was_due_while_another_waited_is_missed_once(
     schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:

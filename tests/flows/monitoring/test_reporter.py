@@ -13,6 +13,7 @@ from prefect import flow, tags
 from prefect.client.orchestration import get_client
 
 from flows.alerting.outbox import Outbox
+from flows.config.alert_options import AlertSettings
 from flows.config.run_config import RunConfig
 from flows.monitor import monitor, run_monitor
 from flows.monitoring import chain, heartbeat
@@ -22,6 +23,7 @@ from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms
 from flows.monitoring.reporter import Reporter
 from metric_core.errors import JudgeError
+from tasks.history.alert_log import AlertLog
 from tasks.reports.history.history_view import history_view
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.outcome import OutcomeIncident, read_outcome
@@ -68,8 +70,10 @@ def run_night(nights: Nights, flow_run: str, level: float) -> None:
 POINTS: dict[str, tuple[Any, str, bool]] = {
     "nothing is written": (Outbox, "send", False),
     "the message is sent": (Outbox, "send", True),
-    "no incident is written": (IncidentBook, "write", False),
-    "incidents are written": (IncidentBook, "write", True),
+    "messages and incidents are not written": (AlertLog, "report", False),
+    "messages and incidents are written": (AlertLog, "report", True),
+    "no incident is kept beside the history": (IncidentBook, "keep", False),
+    "incidents are kept beside the history": (IncidentBook, "keep", True),
     "the run is not accepted": (Baselines, "accept", False),
     "the run is accepted": (Baselines, "accept", True),
     "no outcome is written": (chain, "write_outcome", False),
@@ -286,7 +290,7 @@ def test_cause_of_an_incident_stays_known(tmp_path: Path) -> None:
     ]
     for incident in found:
         book = IncidentBook(history, "support", incident.run_id)
-        book.write(change_incidents(book.read(), [incident]))
+        Outbox(AlertSettings(), history, "support").resend(book.changes(change_incidents(book.read(), [incident])))
     book = IncidentBook(history, "support", "4")
     (known,) = book.read()
     assert (known.cause, known.since, known.run_id) == ("system", START, "1")

@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 from metric_core.errors import AssayError, ConfigError
-from tasks.runs.baselines import RETAINED, Baseline, Baselines, check_index_name
+from tasks.runs.baselines import EVALUATIONS, RETAINED, Baseline, Baselines, check_index_name
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 Make = Callable[..., Baseline]
@@ -32,7 +32,7 @@ def make(tmp_path: Path) -> Make:
             run_id=f"run-{version}-{minute}",
             folder=str(folder),
             dataset="data.jsonl",
-            accepted=datetime.now(UTC),
+            accepted=START + timedelta(hours=1),
             why=why,
         )
 
@@ -70,6 +70,27 @@ def test_late_record_of_an_older_version_changes_nothing(root: str, make: Make) 
     current = store.current("handbook")
     assert current is not None
     assert current.version == "3"
+
+
+def test_version_announced_by_a_clock_that_was_ahead_keeps_no_later_one_out(root: str, make: Make) -> None:
+    store = Baselines(root)
+    ahead = make("blue", 60 * 24 * 100)
+    assert store.accept(make("red", 0))
+    assert store.accept(ahead.model_copy(update={"accepted": ahead.announced}))
+    current = store.current("handbook")
+    assert (current and current.version) == "blue"
+    assert store.accept(make("green", 1))
+    current = store.current("handbook")
+    assert (current and current.version) == "green"
+
+
+def test_last_accepted_run_about_no_index_is_the_baseline_whatever_its_clock_said(root: str, make: Make) -> None:
+    store = Baselines(root, EVALUATIONS)
+    ahead = make("2027-03-08T06:00:00Z", 60 * 24 * 100)
+    assert store.accept(ahead.model_copy(update={"accepted": ahead.announced}))
+    assert store.accept(make("2026-11-02T06:00:00Z", 60 * 24))
+    current = store.current("handbook")
+    assert (current and current.version) == "2026-11-02T06:00:00Z"
 
 
 def test_the_same_run_can_be_accepted_again(root: str, make: Make) -> None:
@@ -138,7 +159,9 @@ def test_missing_run_folder_is_reported_with_a_remedy(make: Make, tmp_path: Path
     store, baseline = Baselines(str(tmp_path / "baselines")), make("1", 1)
     store.accept(baseline)
     Path(baseline.folder).rename(tmp_path / "elsewhere")
-    with pytest.raises(AssayError, match=r"does not exist\. Accept another run.*handbook/index-rebuilt/run-1-1\.json"):
+    with pytest.raises(
+        AssayError, match=r"does not exist\. Restore it, or accept another run.*handbook/index-rebuilt/run-1-1\.json"
+    ):
         store.run_folder(baseline.model_copy(update={"deployment": "index-rebuilt"}))
 
 

@@ -19,7 +19,9 @@ RECIPIENTS = ("team@example.com", "chef@example.com")
 
 def test_message_arrives_with_subject_and_text() -> None:
     with SmtpReceiver() as mailbox:
-        reply = send_mail(SmtpServer.from_url(mailbox.url), SENDER, RECIPIENTS, "a\nsubject: é", "two\nlines: ü\n")
+        reply = send_mail(
+            SmtpServer.from_url(mailbox.url), SENDER, RECIPIENTS, "a\nsubject: é", "two\nlines: ü\n", identity="1"
+        )
     (mail,) = mailbox.received
     assert (mail.sender, mail.recipients) == (SENDER, list(RECIPIENTS))
     assert (mail.subject, mail.text.splitlines()) == ("a subject: é", ["two", "lines: ü"])
@@ -33,9 +35,9 @@ def test_password_is_sent_only_after_encryption(tmp_path: Path, monkeypatch: pyt
         url = f"smtp://me%40example.com:s%3Acret@localhost:{mailbox.port}"
         server = replace(SmtpServer.from_url(url), security="starttls")  # as for a server on another machine
         with pytest.raises(ssl.SSLCertVerificationError):
-            send_mail(server, SENDER, RECIPIENTS, "untrusted", "text")
+            send_mail(server, SENDER, RECIPIENTS, "untrusted", "text", identity="1")
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        send_mail(server, SENDER, RECIPIENTS, "trusted", "text")
+        send_mail(server, SENDER, RECIPIENTS, "trusted", "text", identity="1")
     assert [mail.subject for mail in mailbox.received] == ["trusted"]
     assert mailbox.logins == [(b"me@example.com", b"s:cret")]
 
@@ -44,14 +46,14 @@ def test_server_without_encryption_gets_no_password() -> None:
     with SmtpReceiver() as mailbox:
         server = replace(SmtpServer.from_url(f"smtp://me:secret@127.0.0.1:{mailbox.port}"), security="starttls")
         with pytest.raises(smtplib.SMTPNotSupportedError):
-            send_mail(server, SENDER, RECIPIENTS, "subject", "text")
+            send_mail(server, SENDER, RECIPIENTS, "subject", "text", identity="1")
     assert mailbox.received == []
 
 
 def test_refused_recipient_is_named() -> None:
     told = r"refused the recipients chef@example\.com; the others have it"
     with SmtpReceiver(refused="chef@example.com") as mailbox, pytest.raises(RuntimeError, match=told):
-        send_mail(SmtpServer.from_url(mailbox.url), SENDER, RECIPIENTS, "subject", "text")
+        send_mail(SmtpServer.from_url(mailbox.url), SENDER, RECIPIENTS, "subject", "text", identity="1")
     assert mailbox.received[0].recipients == ["team@example.com"]
 
 
