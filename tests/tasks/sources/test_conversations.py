@@ -55,7 +55,7 @@ def test_each_answer_is_a_row_with_what_came_before_it(tmp_path: Path) -> None:
         },
         {
             "row_id": "shop#2",
-            "user_input": "When does it open?\n[image_url]",
+            "user_input": "When does it open?\n[image]",
             "response": "At nine.",
             "retrieved_contexts": ["It opens at nine.", "It sells bikes."],
             "reference": "9",
@@ -79,7 +79,7 @@ def test_a_conversation_is_one_row_of_text(tmp_path: Path) -> None:
         "reference": "It opens at nine.",
         "conversation": "System: Be brief.\nUser: Where is the shop?\n"
         'Tool call: find({"place": "shop"})\nTool result (find): Market 3\nAssistant: In Delft.\n'
-        "User: When does it open?\n  [image_url]\nAssistant: At nine.\nUser: Thanks!",
+        "User: When does it open?\n  [image]\nAssistant: At nine.\nUser: Thanks!",
     }
     assert reader.columns == ("reference", "session_id", "conversation")
 
