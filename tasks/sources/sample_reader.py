@@ -34,6 +34,7 @@ from tasks.sources.conversations import read_conversations
 from tasks.sources.location import SourceLike, open_source
 from tasks.sources.nested_columns import with_paths
 from tasks.sources.qrels_file import QrelsFile
+from tasks.sources.ranking_checks import RankingChecks
 from tasks.sources.readers.bad_rows import SKIP_HINT, BadRow, BadRowLog, InvalidRowError
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.readers.read_limits import BATCH_BYTES
@@ -136,7 +137,7 @@ class SampleReader:
     def warnings(self) -> list[str]:
         """Warnings about the data, one sentence each."""
         found = dict.fromkeys((*self._source.warnings, *self._warnings, *(self._qrels.warnings if self._qrels else ())))
-        return [*found, *self._missing.sentences(self._rows_read - self._log.count)]
+        return [*found, *self._rankings.sentences(), *self._missing.sentences(self._rows_read - self._log.count)]
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Yield tables of samples.
@@ -150,6 +151,7 @@ class SampleReader:
         builder = BatchBuilder()
         for raw, row_id, row in self._samples():
             self._carried.fill(row.values, row_id)
+            self._rankings.add(row.values)
             builder.add(row_id, raw.number, row)
             self._missing.add_row(row.values)
             if len(builder) == self._options.batch_rows or builder.size >= BATCH_BYTES:
@@ -227,6 +229,7 @@ class SampleReader:
 
     def _start(self) -> None:
         self._log = BadRowLog()
+        self._rankings = RankingChecks()
         self._missing = MissingValues(self._needed_by, text_cells=self._source.text_cells)
         self._rows_read = 0
         if self._qrels is not None:

@@ -54,6 +54,8 @@ _ARGUMENTS = ("arguments", "args", "input", "input_parameters")
 _TYPE_KEYS = ("type", "block_type")
 _FILES = frozenset({"uri", "blob", "file", "media"})
 """Types of parts that say how a file is stored, rather than what it is."""
+_STORED = frozenset({"uri", "blob"})
+"""Types of parts whose content is the file itself, in base64, or its address."""
 _MEDIA_KEYS = ("modality", "mime_type", "mimeType", "media_type")
 _FILE_KEYS = ("inline_data", "inlineData", "file_data", "fileData", "image", "audio", "video", "document")
 """Keys under which Gemini and Bedrock have a file, in parts without a type."""
@@ -155,7 +157,7 @@ def _read_part(item: Any, number: int) -> Iterator[MessagePart]:
         yield MessagePart(PartKind.RESULT, _result_text(fields), _id(fields))
     elif kind in _CALLS or "tool_name" in fields or any(isinstance(fields.get(key), Mapping) for key in _CALL_KEYS):
         yield read_call(fields)
-    elif (text := _text(fields)) is not None:
+    elif (text := _text(fields)) is not None and kind not in _STORED:
         yield MessagePart(PartKind.TEXT, text)
     elif kind:
         yield MessagePart(PartKind.FILE, _medium(fields, kind))

@@ -51,6 +51,8 @@ _RESULT_KEYS = ("tool_result", "tool_results", "tool_output", "tool_outputs")
 """Keys of results of tools beside the content of a message."""
 _OUTPUT_OF_CALL = "output"
 """Key of the result in a call, as DeepEval keeps them."""
+MESSAGE_KEYS = frozenset({*_SPEAKER_KEYS, *_TEXT_KEYS, *_CALL_KEYS, *_RESULT_KEYS})
+"""Fields of a message that are read as its speaker, its text, and its calls and results of tools."""
 _WITH_MESSAGE = ("data", "kwargs", "message")
 """Keys under which exports of LangChain and replies of OpenAI nest a message."""
 _PREFIX = "message."
