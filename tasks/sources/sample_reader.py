@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -26,7 +27,9 @@ from tasks.sources.column_mapping import (
     check_known,
     check_mapped,
     check_required,
+    describe_lookalikes,
     find_id_column,
+    find_lookalikes,
     required_by,
     resolve_columns,
 )
@@ -108,7 +111,7 @@ class SampleReader:
         check_mapped(self._first_names, self._source, options)
         self._check_qrels()
         if not self._needed_by:
-            check_known(self._first_names, self._resolution, source.name)
+            check_known(self._first_names, self._resolution, source.name, options)
         brought = () if set(self._needed_by) <= self._resolution.bindings.keys() else self._brought
         check_required(self._first_names, self._resolution, self._needed_by, source.name, brought)
 
@@ -117,6 +120,13 @@ class SampleReader:
         """The sample columns of the source."""
         found = {*self._resolution.bindings, *self._brought}
         return tuple(column for column in COLUMNS if column in found)
+
+    @property
+    def lookalikes(self) -> dict[str, str]:
+        """The source columns that look like a sample column, which no other is read as, with that column."""
+        resolution = self._resolution
+        bindings = {**dict.fromkeys(self._brought, ""), **resolution.bindings}
+        return find_lookalikes(self._seen.names, replace(resolution, bindings=bindings), self._options)
 
     @property
     def rows_read(self) -> int:
@@ -137,6 +147,7 @@ class SampleReader:
     def warnings(self) -> list[str]:
         """Warnings about the data, one sentence each."""
         found = dict.fromkeys((*self._source.warnings, *self._warnings, *(self._qrels.warnings if self._qrels else ())))
+        found |= dict.fromkeys(describe_lookalikes(self.lookalikes))
         return [*found, *self._rankings.sentences(), *self._missing.sentences(self._rows_read - self._log.count)]
 
     def __iter__(self) -> Iterator[pa.Table]:
