@@ -333,6 +333,7 @@ class SampleReader:
             missing_texts=frozenset(self._options.missing_texts),
             text_cells=self._source.text_cells,
             fills_keys=self._source.fills_keys,
+            passage_separator=self._options.passage_separator,
         )
         return RowConverter(rules, self._missing)
 
