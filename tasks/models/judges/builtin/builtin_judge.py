@@ -29,7 +29,7 @@ from tasks.models.recognizers.scripts import is_mostly_latin
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.runtime.usage import Usage
 
-VERSION = 5
+VERSION = 6
 """Increase it whenever the rules would give another answer to the same question."""
 
 _NOTE = (
