@@ -82,6 +82,29 @@ COLUMN_ALIASES: dict[str, str] = {
 }
 """Alias -> column, for names used by older data sets. A column under its own name takes precedence over an alias."""
 
+LOOKALIKES: dict[str, str] = {
+    **dict.fromkeys(("input", "prompt", "user_question", "user_prompt", "user_message", "instruction"), USER_INPUT),
+    **dict.fromkeys(("query_text", "question_text", "questions"), USER_INPUT),
+    **dict.fromkeys(
+        ("actual_output", "generated_answer", "generated_text", "predicted_answer", "prediction"), RESPONSE
+    ),
+    **dict.fromkeys(("model_answer", "model_response", "model_output", "llm_answer", "llm_response"), RESPONSE),
+    **dict.fromkeys(("llm_output", "bot_response", "bot_answer", "completion", "output", "reply", "result"), RESPONSE),
+    **dict.fromkeys(("expected_output", "expected_answer", "expected_response", "reference_answer"), REFERENCE),
+    **dict.fromkeys(("reference_output", "ground_truth_answer", "gold_answer", "golden_answer"), REFERENCE),
+    **dict.fromkeys(("correct_answer", "ideal_answer", "ideal", "expected", "gold", "target"), REFERENCE),
+    **dict.fromkeys(("retrieval_context", "retrieved_context", "retrieved_documents"), RETRIEVED_CONTEXTS),
+    **dict.fromkeys(("retrieved_docs", "retrieved_passages", "retrieved_chunks"), RETRIEVED_CONTEXTS),
+    **dict.fromkeys(("source_documents", "documents", "docs", "passages", "chunks", "context"), RETRIEVED_CONTEXTS),
+    **dict.fromkeys(("reference_context", "ground_truth_context", "ground_truth_contexts"), REFERENCE_CONTEXTS),
+    **dict.fromkeys(("gold_context", "gold_contexts", "expected_contexts"), REFERENCE_CONTEXTS),
+    **dict.fromkeys(("retrieved_ids", "retrieved_doc_ids", "retrieved_chunk_ids"), RETRIEVED_CONTEXT_IDS),
+    **dict.fromkeys(("context_ids", "doc_ids", "document_ids", "chunk_ids"), RETRIEVED_CONTEXT_IDS),
+    **dict.fromkeys(("relevant_ids", "relevant_doc_ids", "gold_ids", "gold_doc_ids"), REFERENCE_CONTEXT_IDS),
+    **dict.fromkeys(("retrieval_scores", "context_scores", "doc_scores"), RETRIEVED_CONTEXT_SCORES),
+}
+"""Name -> the column that it probably is, the likelier names of a column first: suggested, not read."""
+
 PARALLEL_COLUMNS: dict[str, tuple[str, ...]] = {
     RETRIEVED_CONTEXT_IDS: (RETRIEVED_CONTEXTS,),
     RETRIEVED_CONTEXT_SCORES: (RETRIEVED_CONTEXTS, RETRIEVED_CONTEXT_IDS),

@@ -5,6 +5,7 @@ Metrics that the data allows are on, the rest is commented out.
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.option import ModelOptions, declarations
 from tasks.options.source_options import split_kind
 from tasks.runtime.atomic_files import write_output
-from tasks.sources import SourceOptions, available_columns
+from tasks.sources import SourceOptions, read_samples
 
 app = VerbGroup()
 
@@ -59,7 +60,8 @@ def config_template(source: str | None, folder: Path) -> str:
     Raises:
         SourceError: The source cannot be read.
     """
-    columns = None if source is None else available_columns(source, SourceOptions())
+    reader = None if source is None else read_samples(source, SourceOptions(), {})
+    columns = None if reader is None else reader.columns
     shown = "answers.jsonl" if source is None else _relative(source, folder)
     return "\n".join(
         [
@@ -70,6 +72,7 @@ def config_template(source: str | None, folder: Path) -> str:
             "# The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a datasets folder, a URL, hub:owner/name",
             "# or traces:PATH (traces of OpenTelemetry, Langfuse, LangSmith or Phoenix).",
             f"source = {json.dumps(shown)}",
+            *(() if reader is None or not reader.lookalikes else _lookalike_lines(reader.lookalikes)),
             "",
             *_metric_lines(columns),
             "",
@@ -77,6 +80,10 @@ def config_template(source: str | None, folder: Path) -> str:
             "",
         ]
     )
+
+
+def _lookalike_lines(guessed: Mapping[str, str]) -> list[str]:
+    return ["# Columns that look like those of a sample; they are read so with:", f"# column_map = {_toml(guessed)}"]
 
 
 def _relative(source: str, folder: Path) -> str:
@@ -132,6 +139,6 @@ def _format_value(field: FieldInfo) -> str:
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json.dumps(key)} = {_toml(entry)}" for key, entry in value.items()) + "}"
     return json.dumps(value)

@@ -171,7 +171,7 @@ def _text_of(argument: str) -> str:
     if not argument.startswith("@"):
         return argument
     try:
-        return Path(argument[1:]).read_text(encoding="utf-8")
+        return Path(argument[1:]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{argument[1:]} cannot be read as text: {error}; name a UTF-8 file after the @") from error
 

@@ -29,7 +29,16 @@ _PLAIN = (
 )
 _MOST_DOCUMENTS = 10
 
-_OF_ROWS = ("id_column", "on_bad_row", "empty_text", "missing_texts", "conversations", "qrels", "query_id_column")
+_OF_ROWS = (
+    "id_column",
+    "on_bad_row",
+    "empty_text",
+    "missing_texts",
+    "passage_separator",
+    "conversations",
+    "qrels",
+    "query_id_column",
+)
 _OF_TRACES = tuple(f"{TRACES_OF}{name}" for name in ("since", "where", "deduplicate", "sample"))
 _OF_SCORES = ("metrics", "follow_ups", "explain", "citation_pattern", "slices", "by", "fail_on_failed", "ask_again")
 _OF_RUNS = ("out", "baseline", "name", "system_version", "history", "history_page", "metrics_file", "otlp", "refresh")

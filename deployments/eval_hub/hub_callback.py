@@ -101,6 +101,6 @@ class HubCallback:
     @staticmethod
     def _read(file: Path) -> str:
         try:
-            return file.read_text(encoding="utf-8").strip()
+            return file.read_text(encoding="utf-8-sig").strip()
         except OSError:
             return ""

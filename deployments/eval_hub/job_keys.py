@@ -67,7 +67,7 @@ def _read_model_key(job: JobSpec) -> str | None:
     try:
         if folder.resolve() not in file.resolve().parents:
             raise ConfigError(f"{file} is a link out of its folder; put the key into the folder{_ADVICE}")
-        key = file.read_text(encoding="utf-8").strip()
+        key = file.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError):
         key = ""
     if not key and secret is not None:

@@ -1,5 +1,6 @@
 """Read files that hold options: TOML, YAML and JSON of a bounded size, in which each key is given once."""
 
+import codecs
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from metric_core.parsing.strict_json import parse_json
 
 Form: TypeAlias = Literal["TOML", "YAML", "JSON"]
 
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 MAX_BYTES = 1024**2
 """Largest size of a file, with the aliases of YAML written out."""
 
@@ -32,7 +34,9 @@ def read_options(path: Path, what: str, form: Form) -> Any:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ConfigError(f"{what} {path} has more than {MAX_BYTES:,} bytes")
-        return _PARSERS[form](content.decode("utf-8"))
+        if content.startswith(_UTF16_MARKS):
+            raise ConfigError(f"{what} {path} is UTF-16; save it as UTF-8")
+        return _PARSERS[form](content.decode("utf-8-sig"))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, yaml.YAMLError) as error:

@@ -103,7 +103,7 @@ def read_examples(folder: Traversable) -> Examples | None:
     """
     file = folder.joinpath(EXAMPLES)
     try:
-        content = json.loads((regular(file) if isinstance(file, Path) else file).read_text(encoding="utf-8"))
+        content = json.loads((regular(file) if isinstance(file, Path) else file).read_text(encoding="utf-8-sig"))
         examples = tuple(Example(_KINDS[each["kind"]], each["texts"], each["answer"]) for each in content["examples"])
         if not all(each.answer in YES_NO for each in examples):
             raise ValueError("an answer is yes or no")  # noqa: TRY301 reported as the others are

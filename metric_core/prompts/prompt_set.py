@@ -169,7 +169,7 @@ def _read(folders: list[Traversable], name: str, places: Places | None) -> str:
     origin = str(folder.joinpath(name))
     try:
         file = folder.joinpath(name)
-        wording = (regular(file) if isinstance(file, Path) else file).read_text(encoding="utf-8").strip("\n")
+        wording = (regular(file) if isinstance(file, Path) else file).read_text(encoding="utf-8-sig").strip("\n")
     except FileNotFoundError as error:
         raise ConfigError(f"the prompt file {origin} is missing; copy it from the packaged language `en`") from error
     except (OSError, UnicodeDecodeError) as error:

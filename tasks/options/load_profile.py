@@ -60,7 +60,7 @@ def _packaged(name: str) -> Profile:
 
 def _read(path: Path) -> Profile:
     try:
-        content = tomllib.loads(regular(path).read_text(encoding="utf-8"))
+        content = tomllib.loads(regular(path).read_text(encoding="utf-8-sig"))
         return Profile.model_validate(content)
     except OSError as error:
         raise ConfigError(f"the profile {path} cannot be read: {error.strerror}. Check its path") from error

@@ -18,6 +18,9 @@ _MISSING_TEXTS = ("nan", "NaN", "None", "null", "NULL", "NA", "N/A", "n/a", "<NA
 """Texts that pandas and spreadsheets write for a missing value."""
 
 
+ONE_PASSAGE = "none"
+"""Value of `passage_separator` with which a text is one passage."""
+
 TRACES = "traces:"
 """Prefix of the address of files with traces."""
 
@@ -88,6 +91,19 @@ def split_pairs(text: str) -> list[tuple[str, str]]:
             'given as JSON, {"data, column": "sample_column"}'
         )
     return [(name.strip(), target.strip()) for name, _, target in pairs]
+
+
+def _read_separator(text: str) -> str:
+    r"""Return a separator with the line breaks and tabs that it spells, as shells cannot easily pass them.
+
+    >>> _read_separator(r"\n\n")
+    '\n\n'
+    """
+    if not text:
+        raise ValueError(
+            f"the separator is empty: wanted a text such as '|', or {ONE_PASSAGE!r} for one passage a text"
+        )
+    return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
 class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions, affects_scores=True):
@@ -162,6 +178,20 @@ class RowOptions(TraceOptions, ConversationOptions, JudgmentOptions, affects_sco
         ),
     ] = _MISSING_TEXTS
 
+    passage_separator: Annotated[
+        Annotated[str, AfterValidator(_read_separator)] | None,
+        Option(
+            "Text between the items where a column of passages, or of their ids, is plain text; none reads the text as "
+            "one passage. Default: such a text makes its row bad.",
+            holds="text",
+            cli=Flag(
+                long="--passage-separator",
+                metavar="TEXT|none",
+                help="Text between passages that are plain text in one cell, or none: the text is one passage.",
+            ),
+            examples=["|"],
+        ),
+    ] = None
     redact: Annotated[
         str | None,
         Option(

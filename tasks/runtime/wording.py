@@ -1,13 +1,15 @@
 """Format names and values for messages: short, quoted, safe to print, with the nearest valid name."""
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from metric_core.columns import COLUMN_ALIASES
+from metric_core.columns import COLUMN_ALIASES, LOOKALIKES
 
+_SEPARATOR = re.compile(r"[\s.-]+|(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_WORD = 40
 """Length of a word that is not cut."""
 NO_REVISION = "not given"
@@ -65,13 +67,32 @@ def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
     return by_folded[matches[0]] if matches else None
 
 
+def find_lookalike(column: str, candidates: Iterable[str]) -> str | None:
+    """Return the source column whose name is in use for a sample column, or is its name in another spelling.
+
+    >>> find_lookalike("retrieved_contexts", ["context", "Retrieval Context"]), find_lookalike("reference", ["uid"])
+    ('Retrieval Context', None)
+    """
+    by_name: dict[str, str] = {}
+    for candidate in candidates:
+        by_name.setdefault(_SEPARATOR.sub("_", candidate.strip()).casefold(), candidate)
+    aliases = (name for names in (COLUMN_ALIASES, LOOKALIKES) for name, target in names.items() if target == column)
+    return next((by_name[name] for name in (column, *aliases) if name in by_name), None)
+
+
 def suggest_nearest_column(column: str, candidates: Iterable[str]) -> str | None:
-    """Return the source column that is most similar to a sample column or one of its aliases; None if none is.
+    """Return the source column that probably is a sample column by its name; None if none is.
+
+    Names in use for such a column come first, then those that are similar to its name or one of its aliases.
 
     >>> suggest_nearest_column("user_input", ["uid", "questions"])
     'questions'
+    >>> suggest_nearest_column("reference", ["References", "expectedOutput"])
+    'expectedOutput'
     """
     available = list(candidates)
+    if (known := find_lookalike(column, available)) is not None:
+        return known
     names = (column, *(alias for alias, target in COLUMN_ALIASES.items() if target == column))
     return next((nearest for name in names if (nearest := suggest_nearest(name, available)) is not None), None)
 

@@ -1,13 +1,13 @@
 """Map columns of a source to columns of a sample: by the user's map, then by name, then by alias."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
 from metric_core.columns import COLUMN_ALIASES, COLUMNS, ID_COLUMNS, MESSAGES, RESPONSE, RETRIEVED_CONTEXTS, USER_INPUT
 from metric_core.errors import ConfigError, SourceError
 from tasks.options.source_options import SourceOptions
-from tasks.runtime.wording import quote_names, suggest_nearest, suggest_nearest_column
+from tasks.runtime.wording import find_lookalike, quote_names, suggest_nearest, suggest_nearest_column
 from tasks.sources.cells.messages import find_conversation_column
 from tasks.sources.cells.paths import parse_path
 from tasks.sources.nested_columns import NestedColumns
@@ -86,6 +86,30 @@ def resolve_columns(names: Iterable[str], column_map: Mapping[str, str]) -> Reso
             elif bound.get(column) != name and column in bound:
                 shadowed[name] = column
     return Resolution({column: bound[column] for column in COLUMNS if column in bound}, shadowed)
+
+
+def find_lookalikes(names: Iterable[str], resolution: Resolution, options: SourceOptions) -> dict[str, str]:
+    """Return the source columns that are probably columns of a sample by their names, but are not read as such.
+
+    >>> found = resolve_columns(["question", "context", "note"], {})
+    >>> find_lookalikes(["question", "context", "note"], found, SourceOptions())
+    {'context': 'retrieved_contexts'}
+    """
+    used = {*resolution.bindings.values(), *resolution.shadowed, *options.column_map, options.id_column}
+    free = [name for name in names if name not in used]
+    guessed: dict[str, str] = {}
+    for column in COLUMNS:
+        if column not in resolution.bindings and column not in options.column_map.values():
+            name = find_lookalike(column, [name for name in free if name not in guessed])
+            if name is not None:
+                guessed[name] = column
+    return guessed
+
+
+def describe_lookalikes(guessed: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each column that looks like one of a sample."""
+    for name, column in guessed.items():
+        yield f"column {name!r} looks like {column}: --column-map {_quote_pairs({name: column})}"
 
 
 def find_id_column(names: Iterable[str], source_name: str, options: SourceOptions) -> str | None:
@@ -185,7 +209,7 @@ def check_required(
     )
 
 
-def check_known(names: Iterable[str], resolution: Resolution, source_name: str) -> None:
+def check_known(names: Iterable[str], resolution: Resolution, source_name: str, options: SourceOptions) -> None:
     """Check that the source has at least one column of a sample.
 
     Raises:
@@ -194,8 +218,12 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str) 
     if resolution.bindings:
         return
     every = list(names)
-    near = {column: suggest_nearest_column(column, every) for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS)}
-    guessed = {name: column for column, name in near.items() if name} or {every[0]: USER_INPUT}
+    guessed = find_lookalikes(every, resolution, options)
+    for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS):
+        free = [name for name in every if name not in guessed]
+        if column not in guessed.values() and (near := suggest_nearest_column(column, free)) is not None:
+            guessed[near] = column
+    guessed = guessed or {every[0]: USER_INPUT}
     raise SourceError(
         f"{source_name} has none of the columns that a sample has ({quote_names(COLUMNS)}); "
         f"it has: {quote_names(every)}. "
@@ -220,9 +248,12 @@ def _conversation_hint(names: Iterable[str]) -> str:
 
 
 def _ways_to_map(guessed: Mapping[str, str]) -> str:
+    return f"column_map = {dict(guessed)}, or --column-map {_quote_pairs(guessed)}"
+
+
+def _quote_pairs(guessed: Mapping[str, str]) -> str:
     pairs = ",".join(f"{name}={column}" for name, column in guessed.items())
-    printable = pairs.encode(errors="backslashreplace").decode()  # a name may contain a lone surrogate
-    return f"column_map = {dict(guessed)}, or --column-map {quote(printable)}"
+    return quote(pairs.encode(errors="backslashreplace").decode())  # a name may contain a lone surrogate
 
 
 def _matching_names(known: str, names: Iterable[str]) -> list[str]:

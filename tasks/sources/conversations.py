@@ -97,16 +97,21 @@ class ConversationRows(RowSource):
         self._has_ids = options.id_column != ""
         self._redaction = Redaction(options.redact) if options.redact is not None else None
         self._unanswered = 0
+        self._unread: Counter[str] = Counter()
         self._repeats: Counter[str] = Counter()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the source, and about questions without an answer."""
-        if not self._unanswered:
-            return self._source.warnings
-        questions = "1 question" if self._unanswered == 1 else f"{self._unanswered:,} questions"
-        has = "has" if self._unanswered == 1 else "have"
-        return (*self._source.warnings, f"{questions} of the conversations {has} no answer, and no row")
+        """Warnings about the source, about questions without an answer, and about fields that are not read."""
+        found = list(self._source.warnings)
+        if self._unanswered:
+            questions = "1 question" if self._unanswered == 1 else f"{self._unanswered:,} questions"
+            has = "has" if self._unanswered == 1 else "have"
+            found.append(f"{questions} of the conversations {has} no answer, and no row")
+        for name, count in self._unread.items():
+            messages = "1 message" if count == 1 else f"{count:,} messages"
+            found.append(f"the field {name!r} of {messages} is not read")
+        return tuple(found)
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -120,6 +125,7 @@ class ConversationRows(RowSource):
     def rows(self, batch_rows: int) -> Generator[RawRow, None, None]:
         """Yield the rows of the conversations in order; a conversation that cannot be read is one unreadable row."""
         self._unanswered = 0
+        self._unread.clear()
         self._repeats.clear()
         with closing(self._source.rows(batch_rows)) as rows:
             for row in rows:
@@ -151,6 +157,7 @@ class ConversationRows(RowSource):
         if of_row.get(c.USER_INPUT) == self._column:
             given.pop(c.USER_INPUT)
         conversation = read_conversation(value, given)
+        self._unread.update(conversation.unread_fields)
         stands_alone = conversation.is_history
         name = self._name(content, given, value, in_session=not stands_alone)
         if self._whole:

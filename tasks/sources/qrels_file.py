@@ -1,5 +1,6 @@
 """Read a file of relevance judgments: TREC qrels, or a table with columns for the query, the passage and the grade."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -22,11 +23,13 @@ from tasks.sources.readers.source_files import DataFile, refuse_other_content, r
 
 QUERY_ID_COLUMNS = ("query_id", "query-id", "qid")
 """Columns that hold the id of the query of a row, in order of precedence, unless the configuration names one."""
-_COLUMNS = (QUERY_ID_COLUMNS, PASSAGE_KEYS, GRADE_KEYS)
+_COLUMNS = ((*QUERY_ID_COLUMNS, "q_id", "topic_id", "topic", "query"), PASSAGE_KEYS, GRADE_KEYS)
+_ITERATION = re.compile(r"(?i)q?\d+")
+"""Second field of a line of TREC, which is 0 or Q0 in most files, or the number of an iteration."""
 _TREC_FIELDS = 4
 _WANTED = (
     "lines with 'QUERY 0 PASSAGE GRADE', or a table with the columns query_id, passage_id and grade (or query-id, "
-    "corpus-id and score, as BEIR has)"
+    "corpus-id and score, as BEIR has, or qid, docno and label, as PyTerrier has)"
 )
 _NAMED = 3
 _ROWS_AT_ONCE = 1000
@@ -202,6 +205,11 @@ def _text_rows(file: DataFile) -> Iterator[_Judgment]:
             fields = line.split()
             if fields and len(fields) != _TREC_FIELDS:
                 raise SourceError(f"{file.name}, line {number}: {len(fields)} fields, wanted {_WANTED}")
+            if fields and _ITERATION.fullmatch(fields[1]) is None:
+                raise SourceError(
+                    f"{file.name}, line {number}: the second field is {fields[1]!r}, where TREC has 0 or Q0; wanted "
+                    f"{_WANTED}"
+                )
             if fields:
                 yield f"line {number}", fields[0], fields[2], fields[3], {}
 

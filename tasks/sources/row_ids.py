@@ -56,19 +56,29 @@ class RowIds:
 
 
 def sample_digest(values: Mapping[str, Any]) -> str:
-    """Return the digest of the non-empty sample columns, independent of their order and their names in the source.
+    r"""Return the digest of the non-empty sample columns, independent of their order and their names in the source.
 
     The session, the relevance judgments and the key points are left out: they say where a row comes from, and what is
-    known about it.
+    known about it. Line ends count as the same, whichever program wrote them.
 
     >>> sample_digest({"response": "Yes.", "reference": None}) == sample_digest({"reference": "", "response": "Yes."})
     True
+    >>> sample_digest({"response": "No,\r\nnever."}) == sample_digest({"response": "No,\nnever."})
+    True
     """
     content = {
-        column: value
+        column: _with_plain_line_ends(value)
         for column, value in values.items()
         if value is not None and value != "" and column not in _NOT_CONTENT
     }
     if RUBRICS in content:
         content[RUBRICS] = {rubric["key"]: rubric["description"] for rubric in content[RUBRICS]}
     return hashlib.sha256(_CANONICAL(content).encode()).hexdigest()[:_DIGITS]
+
+
+def _with_plain_line_ends(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").replace("\r", "\n")
+    if isinstance(value, dict):
+        return {key: _with_plain_line_ends(item) for key, item in value.items()}
+    return [_with_plain_line_ends(item) for item in value] if isinstance(value, list) else value

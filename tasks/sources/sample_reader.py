@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -26,7 +27,9 @@ from tasks.sources.column_mapping import (
     check_known,
     check_mapped,
     check_required,
+    describe_lookalikes,
     find_id_column,
+    find_lookalikes,
     required_by,
     resolve_columns,
 )
@@ -34,6 +37,7 @@ from tasks.sources.conversations import read_conversations
 from tasks.sources.location import SourceLike, open_source
 from tasks.sources.nested_columns import with_paths
 from tasks.sources.qrels_file import QrelsFile
+from tasks.sources.ranking_checks import RankingChecks
 from tasks.sources.readers.bad_rows import SKIP_HINT, BadRow, BadRowLog, InvalidRowError
 from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.readers.read_limits import BATCH_BYTES
@@ -107,7 +111,7 @@ class SampleReader:
         check_mapped(self._first_names, self._source, options)
         self._check_qrels()
         if not self._needed_by:
-            check_known(self._first_names, self._resolution, source.name)
+            check_known(self._first_names, self._resolution, source.name, options)
         brought = () if set(self._needed_by) <= self._resolution.bindings.keys() else self._brought
         check_required(self._first_names, self._resolution, self._needed_by, source.name, brought)
 
@@ -116,6 +120,13 @@ class SampleReader:
         """The sample columns of the source."""
         found = {*self._resolution.bindings, *self._brought}
         return tuple(column for column in COLUMNS if column in found)
+
+    @property
+    def lookalikes(self) -> dict[str, str]:
+        """The source columns that look like a sample column, which no other is read as, with that column."""
+        resolution = self._resolution
+        bindings = {**dict.fromkeys(self._brought, ""), **resolution.bindings}
+        return find_lookalikes(self._seen.names, replace(resolution, bindings=bindings), self._options)
 
     @property
     def rows_read(self) -> int:
@@ -136,7 +147,8 @@ class SampleReader:
     def warnings(self) -> list[str]:
         """Warnings about the data, one sentence each."""
         found = dict.fromkeys((*self._source.warnings, *self._warnings, *(self._qrels.warnings if self._qrels else ())))
-        return [*found, *self._missing.sentences(self._rows_read - self._log.count)]
+        found |= dict.fromkeys(describe_lookalikes(self.lookalikes))
+        return [*found, *self._rankings.sentences(), *self._missing.sentences(self._rows_read - self._log.count)]
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Yield tables of samples.
@@ -150,6 +162,7 @@ class SampleReader:
         builder = BatchBuilder()
         for raw, row_id, row in self._samples():
             self._carried.fill(row.values, row_id)
+            self._rankings.add(row.values)
             builder.add(row_id, raw.number, row)
             self._missing.add_row(row.values)
             if len(builder) == self._options.batch_rows or builder.size >= BATCH_BYTES:
@@ -227,6 +240,7 @@ class SampleReader:
 
     def _start(self) -> None:
         self._log = BadRowLog()
+        self._rankings = RankingChecks()
         self._missing = MissingValues(self._needed_by, text_cells=self._source.text_cells)
         self._rows_read = 0
         if self._qrels is not None:
@@ -319,6 +333,7 @@ class SampleReader:
             missing_texts=frozenset(self._options.missing_texts),
             text_cells=self._source.text_cells,
             fills_keys=self._source.fills_keys,
+            passage_separator=self._options.passage_separator,
         )
         return RowConverter(rules, self._missing)
 

@@ -23,15 +23,17 @@ from metric_core.columns import (
     ColumnType,
 )
 from metric_core.schemas import SAMPLES
+from tasks.options.source_options import ONE_PASSAGE
 from tasks.sources.cells.converters import Converter, as_joined_text, as_results
 from tasks.sources.cells.ids import as_id
 from tasks.sources.cells.missing_values import MissingValues
 from tasks.sources.cells.passage_objects import COMPANIONS, companions, read_passages
 from tasks.sources.cells.text_cells import join_text_cell, make_cell_converter, parse_cell
 from tasks.sources.column_mapping import Resolution
-from tasks.sources.readers.bad_rows import EMPTY_TEXT_HINT, InvalidRowError
+from tasks.sources.readers.bad_rows import EMPTY_TEXT_HINT, PASSAGE_HINT, InvalidRowError
 
 _SEVERAL_REFERENCES = "ground_truths"
+_SEPARABLE = (ColumnType.TEXTS, ColumnType.IDS)
 _METRICS_NAMED = 3
 _READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
 _ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=str).encode
@@ -57,6 +59,7 @@ class RowRules:
         text_cells: If true, values are cells of text, which cannot be null: an empty cell is null, or with
             `empty_text = "keep"` an empty text where a metric needs a text.
         fills_keys: See `RowSource`.
+        passage_separator: Text between the items of a list that is a plain text; None if such a text is refused.
     """
 
     resolution: Resolution
@@ -66,6 +69,7 @@ class RowRules:
     missing_texts: frozenset[str]
     text_cells: bool
     fills_keys: bool = False
+    passage_separator: str | None = None
 
     def converter_of(self, column: str, source: str) -> Converter:
         """Return the converter from a source column to a sample column."""
@@ -95,6 +99,7 @@ class RowConverter:
         self._text_cells = rules.text_cells
         self._empty_text = rules.empty_text
         self._missing_texts = rules.missing_texts
+        self._passage_separator = rules.passage_separator
         self._missing = missing
         self._needed_by = rules.needed_by
         self._needed_texts = tuple(c for c in rules.needed_by if COLUMNS[c] is ColumnType.TEXT)
@@ -112,13 +117,17 @@ class RowConverter:
             if self._is_null(value, column):
                 values[column] = None
                 continue
+            is_text = isinstance(value, str) and COLUMNS[column] in _SEPARABLE
             try:
+                if is_text:
+                    value = self._split(value)
                 if column in COMPANIONS:
                     value, more = _unpack_passages(column, value)
                     brought |= more
                 converted = convert(value)
             except InvalidRowError as invalid:
-                raise InvalidRowError(invalid.problem, column, invalid.hint) from None
+                hint = PASSAGE_HINT if is_text and isinstance(value, str) else invalid.hint
+                raise InvalidRowError(invalid.problem, column, hint) from None
             is_blank = isinstance(converted, str) and not converted.strip()
             values[column] = None if is_blank and self._empty_text == "missing" else converted
         values |= {column: value for column, value in brought.items() if not values.get(column)}
@@ -127,6 +136,14 @@ class RowConverter:
         _align_lists(values)
         self._check_needed(values)
         return SampleRow(values, self._extras(raw))
+
+    def _split(self, text: str) -> Any:
+        """Return the list or object in a text, or the passages or ids between separators."""
+        parsed = parse_cell(text)
+        if not isinstance(parsed, str) or self._passage_separator is None:
+            return parsed
+        parts = [text] if self._passage_separator == ONE_PASSAGE else text.split(self._passage_separator)
+        return [part.strip() for part in parts if part.strip()]
 
     def _is_null(self, value: Any, column: str) -> bool:
         if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - only NaN does

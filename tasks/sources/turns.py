@@ -1,11 +1,20 @@
 """Make the columns of samples from the messages of a conversation: for each answer, or for the conversation."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
-from tasks.sources.cells.messages import ChatMessage, Role, Turn, read_messages, show_messages, split_turns
+from tasks.sources.cells.messages import (
+    MESSAGE_KEYS,
+    ChatMessage,
+    Role,
+    Turn,
+    read_messages,
+    show_messages,
+    split_turns,
+)
 from tasks.sources.cells.passage_objects import as_passage
 from tasks.sources.cells.text_cells import parse_cell
 from tasks.sources.column_mapping import resolve_columns
@@ -15,7 +24,14 @@ _OF_TURNS = frozenset({c.USER_INPUT, c.RESPONSE, c.SESSION_ID, *c.CONVERSATION_C
 """Columns that come from the messages themselves; the others of a row belong to its last turn."""
 
 _LISTS = frozenset({c.RETRIEVED_CONTEXTS, c.RETRIEVED_CONTEXT_IDS, c.RETRIEVED_CONTEXT_SCORES})
-_DOCUMENTS = "documents"
+_PASSAGES = (
+    *("documents", "retrieval_context", "retrieved_context", "retrieved_documents", "source_documents", "passages"),
+    *("docs", "chunks", "context"),
+)
+"""Further fields of messages with the passages of a turn, in order of precedence; others than passages are not read."""
+_TELLING = re.compile(r"source|citation|reference|context|document|passage|chunk|result|tool|evidence|retriev|search")
+"""Parts of names of fields that say that a reader may miss them."""
+_ASIDE = frozenset({"tool_call_id", "tool_use_id", "tool_name", "tool_choice", "invalid_tool_calls"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,19 @@ class Conversation:
     instructions: Sequence[ChatMessage]
     row: Mapping[str, Any]
     is_history: bool
+
+    @property
+    def unread_fields(self) -> list[str]:
+        """Names of fields of messages whose content is not read, although they tell of passages or tools."""
+        names: list[str] = []
+        for message in (message for turn in self.turns for message in turn.messages):
+            read = {*MESSAGE_KEYS, *_bind_fields(message.fields).values(), *_ASIDE}
+            names += [
+                name
+                for name, value in message.fields.items()
+                if name not in read and value not in (None, "", [], {}) and _TELLING.search(name.casefold())
+            ]
+        return names
 
     @property
     def unanswered(self) -> int:
@@ -130,16 +159,27 @@ def _columns_of_turn(turn: Turn) -> dict[str, Any]:
     """Return the columns of a sample that the messages of a turn have."""
     found: dict[str, Any] = {}
     for message in turn.messages:
-        names = [name for name, value in message.fields.items() if value is not None]
-        documents = {_DOCUMENTS: c.RETRIEVED_CONTEXTS} if _DOCUMENTS in names else {}
-        for column, name in resolve_columns(names, documents).bindings.items():
-            if column in _OF_TURNS:
-                continue
+        for column, name in _bind_fields(message.fields).items():
             value = _parse(message.fields[name])
             if column in _LISTS and isinstance(found.get(column), list) and isinstance(value, list | tuple):
                 value = [*found[column], *value]
             found[column] = value
     return found
+
+
+def _bind_fields(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns that the fields of a message have beside its text, with the names of the fields."""
+    names = [name for name, value in fields.items() if value is not None]
+    bound = {column: name for column, name in resolve_columns(names, {}).bindings.items() if column not in _OF_TURNS}
+    found = [name for known in _PASSAGES for name in names if name.casefold() == known and _holds_texts(fields[name])]
+    return {**({c.RETRIEVED_CONTEXTS: found[0]} if found else {}), **bound}
+
+
+def _holds_texts(value: Any) -> bool:
+    """Return whether a value is a list of passages with texts."""
+    value = _parse(value)
+    passages = [as_passage(item) for item in value] if isinstance(value, list | tuple) else []
+    return bool(passages) and all(passage is not None and passage.text is not None for passage in passages)
 
 
 def _before(turns: Sequence[Turn], own: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

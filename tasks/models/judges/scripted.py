@@ -83,7 +83,7 @@ class ScriptedJudge:
             ConfigError: The file cannot be read or is not such a list.
         """
         try:
-            entries = parse_json(regular(Path(path)).read_text(encoding="utf-8"))
+            entries = parse_json(regular(Path(path)).read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(f"the script {path} cannot be read: {error}. Give a JSON file.") from error
         if not isinstance(entries, list):

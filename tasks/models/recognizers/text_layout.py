@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tasks.models.recognizers.scripts import SENTENCE_ENDS, has_no_stops, is_latin, is_letter
 
@@ -16,6 +16,9 @@ CITATION = re.compile(_POINTER)
 """A citation of a source, as written in responses."""
 
 _MARKER = re.compile(r"^\s*(?:[-*+•·▪◦‣\u2013\u2014]|\(?\d{1,2}[.)]|\(?[a-zA-Z]\))\s+(?=\S)|^\s*(?P<heading>#{1,6})\s+")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?)?\s*$")
+"""The line below the header of a table."""
 _INLINE_BULLET = re.compile(r"\s+[•·▪◦‣]\s+")
 _RULE = re.compile(r"^[\s|:=_*~-]*$")
 _CLOSERS = r"[\"'”\u2019)\]】」』）》*\s]*$"  # noqa: RUF001
@@ -42,24 +45,45 @@ class Block:
     Args:
         text: Text without its list or heading marker.
         item: True if the block is a list item.
+        cells: Cells of a row of a table; empty for other blocks.
+        header: Cells of the header above the row; of the header itself, its own.
     """
 
     text: str
     item: bool = False
+    cells: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+
+    @property
+    def is_header(self) -> bool:
+        """Whether it is the header of a table."""
+        return bool(self.cells) and self.cells is self.header
 
 
 def split_blocks(text: str) -> list[Block]:
-    r"""Split a text at blank lines, list items and headings; join the lines of a wrapped paragraph.
+    r"""Split a text at blank lines, list items, headings and rows of tables; join the lines of a wrapped paragraph.
 
     >>> [block.text for block in split_blocks("You need:\n- a badge\n- a laptop that\n  is new\n\nAsk IT.")]
     ['You need:', 'a badge', 'a laptop that is new', 'Ask IT.']
+    >>> [(block.cells, block.is_header) for block in split_blocks("| item | price |\n|---|---|\n| Soup | 4 euros |")]
+    [(('item', 'price'), True), (('Soup', '4 euros'), False)]
     """
     blocks: list[Block] = []
     open_block = False
-    for line in _INLINE_BULLET.sub("\n• ", text).splitlines():
+    lines = _INLINE_BULLET.sub("\n• ", text).splitlines()
+    header: tuple[str, ...] | None = None
+    for number, line in enumerate(lines):
         if _RULE.match(line):
             open_block = False
+            header = header if "|" in line else None
             continue
+        is_header = number + 1 < len(lines) and _TABLE_RULE.match(lines[number + 1]) is not None
+        if cells := _read_cells(line, is_header=is_header, in_table=header is not None):
+            header = cells if is_header else header or ()
+            blocks.append(Block(" ".join(line.split()), cells=cells, header=header))
+            open_block = False
+            continue
+        header = None
         marker = _MARKER.match(line)
         words = " ".join(line[marker.end() if marker else 0 :].split())
         if open_block and marker is None and _continues(blocks[-1].text, words):
@@ -67,7 +91,17 @@ def split_blocks(text: str) -> list[Block]:
         else:
             blocks.append(Block(words, item=marker is not None and marker["heading"] is None))
         open_block = True
-    return [Block(part, block.item) for block in blocks for part in cut_long(block.text, _LONGEST_BLOCK)]
+    return [replace(block, text=part) for block in blocks for part in cut_long(block.text, _LONGEST_BLOCK)]
+
+
+def _read_cells(line: str, *, is_header: bool, in_table: bool) -> tuple[str, ...]:
+    """Return the cells of a row of a table; none for another line. A row outside a table has bars at both ends."""
+    bare = line.strip()
+    has_ends = len(bare) > 1 and bare.startswith("|") and bare.endswith("|")
+    if "|" not in bare or not (is_header or in_table or has_ends):
+        return ()
+    cells = [" ".join(cell.split()).replace("\\|", "|") for cell in _CELL_END.split(bare)]
+    return tuple(cells[bare.startswith("|") : len(cells) - bare.endswith("|")])
 
 
 def cut_long(text: str, limit: int) -> list[str]:

@@ -9,8 +9,10 @@ from tasks.runtime.wording import describe_value
 from tasks.sources.cells.ids import as_id
 from tasks.sources.readers.bad_rows import InvalidRowError
 
-PASSAGE_KEYS = ("passage_id", "doc_id", "docid", "document_id", "chunk_id", "corpus_id", "corpus-id")
-GRADE_KEYS = ("grade", "relevance", "rel", "score", "label")
+PASSAGE_KEYS = (
+    *("passage_id", "doc_id", "docid", "docno", "document_id", "chunk_id", "corpus_id", "corpus-id", "pid", "passage"),
+)
+GRADE_KEYS = ("grade", "relevance", "rel", "score", "label", "judgment", "judgement", "gain")
 WANTED = 'a mapping of passage id to grade, as {"guide-7": 2}'
 
 

@@ -38,16 +38,28 @@ class MessagePart(NamedTuple):
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 _THOUGHT_KEYS = ("reasoningContent", "reasoning_content")
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call"})
-_CALL_KEYS = ("toolUse", "functionCall", "function_call", "tool_call", "function")
+_CALL_KEYS = ("toolUse", "functionCall", "function_call", "tool_call", "toolCall", "function")
 _RESULTS = frozenset({"tool_call_response", "function_call_output"})
 _ITEMS = (*_THOUGHTS, *_CALLS, *_RESULTS)
 _TEXTS = ("text", "input_text", "output_text")
 _RESULT_SUFFIX = "tool_result"
 """End of the types of results of Anthropic, such as `tool_result` and `web_search_tool_result`."""
-_RESULT_KEYS = ("toolResult", "functionResponse", "function_response")
+_RESULT_KEYS = ("toolResult", "functionResponse", "function_response", "tool_call_result")
 _RESULT_TEXTS = ("content", "result", "response", "output")
+_ORIGIN = "origin"
+"""Key of the call that a result of Haystack belongs to."""
+_NAMES = ("name", "tool_name", "toolName")
 _TEXT_KEYS = ("text", "refusal", "content")
-_ARGUMENTS = ("arguments", "args", "input")
+_ARGUMENTS = ("arguments", "args", "input", "input_parameters")
+_TYPE_KEYS = ("type", "block_type")
+_FILES = frozenset({"uri", "blob", "file", "media"})
+"""Types of parts that say how a file is stored, rather than what it is."""
+_STORED = frozenset({"uri", "blob"})
+"""Types of parts whose content is the file itself, in base64, or its address."""
+_MEDIA_KEYS = ("modality", "mime_type", "mimeType", "media_type")
+_FILE_KEYS = ("inline_data", "inlineData", "file_data", "fileData", "image", "audio", "video", "document")
+"""Keys under which Gemini and Bedrock have a file, in parts without a type."""
+_UNTYPED = "file"
 _IDS = ("tool_use_id", "toolUseId", "tool_call_id", "call_id", "id")
 _WRAPPER = "message_content"
 """Key, or prefix of the keys, under which OpenInference has the fields of a part."""
@@ -57,7 +69,7 @@ def read_parts(content: Any) -> list[MessagePart]:
     """Return the parts of the content of a message. Thoughts of models are left out.
 
     >>> [part.text for part in read_parts([{"type": "text", "text": "Why?"}, {"type": "image_url"}])]
-    ['Why?', 'image_url']
+    ['Why?', 'image']
     >>> read_parts([{"type": "tool_use", "id": "t1", "name": "clock", "input": {"zone": "CET"}}])
     [MessagePart(kind=<PartKind.CALL: 'call'>, text='clock({"zone": "CET"})', id='t1')]
     >>> read_parts([{"toolResult": {"toolUseId": "t1", "content": [{"text": "Nine."}]}}])
@@ -88,8 +100,8 @@ def read_call(fields: Mapping[str, Any]) -> MessagePart:
     inner = next((fields[key] for key in _CALL_KEYS if isinstance(fields.get(key), Mapping)), None)
     if inner is not None:
         return read_call({**inner, **{key: fields[key] for key in _IDS if key in fields}})
-    name = fields.get("name")
-    if not isinstance(name, str) or not name:
+    name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str) and fields[key]), None)
+    if name is None:
         raise InvalidRowError("a tool call has no name")
     given = next((fields[key] for key in _ARGUMENTS if fields.get(key) is not None), "")
     return MessagePart(PartKind.CALL, f"{name}({given if isinstance(given, str) else _as_json(given)})", _id(fields))
@@ -131,20 +143,26 @@ def _read_part(item: Any, number: int) -> Iterator[MessagePart]:
     if not isinstance(item, Mapping):
         raise InvalidRowError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
     fields = _unwrap(item)
-    kind = fields.get("type")
-    kind = kind if isinstance(kind, str) else ""
+    kind = next((fields[key] for key in _TYPE_KEYS if isinstance(fields.get(key), str)), "")
     result = next((fields[key] for key in _RESULT_KEYS if isinstance(fields.get(key), Mapping)), None)
     if kind in _THOUGHTS or fields.get("thought") is True or any(key in fields for key in _THOUGHT_KEYS):
         return
-    if result is not None or kind in _RESULTS or kind.endswith(_RESULT_SUFFIX):
+    if (
+        result is not None
+        or kind in _RESULTS
+        or kind.endswith(_RESULT_SUFFIX)
+        or isinstance(fields.get(_ORIGIN), Mapping)
+    ):
         fields = fields if result is None else result
         yield MessagePart(PartKind.RESULT, _result_text(fields), _id(fields))
-    elif kind in _CALLS or any(isinstance(fields.get(key), Mapping) for key in _CALL_KEYS):
+    elif kind in _CALLS or "tool_name" in fields or any(isinstance(fields.get(key), Mapping) for key in _CALL_KEYS):
         yield read_call(fields)
-    elif (text := _text(fields)) is not None:
+    elif (text := _text(fields)) is not None and kind not in _STORED:
         yield MessagePart(PartKind.TEXT, text)
     elif kind:
-        yield MessagePart(PartKind.FILE, kind)
+        yield MessagePart(PartKind.FILE, _medium(fields, kind))
+    elif (key := next((key for key in _FILE_KEYS if isinstance(fields.get(key), Mapping)), None)) is not None:
+        yield MessagePart(PartKind.FILE, _medium(fields[key], key if key.isalpha() and key.islower() else _UNTYPED))
     else:
         raise InvalidRowError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
 
@@ -165,8 +183,31 @@ def _text(fields: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _medium(fields: Mapping[str, Any], kind: str) -> str:
+    """Return what a file is, as far as its part says so: an image, not the URI of one.
+
+    >>> _medium({"type": "uri", "modality": "image"}, "uri"), _medium({"mimeType": "application/pdf"}, "file")
+    ('image', 'pdf')
+    >>> _medium({"type": "input_image"}, "input_image"), _medium({"type": "image_url"}, "image_url")
+    ('image', 'image')
+    """
+    said = next((fields[key] for key in _MEDIA_KEYS if isinstance(fields.get(key), str) and fields[key]), None)
+    if said is None or kind not in _FILES:
+        return kind.removeprefix("input_").removesuffix("_url")
+    medium, _, form = said.partition("/")
+    return form if medium == "application" and form else medium
+
+
 def _result_text(fields: Mapping[str, Any]) -> str:
-    value = next((fields[key] for key in _RESULT_TEXTS if fields.get(key) is not None), "")
+    return show_result(next((fields[key] for key in _RESULT_TEXTS if fields.get(key) is not None), ""))
+
+
+def show_result(value: Any) -> str:
+    """Return the result of a tool as text: its text parts, else JSON.
+
+    >>> show_result([{"type": "text", "text": "Nine."}]), show_result({"open": True})
+    ('Nine.', '{"open": true}')
+    """
     if isinstance(value, str):
         return value
     try:

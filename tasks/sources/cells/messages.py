@@ -14,7 +14,15 @@ from enum import StrEnum
 from typing import Any
 
 from tasks.runtime.wording import describe_value
-from tasks.sources.cells.message_parts import MessagePart, PartKind, is_item, read_call, read_parts, without_prefixes
+from tasks.sources.cells.message_parts import (
+    MessagePart,
+    PartKind,
+    is_item,
+    read_call,
+    read_parts,
+    show_result,
+    without_prefixes,
+)
 from tasks.sources.readers.bad_rows import InvalidRowError
 
 
@@ -38,7 +46,13 @@ _TEXT_KEYS = ("content", "parts", "contents", "blocks", "text", "value", "messag
 _LIKELY_COLUMNS = frozenset(
     {"messages", "conversation", "conversations", "turns", "dialogue", "dialog", "chat_history", "history"}
 )
-_CALL_KEYS = ("tool_calls", "function_call")
+_CALL_KEYS = ("tool_calls", "function_call", "tool_call", "toolCalls", "tools_called")
+_RESULT_KEYS = ("tool_result", "tool_results", "tool_output", "tool_outputs")
+"""Keys of results of tools beside the content of a message."""
+_OUTPUT_OF_CALL = "output"
+"""Key of the result in a call, as DeepEval keeps them."""
+MESSAGE_KEYS = frozenset({*_SPEAKER_KEYS, *_TEXT_KEYS, *_CALL_KEYS, *_RESULT_KEYS})
+"""Fields of a message that are read as its speaker, its text, and its calls and results of tools."""
 _WITH_MESSAGE = ("data", "kwargs", "message")
 """Keys under which exports of LangChain and replies of OpenAI nest a message."""
 _PREFIX = "message."
@@ -109,7 +123,7 @@ def find_conversation_column(names: Iterable[str]) -> str | None:
 
 
 def _speaks(fields: Mapping[str, Any]) -> bool:
-    has_words = any(key in fields for key in (*_TEXT_KEYS, *_CALL_KEYS))
+    has_words = any(key in fields for key in (*_TEXT_KEYS, *_CALL_KEYS, *_RESULT_KEYS))
     return has_words and any(isinstance(fields.get(key), str) for key in _SPEAKER_KEYS)
 
 
@@ -124,7 +138,7 @@ def is_message(item: Any) -> bool:
     fields = _unnest(item)
     if is_item(fields):
         return True
-    has_words = any(key in fields for key in (*_TEXT_KEYS, *_CALL_KEYS, "refusal"))
+    has_words = any(key in fields for key in (*_TEXT_KEYS, *_CALL_KEYS, *_RESULT_KEYS, "refusal"))
     return _find_role(fields) is not None and (has_words or isinstance(fields.get("role"), str))
 
 
@@ -199,7 +213,7 @@ def read_message(item: Mapping[str, Any]) -> list[ChatMessage]:
     if role is not Role.TOOL:
         results = [part for part in parts if part.kind is PartKind.RESULT]
     else:
-        results, parts = [], [part._replace(kind=PartKind.TEXT) for part in parts]
+        results, parts = [], [part._replace(kind=PartKind.TEXT) for part in parts if part.text.strip()] or parts[:1]
     said = [
         ChatMessage(Role.TOOL, result.text, fields={} if result.id is None else {"tool_call_id": result.id})
         for result in results
@@ -229,7 +243,7 @@ def _find_role(fields: Mapping[str, Any]) -> Role | None:
     speaker = next((fields[key] for key in _SPEAKER_KEYS if fields.get(key) is not None), None)
     if not isinstance(speaker, str):
         return None
-    name = speaker.casefold()
+    name = speaker.rpartition(".")[2].casefold()  # of an enumeration, as ChatRole.USER
     end = next((end for end in _CLASS_ENDS if name.endswith(end)), "")
     return _ROLES.get(name) or _ROLES.get(name.removesuffix(end))
 
@@ -245,24 +259,35 @@ def _role(fields: Mapping[str, Any]) -> Role:
 
 def _read_content(fields: Mapping[str, Any]) -> list[MessagePart]:
     """Return the parts of a message's content, and the calls that it has beside it."""
-    calls = [read_call(call) for call in _calls(fields)]
+    given = _calls(fields)
+    calls = [read_call(call) for call in given]
+    results = list(_results(fields, given))
     content = next((fields[key] for key in _TEXT_KEYS if fields.get(key) is not None), None)
     if content is None:
         content = fields.get("refusal")  # OpenAI's models decline in a separate field
-    if content is None and not calls:
+    if content is None and not calls and not results:
         raise InvalidRowError("it has neither content nor tool calls")
     if content is fields.get("parts") and isinstance(content, str):
         content = _parse(content)  # an attribute of OpenTelemetry has its parts as JSON
-    return [*([] if content is None else read_parts(content)), *calls]
+    return [*([] if content is None else read_parts(content)), *calls, *results]
 
 
 def _calls(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    calls = fields.get("tool_calls")
-    if calls is None:
-        calls = [] if fields.get("function_call") is None else [fields["function_call"]]
+    key = next((key for key in _CALL_KEYS if fields.get(key) not in (None, [], {})), "")
+    calls = fields.get(key, [])
+    calls = [calls] if isinstance(calls, Mapping) else calls
     if not isinstance(calls, list | tuple) or not all(isinstance(call, Mapping) for call in calls):
-        raise InvalidRowError(f"its tool_calls are {describe_value(calls)}, wanted a list of mappings")
+        raise InvalidRowError(f"its {key} are {describe_value(calls)}, wanted a list of mappings")
     return list(calls)
+
+
+def _results(fields: Mapping[str, Any], calls: Iterable[Mapping[str, Any]]) -> Iterator[MessagePart]:
+    """Yield the results of tools that a message has beside its content."""
+    key = next((key for key in _RESULT_KEYS if fields.get(key) is not None), None)
+    found = [] if key is None else fields[key]
+    found = found if isinstance(found, list | tuple) and key in _RESULT_KEYS[1::2] else [found] if key else []
+    outputs = [call[_OUTPUT_OF_CALL] for call in calls if call.get(_OUTPUT_OF_CALL) is not None]
+    yield from (MessagePart(PartKind.RESULT, show_result(result)) for result in (*found, *outputs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ _INNER_KEYS = ("document", "node")
 _SERIALIZED = ("lc", "kwargs")
 """Keys of an object that LangChain serialized; its own fields are under the second."""
 _METADATA_KEYS = ("metadata", "document.metadata", "meta")
+_SURE_KEYS = frozenset({"page_content", "pageContent", *_METADATA_KEYS, *ID_KEYS, *SCORE_KEYS, *_INNER_KEYS, "kwargs"})
+"""Keys of which an object that is a passage has one; others have a text, too."""
+_KNOWN_KEYS = frozenset({*TEXT_KEYS, *_SURE_KEYS, *_SERIALIZED, "type"})
 _INNER_TEXT = "text"
 """Key of the text in a text that is an object, as in Bedrock's knowledge bases and the nodes of LlamaIndex."""
 
@@ -58,7 +61,10 @@ def read_passages(value: Any) -> list[RetrievedPassage] | None:
     Raises:
         InvalidRowError: An object has no text.
     """
-    if not isinstance(value, list | tuple) or not any(isinstance(item, Mapping) for item in value):
+    if not isinstance(value, list | tuple):
+        return None
+    value = parse_documents(value)
+    if not any(isinstance(item, Mapping) for item in value):
         return None
     passages = []
     for number, item in enumerate(value, start=1):
@@ -70,6 +76,36 @@ def read_passages(value: Any) -> list[RetrievedPassage] | None:
             )
         passages.append(passage)
     return passages
+
+
+def parse_documents(items: Sequence[Any]) -> Sequence[Any]:
+    """Return the documents that a list has as texts, each as JSON or as Python prints it; any other list as it is.
+
+    Texts with keys that are none of a document's are records, which a passage may well be.
+
+    >>> parse_documents(['{"page_content": "Rain.", "metadata": {}}', "page_content='Snow.' metadata={}"])
+    [{'page_content': 'Rain.', 'metadata': {}}, {'page_content': 'Snow.', 'metadata': {}}]
+    >>> parse_documents(['{"city": "Delft", "text": "Rain."}', "Snow."])
+    ['{"city": "Delft", "text": "Rain."}', 'Snow.']
+    """
+    if not items or not all(isinstance(item, str) for item in items):
+        return items
+    parsed = [_parse(item) for item in items]
+    return parsed if all(_is_document(item) for item in parsed) else items
+
+
+def _parse(text: str) -> Any:
+    try:
+        return parse_cell(text)
+    except InvalidRowError:
+        return text
+
+
+def _is_document(item: Any) -> bool:
+    if not isinstance(item, Mapping) or not item.keys() & _SURE_KEYS or not item.keys() <= _KNOWN_KEYS:
+        return False
+    passage = as_passage(item)
+    return passage is not None and passage.text is not None
 
 
 def as_passage(item: Any) -> RetrievedPassage | None:

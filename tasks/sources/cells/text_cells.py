@@ -1,4 +1,4 @@
-"""Parse lists and mappings in text cells of CSV files: JSON, Python literals, and printed NumPy arrays."""
+"""Parse lists and mappings in text cells of CSV files: JSON, Python literals, and what Python prints of objects."""
 
 import ast
 import io
@@ -11,6 +11,7 @@ from typing import Any
 from metric_core.columns import ColumnType
 from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.sources.cells.converters import CONVERTERS, Converter, as_joined_text
+from tasks.sources.cells.printed_objects import parse_printed
 from tasks.sources.readers.bad_rows import InvalidRowError
 
 _WHOLE_NUMBERS = re.compile(r"\[[\d\s]+\]")
@@ -39,13 +40,15 @@ def parse_cell(cell: str) -> Any:
     (['a', 'b'], ['a', 'b'], ['a', 'b'], [1, 2])
     >>> parse_cell("[0.5 1. 2e-3]")
     [0.5, 1.0, 0.002]
+    >>> parse_cell("[Document(metadata={}, page_content='Rain.')]")
+    [{'metadata': {}, 'page_content': 'Rain.'}]
 
     Raises:
         InvalidRowError: The cell contains an ambiguous list, or a mapping that gives a key twice.
     """
     text = cell.strip()
     if not text.startswith(("[", "{", "(")):
-        return cell
+        return _or_cell(parse_printed(text), cell)
     try:
         return json.loads(text, object_pairs_hook=require_unique_keys)
     except DuplicateKeyError as error:
@@ -64,7 +67,11 @@ def _python_literal(text: str, cell: str) -> Any:
         _refuse_repeated_keys(text)
         return _split_joined_texts(value, text) if isinstance(value, list | tuple) else value
     except _NOT_LITERAL:
-        return cell
+        return _or_cell(parse_printed(text), cell)
+
+
+def _or_cell(printed: Any, cell: str) -> Any:
+    return cell if printed is None else printed
 
 
 def _split_joined_texts(value: list[Any] | tuple[Any, ...], text: str) -> Any:

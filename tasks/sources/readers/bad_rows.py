@@ -11,6 +11,10 @@ SKIP_HINT = "--on-bad-row skip leaves the bad rows out"
 UTF8_HINT = "save the file as UTF-8"
 EMPTY_TEXT_HINT = "--empty-text missing scores the other metrics of rows that lack a value"
 MISSING_TEXTS_HINT = '--missing-texts "" reads them as texts'
+PASSAGE_HINT = (
+    "--passage-separator none reads a text as one passage, and --passage-separator '|' one with bars as several "
+    '(passage_separator = "|")'
+)
 DUPLICATE_HINT = '--id-column NAME reads the ids from another column; --id-column "" derives them from the content'
 
 

@@ -1,10 +1,11 @@
 """Read JSON documents: a list of rows, or an object with such a list. The whole document is read into memory."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from functools import cached_property
 from typing import Any
 
+from metric_core.columns import COLUMN_ALIASES, COLUMNS, MESSAGES
 from metric_core.errors import SourceError
 from metric_core.parsing.strict_json import DuplicateKeyError, require_unique_keys
 from tasks.runtime.wording import describe_value, quote_names
@@ -13,7 +14,10 @@ from tasks.sources.readers.protocol import RawRow, RowSource
 from tasks.sources.readers.read_limits import bounded_lines
 from tasks.sources.readers.source_files import DataFile, refuse_other_content
 
-_ROW_KEYS = ("data", "rows")
+_ROW_KEYS = ("data", "rows", "examples", "goldens", "testCases", "test_cases", "samples", "records", "items")
+"""Keys of lists of rows, which take precedence over other lists: of pandas, LlamaIndex, DeepEval and Ragas."""
+_OF_ROWS = frozenset({*COLUMNS, *COLUMN_ALIASES, MESSAGES})
+"""Keys of an object that is a row itself."""
 _LONGEST_FIRST_LINE = 64 * 1024**2
 """Size of a first line that is taken for a whole document."""
 
@@ -55,7 +59,7 @@ class JsonDocumentSource(RowSource):
 
     @cached_property
     def _items(self) -> list[Any]:
-        wanted = 'wanted a list of rows, or an object with such a list under "data" or "rows"'
+        wanted = 'wanted a list of rows, or an object with one list of objects, or with a list under "data" or "rows"'
         with self._file.open() as handle:
             content = handle.read()
         refuse_other_content(content, self.name)
@@ -76,14 +80,29 @@ class JsonDocumentSource(RowSource):
             raise SourceError(f"{self.name} gives the key {document.repeated!r} twice; {wanted}")
         if not isinstance(document, dict):
             raise SourceError(f"{self.name} contains {describe_value(document)}, {wanted}")
-        for key in _ROW_KEYS:
-            rows = document.get(key)
-            if isinstance(rows, list):
-                return rows
+        if (rows := _find_rows(document)) is not None:
+            return rows
         got = f"an object with {quote_names(document, most=10)}"
-        by_column = bool(document) and all(isinstance(value, dict | list) for value in document.values())
+        by_column = len(document) > 1 and all(isinstance(value, dict | list) for value in document.values())
         advice = 'Pandas writes rows with orient="records"' if by_column else "Name JSON Lines files .jsonl"
         raise SourceError(f"{self.name} contains {got}; {wanted}. {advice}")
+
+
+def _find_rows(document: Mapping[str, Any]) -> list[Any] | None:
+    """Return the list of rows in an object: under a usual key, or the only list of objects.
+
+    >>> _find_rows({"version": 2, "questions": [{"question": "Why?"}], "tags": ["a"]})
+    [{'question': 'Why?'}]
+    >>> _find_rows({"train": [{"a": 1}], "test": [{"a": 2}]}) is None
+    True
+    """
+    lists = {key: value for key, value in document.items() if isinstance(value, list)}
+    usual = [lists[key] for key in _ROW_KEYS if key in lists]
+    if (filled := next((rows for rows in usual if rows), None)) is not None:
+        return filled
+    tables = [rows for rows in lists.values() if rows and all(isinstance(item, dict) for item in rows)]
+    is_row = any(key.casefold() in _OF_ROWS for key in document)
+    return tables[0] if len(tables) == 1 and not is_row else next(iter(usual), None)
 
 
 def _is_json(line: bytes) -> bool:

@@ -32,6 +32,7 @@ class Trace:
         duplicates: Number of spans that were recorded again.
         clashes: Number of spans that have the id of another one.
         backwards: Number of spans that ended before they began.
+        unread_retrievers: Names of the retrievers whose output has no passages that can be read.
     """
 
     trace_id: str
@@ -41,6 +42,7 @@ class Trace:
     duplicates: int = 0
     clashes: int = 0
     backwards: int = 0
+    unread_retrievers: Sequence[str] = ()
 
 
 def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
@@ -57,7 +59,8 @@ def assemble(trace_id: str, spans: Iterable[Span]) -> Trace:
     rows, problems = _find_rows(tree)
     ids = [trace_id if len(rows) == 1 else f"{trace_id}:{key}" for key, _ in rows]
     named = [{c.ID_COLUMNS[0]: row_id, **row} for row_id, (_, row) in zip(ids, rows, strict=True)]
-    return Trace(trace_id, tree.start, named, problems, tree.duplicates, tree.clashes, tree.backwards)
+    unread = _find_unread_retrievers(tree.spans)
+    return Trace(trace_id, tree.start, named, problems, tree.duplicates, tree.clashes, tree.backwards, unread)
 
 
 class _Tree:
@@ -192,7 +195,7 @@ def _find_rows(tree: _Tree) -> tuple[list[tuple[str, dict[str, Any]]], list[str]
     if rows or problems:
         return rows, problems
     if not tree.roots or asked:
-        return [], [NO_ANSWER if tree.roots else PARTIAL]
+        return [], [_without_answer(asked) if tree.roots else PARTIAL]
     row, problem = _whole(tree)
     return ([], [problem]) if problem is not None else ([(tree.roots[0].key, row)], [])
 
@@ -210,8 +213,31 @@ def _whole(tree: _Tree) -> tuple[dict[str, Any], str | None]:
     if question is None and answer is None:
         return {}, NO_CONTENT
     if question is None or answer is None:
-        return {}, NO_QUESTION if question is None else NO_ANSWER
+        return {}, NO_QUESTION if question is None else _without_answer([root, *reversed(models)])
     return {**_row(tree, root, tree.spans, is_only=True), c.USER_INPUT: question, c.RESPONSE: answer}, None
+
+
+def _without_answer(spans: Iterable[Span]) -> str:
+    """Return the reason why a question has no row, with what is there in place of an answer."""
+    unread = next((span.unread for span in spans if span.unread is not None), None)
+    return NO_ANSWER if unread is None else f"{NO_ANSWER}: the output is {unread}"
+
+
+def _find_unread_retrievers(spans: Sequence[Span]) -> list[str]:
+    """Return the names of the retrievers without passages that can be read, unless a part or a whole of them has some.
+
+    One that failed has none.
+    """
+    retrievers = [span for span in spans if span.kind in _RETRIEVAL]
+    read = {span.span_id for span in retrievers if span.passages is not None}
+    inside = _inside(read, spans)
+    names = []
+    for span in retrievers:
+        if span.passages is None and not span.failed and span.key not in inside:
+            below = _inside({span.span_id}, spans)
+            if not any(each.span_id in read and each.key in below for each in retrievers):
+                names.append(span.name or span.kind.value)
+    return names
 
 
 def _row(tree: _Tree, span: Span, parts: Sequence[Span], *, is_only: bool) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Find passages in what retrievers and rerankers recorded as their outputs."""
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from tasks.sources.cells.message_parts import is_part
 from tasks.sources.cells.messages import is_message
-from tasks.sources.cells.passage_objects import RetrievedPassage, as_passage
-from tasks.sources.traces.values import is_unread_object, parse_literal
+from tasks.sources.cells.passage_objects import RetrievedPassage, as_passage, parse_documents
+from tasks.sources.traces.values import decode_text, is_unread_object, parse_literal
 
 PASSAGES_KEYS = (
     *("documents", "docs", "source_documents", "context", "contexts", "passages", "nodes", "source_nodes"),
@@ -15,6 +16,8 @@ PASSAGES_KEYS = (
 _OUTPUT_KEYS = ("output", "outputs", "results")
 _DOCUMENT_KEYS = frozenset({"page_content", "pageContent", "metadata", "meta", "document", "node", "document.content"})
 _ITEM_KEYS = frozenset({"id", "id_", "score", "document.id", *_DOCUMENT_KEYS})
+_DOCUMENT = re.compile(r"\w*(?:Document|Node)\w*\(")
+"""Start of what Python prints of a document."""
 _REPLY_KEYS = frozenset({"role", "finish_reason", "stop_reason", "logprobs", "generation_info", "model", "usage"})
 """Keys of what a model generated, which also has an id and a text."""
 
@@ -37,7 +40,8 @@ def find_passages(value: Any) -> list[RetrievedPassage] | None:
         return None
     if any(isinstance(item, str) and is_unread_object(item) for item in loaded):
         return None
-    passages = [as_passage(_with_metadata(_scored(item))) for item in loaded]
+    items = parse_documents(list(map(decode_text, loaded)))
+    passages = [as_passage(_with_metadata(_scored(item))) for item in items]
     return [passage for passage in passages if passage is not None] if all(passages) else None
 
 
@@ -59,7 +63,28 @@ def are_documents(value: Any, *, or_texts: bool = False) -> bool:
         return key in (*PASSAGES_KEYS, *_OUTPUT_KEYS) and are_documents(inner, or_texts=or_texts)
     if not isinstance(loaded, list | tuple) or not loaded:
         return False
+    loaded = parse_documents(loaded)
     return all((or_texts and isinstance(item, str)) or is_document(_scored(item), _ITEM_KEYS) for item in loaded)
+
+
+def hold_documents(value: Any, depth: int = 3) -> bool:
+    """Return whether an input or output holds documents, readable or not, as a step that builds an index gets them.
+
+    >>> hold_documents({"nodes": ["<Document(id_=a)>"], "show_progress": False}), hold_documents({"city": "Paris"})
+    (True, False)
+    >>> hold_documents({"data": {"writer": {"documents": ["Document(id=a, content: 'Rain.')"]}}})
+    True
+    """
+    loaded = parse_literal(value)
+    if isinstance(loaded, Mapping):
+        return depth > 0 and any(hold_documents(inner, depth - 1) for inner in loaded.values())
+    if not isinstance(loaded, list | tuple) or not loaded:
+        return False
+    return are_documents(loaded) or all(isinstance(item, str) and _shows_document(item) for item in loaded)
+
+
+def _shows_document(text: str) -> bool:
+    return is_unread_object(text) or _DOCUMENT.match(text) is not None
 
 
 def is_document(item: Any, keys: Collection[str] = _DOCUMENT_KEYS) -> bool:

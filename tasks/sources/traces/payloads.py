@@ -1,26 +1,28 @@
 """Find questions and answers in what spans recorded as their inputs and outputs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tasks.runtime.wording import quote_names
 from tasks.sources.cells.message_parts import PartKind, is_part, read_parts
 from tasks.sources.cells.messages import ChatMessage, Role, is_message, read_message
 from tasks.sources.readers.bad_rows import InvalidRowError
-from tasks.sources.traces.passage_lists import PASSAGES_KEYS, are_documents, is_document
-from tasks.sources.traces.values import is_unread_object, parse_literal
+from tasks.sources.traces.passage_lists import PASSAGES_KEYS, are_documents, hold_documents, is_document
+from tasks.sources.traces.values import decode_text, is_unread_object, parse_literal
 
 _QUESTION_KEYS = (
     *("question", "query", "user_input", "user_query", "user_question", "user_message", "query_str", "input"),
 )
-_INPUT_KEYS = ("inputs", "prompt", "prompts", "text", "content", "message", "kwargs", "args", "query_bundle")
+_INPUT_KEYS = ("inputs", "prompt", "prompts", "text", "content", "message", "kwargs", "args", "query_bundle", "data")
 """Keys of an input that are looked at after its messages."""
-_ANSWER_KEYS = ("answer", "final_answer", "response", "output", "outputs", "result", "reply", "replies")
+_ANSWER_KEYS = ("answer", "answers", "final_answer", "response", "output", "outputs", "result", "reply", "replies")
 _OUTPUT_KEYS = (
     *("text", "content", "output_text", "generated_text", "completion", "message", "choices", "generations"),
-    *("candidates", "return_values"),
+    *("candidates", "return_values", "data"),
 )
 """Keys of an output that are looked at after its messages."""
-_CHOICE_KEYS = frozenset({"choices", "generations", "candidates", "replies"})
+_CHOICE_KEYS = frozenset({"choices", "generations", "candidates", "replies", "answers"})
 """Keys of lists of alternatives; the first one counts."""
 _MESSAGES_KEYS = ("messages", "contents", "conversation")
 _HISTORY_KEYS = (
@@ -34,8 +36,12 @@ _NO_ANSWER_KEYS = frozenset(
     }
 )
 """Keys of what steps pass on to each other: an object that has one of them, and no answer, is none as a whole."""
-_NULL = "null"
-"""JSON of an output that is missing, such as a stream that was not read to its end."""
+_REPLY_KEYS = frozenset({"model", "object"})
+"""Keys of a reply of a model, which may be a call of a tool alone."""
+_NULLS = frozenset({"", "null", "undefined"})
+"""What exporters write for an output that is missing, such as a stream that was not read to its end."""
+_INPUTS_OF_PARTS = "data"
+"""Argument of a pipeline of Haystack: the inputs of its components, by their names."""
 _DEEPEST = 6
 
 
@@ -65,6 +71,7 @@ def find_asked(value: Any) -> Asked:
     >>> find_asked({"city": "Paris", "days": 3}).question is None
     True
     """
+    value = decode_text(value)
     loaded = parse_literal(value)
     asked = _asked(loaded)
     if asked.question is None and isinstance(value, str) and _is_text(loaded, frozenset()):
@@ -93,9 +100,19 @@ def _candidates(value: Mapping[str, Any], said: list[ChatMessage], history: list
     yield from (_find_in(value, key) for key in _QUESTION_KEYS)
     yield _last_question(said)
     yield from (_find_in(value, key) for key in _INPUT_KEYS)
+    yield from _of_parts(value)
     yield _last_question(history)
     if len(value) == 1:
         yield from (Asked(_nonblank(inner), []) for inner in value.values() if isinstance(inner, str))
+
+
+def _of_parts(value: Mapping[str, Any]) -> Iterator[Asked]:
+    """Yield what the parts of a program ask, if an object has the input of each by its name."""
+    parts = list(value.values())
+    if not all(isinstance(part, Mapping) for part in parts):
+        return
+    yield from (_find_in(part, key) for key in _QUESTION_KEYS for part in parts)
+    yield from (_asked(part) for part in parts)
 
 
 def _find_in(value: Mapping[str, Any], key: str) -> Asked:
@@ -118,7 +135,7 @@ def _spoken(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 
 def find_answer(value: Any) -> str | None:
-    """Return the answer in an output: a text, what the assistant said last, or a usual key of an object.
+    r"""Return the answer in an output: a text, what the assistant said last, or a usual key of an object.
 
     What the assistant said before the last message of the user is not an answer, nor is a call of a tool.
 
@@ -126,7 +143,10 @@ def find_answer(value: Any) -> str | None:
     ('So.', 'So.')
     >>> find_answer('{"type": "ai", "data": {"content": "So."}}'), find_answer('{"verdict": true}')
     ('So.', '{"verdict": true}')
+    >>> find_answer({"answer": 42}), find_answer(True), find_answer(["Delft", "Gouda"])
+    ('42', 'true', 'Delft\nGouda')
     """
+    value = decode_text(value)
     loaded = parse_literal(value)
     found = _answer(loaded)
     if found is None and isinstance(value, str) and _is_text(loaded, _NO_ANSWER_KEYS):
@@ -137,13 +157,18 @@ def find_answer(value: Any) -> str | None:
 def _answer(value: Any) -> str | None:
     if isinstance(value, str):
         return _nonblank(value)
+    if isinstance(value, bool | int | float):
+        return None if value != value else json.dumps(value)  # noqa: PLR0124 a missing value of a data frame
     if (messages := read_said(value)) is not None:
         return _last_answer(messages)
     if isinstance(value, list | tuple):
         # A list of one: choices of a model, generations of a batch.
-        return find_answer(value[0]) if len(value) == 1 and not are_documents(value) else _text_of_parts(value)
-    if not isinstance(value, Mapping) or are_documents(value):
-        return None
+        return find_answer(value[0]) if len(value) == 1 and not are_documents(value) else _listed(value)
+    return _answer_in(value) if isinstance(value, Mapping) and not are_documents(value) else None
+
+
+def _answer_in(value: Mapping[str, Any]) -> str | None:
+    """Return the answer in an object: under a usual key, or what the last part of a program made."""
     for key in (*_ANSWER_KEYS, *_MESSAGES_KEYS, *(() if is_document(value) else _OUTPUT_KEYS)):
         inner = parse_literal(value.get(key))
         if key in _CHOICE_KEYS and isinstance(inner, list | tuple):
@@ -155,8 +180,38 @@ def _answer(value: Any) -> str | None:
             found = None if inner in (None, "", [], {}) else find_answer(inner)
         if found is not None:
             return found
+    if all(isinstance(part, Mapping) for part in value.values()):  # what each part of a program made, in order
+        parts = [part for key, part in value.items() if key not in _NO_ANSWER_KEYS]
+        made = [found for part in parts if (found := _answer(part)) is not None]
+        return made[-1] if made else None
     ((key, inner),) = value.items() if len(value) == 1 else (("", None),)
-    return _answer(inner) if key not in _NO_ANSWER_KEYS and isinstance(inner, str | Mapping) else None
+    return _answer(inner) if key not in _NO_ANSWER_KEYS and isinstance(inner, str) else None
+
+
+def describe_output(value: Any) -> str | None:
+    """Describe an output in which there is no answer by its form; None for one that is known to have none.
+
+    >>> describe_output('{"score": [1, 2]}'), describe_output([1, 2]), describe_output("undefined") is None
+    ("an object with 'score'", 'a list', True)
+    """
+    loaded = parse_literal(value)
+    if read_said(loaded) is not None or are_documents(loaded):
+        return None
+    if isinstance(loaded, Mapping) and loaded:
+        if loaded.keys() & {*_NO_ANSWER_KEYS, *_REPLY_KEYS}:
+            return None
+        inner = next((loaded[key] for key in (*_ANSWER_KEYS, *_OUTPUT_KEYS) if key in loaded), None)
+        if isinstance(inner, Mapping | list | tuple):
+            return describe_output(inner)
+        return f"an object with {quote_names(loaded, most=4)}"
+    return "a list" if isinstance(loaded, list | tuple) and loaded else None
+
+
+def _listed(value: Sequence[Any]) -> str | None:
+    """Return the text of a list of parts of a message, or of a list of texts; None for another list."""
+    if value and all(isinstance(item, str) for item in value):
+        return "\n".join(texts) if (texts := list(filter(None, map(_nonblank, value)))) else None
+    return _text_of_parts(value)
 
 
 def _last_answer(messages: list[ChatMessage]) -> str | None:
@@ -172,6 +227,7 @@ def find_result(value: Any) -> str:
     >>> find_result('{"type": "tool", "content": "08:30", "tool_call_id": "t1"}'), find_result({"output": "08:30"})
     ('08:30', '08:30')
     """
+    value = decode_text(value)
     loaded = parse_literal(value)
     while isinstance(loaded, Mapping) and len(loaded) == 1 and not isinstance(value, str):
         loaded = parse_literal(next(iter(loaded.values())))
@@ -183,12 +239,15 @@ def find_result(value: Any) -> str:
 def _is_text(loaded: Any, passed_on: frozenset[str]) -> bool:
     """Return whether a text that holds this value counts as it is written: prose, or an object of an unknown form."""
     if isinstance(loaded, Mapping):
-        if is_message(loaded) or passed_on & loaded.keys():
+        if is_message(loaded) or passed_on & loaded.keys() or hold_documents(loaded):
+            return False
+        if isinstance(loaded.get(_INPUTS_OF_PARTS), Mapping):
             return False
         made = [parse_literal(loaded[key]) for key in (*_ANSWER_KEYS, *_OUTPUT_KEYS) if key in loaded]
         return all(each not in (None, "", [], {}) and _is_text(each, passed_on) for each in made)
     if isinstance(loaded, list | tuple):
-        return read_said(loaded) is None and not are_documents(loaded) and not any(map(is_part, loaded))
+        is_other = read_said(loaded) is not None or are_documents(loaded) or hold_documents(loaded)
+        return not is_other and not any(map(is_part, loaded))
     return True
 
 
@@ -219,7 +278,8 @@ def read_said(value: Any) -> list[ChatMessage] | None:
 
 
 def _as_object(item: Any) -> Any:
-    """Return a message that is a pair of its role and its text as an object."""
+    """Return a message that is a pair of its role and its text, or the text of an object, as an object."""
+    item = parse_literal(item)
     is_pair = isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item)
     return {"role": item[0], "content": item[1]} if is_pair else item
 
@@ -273,4 +333,4 @@ def _texts(value: Any, depth: int) -> Iterable[str]:
 
 def _nonblank(text: str) -> str | None:
     shown = text.strip()
-    return None if shown in ("", _NULL) or is_unread_object(shown) else text
+    return None if shown in _NULLS or is_unread_object(shown) else text

@@ -37,6 +37,7 @@ class Span:
         question: Text of its input; of messages, the last one of the user.
         earlier: Messages before the question, if the input is a conversation.
         answer: Text of its output; of messages, the last one of the assistant.
+        unread: Description of an output in which there is no answer; None if it has one, or was not recorded.
         prompt: All text that went into a model.
         passages: Passages that a retriever or reranker returned; None for other spans.
         candidates: Passages that a reranker got; None if they are not known.
@@ -62,6 +63,7 @@ class Span:
     question: str | None = None
     earlier: list[ChatMessage] = field(default_factory=list)
     answer: str | None = None
+    unread: str | None = None
     prompt: str | None = None
     passages: list[RetrievedPassage] | None = None
     candidates: list[RetrievedPassage] | None = None

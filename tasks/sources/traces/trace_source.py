@@ -12,6 +12,7 @@ from typing import Any
 from metric_core.errors import SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.options.trace_options import TraceSettings
+from tasks.runtime.wording import quote_names
 from tasks.sources.readers.arrow_files import ArrowFileSource
 from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.readers.delimited import DelimitedSource
@@ -172,7 +173,7 @@ def _count_problems(damaged: Sequence[tuple[Unreadable, str]], traces: Sequence[
         yield f"{_count(questions, 'question')} of traces with other answers left out: {FAILED}"
     if (aside := sum(not trace.rows and not trace.problems for trace in traces)) > 0:
         verb = "is" if aside == 1 else "are"
-        yield f"{_count(aside, 'trace')} of evaluators, prompts and the like alone {verb} not read"
+        yield f"{_count(aside, 'trace')} of evaluators, prompts, indexing and the like alone {verb} not read"
     if (duplicates := sum(trace.duplicates for trace in traces)) > 0:
         yield f"{_count(duplicates, 'duplicate span')} {'is' if duplicates == 1 else 'are'} read once"
     if (clashes := sum(trace.clashes for trace in traces)) > 0:
@@ -180,6 +181,9 @@ def _count_problems(damaged: Sequence[tuple[Unreadable, str]], traces: Sequence[
             f"{_count(clashes, 'span')} {'has' if clashes == 1 else 'have'} the id of another span of the trace but "
             "other content: all are read, and what is below them counts as a part of the first"
         )
+    if unread := Counter(name for trace in traces for name in trace.unread_retrievers):
+        names = quote_names(unread, most=3)
+        yield f"{_count(unread.total(), 'retriever')} whose output has no passages that can be read: {names}"
     if (backwards := sum(trace.backwards for trace in traces)) > 0:
         yield f"{_count(backwards, 'span')} ended before {'it' if backwards == 1 else 'they'} began: without a latency"
     if scores:

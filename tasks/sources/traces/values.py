@@ -1,5 +1,6 @@
 """Read single values of spans: times, counts, names, and JSON in texts."""
 
+import json
 import math
 import re
 from datetime import UTC, datetime
@@ -11,12 +12,27 @@ from tasks.sources.readers.bad_rows import InvalidRowError
 _OBJECT = re.compile(r"<[\w.]+( object\b.*|\(.*\))>", re.DOTALL)
 
 
+def decode_text(value: Any) -> Any:
+    r"""Return the text in a text of JSON, which exporters encode once more at each step; any other value unchanged.
+
+    >>> decode_text('"\\"Why?\\""'), decode_text('"Yes" and "no"'), decode_text(5)
+    ('Why?', '"Yes" and "no"', 5)
+    """
+    while isinstance(value, str) and (shown := value.strip()).startswith('"'):
+        try:
+            value = json.loads(shown)
+        except ValueError:
+            break
+    return value
+
+
 def parse_literal(value: Any) -> Any:
-    """Return what a text with JSON or a Python literal holds; any other value unchanged.
+    """Return what a text with JSON, a Python literal or a printed object holds; any other value unchanged.
 
     >>> parse_literal('{"question": "Why?"}'), parse_literal("Why?")
     ({'question': 'Why?'}, 'Why?')
     """
+    value = decode_text(value)
     if not isinstance(value, str):
         return value
     try:

@@ -80,3 +80,22 @@ def test_the_size_of_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     assert "has more than 1,048,576 bytes" in refusal(tmp_path / f"a{suffix}", "# " + "x" * 2**20)
     monkeypatch.setattr(config_files, "MAX_BYTES", 2000)
     assert "has more than 2,000 bytes" in refusal(tmp_path / f"a{suffix}", "# " + "x" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.toml", "limit = 7"), ("a.yaml", "limit: 7"), ("a.gate", '[[condition]]\nmetric = "x"')],
+)
+def test_a_byte_order_mark_is_no_part_of_a_file(name: str, text: str, tmp_path: Path) -> None:
+    content = {mark: tmp_path / f"{len(mark)}{name}" for mark in ("", "\ufeff")}
+    for mark, path in content.items():
+        path.write_text(mark + text, encoding="utf-8")
+    form = "YAML" if name.endswith("yaml") else "TOML"
+    plain, marked = (config_files.read_options(path, "the file", form) for path in content.values())
+    assert plain == marked
+
+
+def test_a_file_of_utf_16_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("limit = 7", encoding="utf-16")
+    with pytest.raises(ConfigError, match="is UTF-16; save it as UTF-8"):
+        load_config(tmp_path / "a.toml")

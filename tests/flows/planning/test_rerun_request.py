@@ -9,7 +9,7 @@ from tasks.options.option import facts_of
 
 AS_IN_THE_RUN = frozenset({
     "source", "qrels", "query_id_column", "chunks", "conversations", "traces", "column_map", "id_column", "limit",
-    "empty_text", "missing_texts", "redact", "follow_ups", "verdict", "calibration", "explain",
+    "empty_text", "missing_texts", "passage_separator", "redact", "follow_ups", "verdict", "calibration", "explain",
     "citation_pattern", "write_key_points", "retriever", "panel", "cascade", "embedder", "language", "prices",
     "by", "slices", "metrics_file", "otlp", "log_format", "name", "system_version", "history", "history_page", "anchor",
     "shard_rows", "ask_again", "workers", "runner", "deploy",

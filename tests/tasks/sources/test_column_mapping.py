@@ -180,3 +180,52 @@ def test_a_column_whose_name_cannot_be_printed_is_escaped(tmp_path: Path) -> Non
     with pytest.raises(SourceError, match="none of the columns") as caught:
         read(path, {})
     assert rb"--column-map 'half \ud800=user_input'" in str(caught.value).encode()
+
+
+def warnings(tmp_path: Path, row: dict[str, object], **options: object) -> list[str]:
+    return read(write_lines(tmp_path / "log.jsonl", [row]), {}, **options)[0].warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("context", "retrieved_contexts"),
+        ("Source Documents", "retrieved_contexts"),
+        ("retrievalContext", "retrieved_contexts"),
+        ("retrieved-contexts", "retrieved_contexts"),
+        ("expected_output", "reference"),
+        ("Ground Truth", "reference"),
+        ("gold_contexts", "reference_contexts"),
+        ("doc_ids", "retrieved_context_ids"),
+    ],
+)
+def test_columns_that_look_like_others_are_suggested_though_some_match(name: str, meant: str, tmp_path: Path) -> None:
+    row = {"question": "Why?", "answer": "So.", name: ["x"], "notes": "a", "id": 1, "label": "b"}
+    quoted = f"'{name}={meant}'" if " " in name else f"{name}={meant}"
+    assert warnings(tmp_path, row) == [f"column {name!r} looks like {meant}: --column-map {quoted}"]
+    assert warnings(tmp_path, {**row, meant: ["y"] if meant != "reference" else "y"}) == []
+    value = "x" if meant == "reference" else ["x"]
+    assert warnings(tmp_path, {**row, name: value}, column_map={name: meant}) == []
+
+
+def test_the_likelier_of_two_columns_is_suggested(tmp_path: Path) -> None:
+    row = {"question": "Why?", "answer": "So.", "context": ["Geography"], "retrieval_context": ["Delft."]}
+    [found] = warnings(tmp_path, row)
+    assert "'retrieval_context' looks like retrieved_contexts" in found
+
+
+def test_names_in_use_are_suggested_where_none_matches(tmp_path: Path) -> None:
+    row = {
+        "input": "Why?",
+        "actualOutput": "So.",
+        "expected_output": "So",
+        "retrieval_context": ["It is."],
+        "context": ["x"],
+    }
+    path = write_lines(tmp_path / "log.jsonl", [row])
+    with pytest.raises(SourceError) as caught:
+        read_samples(path, SourceOptions(), {})
+    pairs = "input=user_input,actualOutput=response,retrieval_context=retrieved_contexts,expected_output=reference"
+    assert str(caught.value).endswith(f"--column-map {pairs}")
+    with pytest.raises(SourceError, match="did you mean its column 'expected_output'"):
+        read_samples(path, SourceOptions(), {"recall": ("reference",)})

@@ -4,9 +4,11 @@ import bz2
 import csv
 import gzip
 import io
+import json
 import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -228,3 +230,31 @@ def test_limits_count_rows_of_the_source(tmp_path: Path) -> None:
 def test_numbers_below_one_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match="must be at least 1, got 0"):
         SourceOptions(**options)
+
+
+ROW = {"question": "Why?", "answer": "So."}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"examples": [ROW]},
+        {"goldens": [ROW]},
+        {"testCases": [ROW], "metricsScores": [{"metric": "a"}]},
+        {"version": 2, "tags": ["a"], "questions": [ROW], "notes": []},
+        {"data": [], "results": [ROW]},
+    ],
+)
+def test_the_rows_of_a_document_may_have_any_key(document: Any, tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text(json.dumps(document, indent=1))
+    [table] = read_samples(tmp_path / "log.json", SourceOptions(), {})
+    assert table["response"].to_pylist() == ["So."]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"train": [ROW], "test": [ROW]}, {**ROW, "contexts": [{"text": "It is."}]}, {"messages": [{"role": "user"}]}],
+)
+def test_a_document_with_other_lists_is_refused(document: Any, tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text(json.dumps(document, indent=1))
+    assert "wanted a list of rows, or an object with one list of objects" in _message(tmp_path / "log.json")

@@ -134,3 +134,16 @@ def test_a_bad_row_does_not_occupy_its_id(tmp_path: Path) -> None:
     reader, table = read(write_lines(tmp_path / "log.jsonl", rows), {}, on_bad_row="skip")
     assert column(table, "row_id") == ["a"]
     assert [bad.number for bad in reader.bad_rows] == [1]
+
+
+def test_line_ends_inside_cells_are_no_other_row(tmp_path: Path) -> None:
+    text = 'question,answer,contexts\r\n"Where{0}is it?","In{0}Delft.","[""a{1}b""]"\r\n'
+    ids = []
+    for name, ends in {"lf": "\n", "crlf": "\r\n", "cr": "\r"}.items():
+        path = tmp_path / f"{name}.csv"
+        path.write_bytes(text.format(ends, ends.encode("unicode_escape").decode()).encode())
+        ids += column(read(path, {})[1], "row_id")
+    row = {"question": "Where\nis it?", "answer": "In\nDelft.", "contexts": ["a\nb"]}
+    ids += column(read(write_lines(tmp_path / "a.jsonl", [row]), {})[1], "row_id")
+    assert len(ids) == 4
+    assert len(set(ids)) == 1

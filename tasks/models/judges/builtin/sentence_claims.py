@@ -20,7 +20,7 @@ from tasks.models.judges.protocol import (
 )
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 
-VERSION = 1
+VERSION = 2
 """Increase it whenever the same text would be split into other claims."""
 
 NOTE = (

@@ -127,7 +127,10 @@ def test_evaluations_that_are_read_as_traces_are_no_rows(receiver: OtlpReceiver,
     (tmp_path / "traces.pb").write_bytes(request.SerializeToString())
     reader, rows = read_traces(tmp_path / "traces.pb")
     assert [row["response"] for row in rows] == ["So."]
-    assert (reader.bad_rows, reader.warnings) == ([], ["1 trace of evaluators, prompts and the like alone is not read"])
+    assert (reader.bad_rows, reader.warnings) == (
+        [],
+        ["1 trace of evaluators, prompts, indexing and the like alone is not read"],
+    )
 
 
 @pytest.mark.parametrize("form", Form)

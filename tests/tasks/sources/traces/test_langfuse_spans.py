@@ -100,3 +100,67 @@ def test_usage_with_keys_that_are_no_names_is_not_counted(tmp_path: Path) -> Non
     model = {**LANGFUSE_OBSERVATIONS[2], "usageDetails": "{1: 2}"}
     _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [LANGFUSE_TRACE, model]))
     assert row["extras"]["output_tokens"] == 3  # as the trace has it
+
+
+def encode(value: Any, times: int) -> Any:
+    """Return a value as the JSON of its JSON, as exporters that encode at each step write it."""
+    return value if not times else encode(json.dumps(value), times - 1)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_json_in_json_is_read_to_its_end(times: int, tmp_path: Path) -> None:
+    given, made = encode({"question": encode(QUESTION, 1)}, times), encode({"answer": ANSWER}, times)
+    root = observation(0, "CHAIN", name="ask", input=given, output=made)
+    found = {"documents": [encode(document, 1) for document in DOCUMENTS]}
+    search = observation(1, "RETRIEVER", name="search", input=encode(QUESTION, times), output=encode(found, times))
+    tool = observation(2, "TOOL", name="clock", input="{}", output=encode("Nine.", times))
+    steps = [{**each, "parentObservationId": "obs-0"} for each in (search, tool)]
+    _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [root, *steps]))
+    assert (row["user_input"], row["response"], row["retrieved_contexts"]) == (QUESTION, ANSWER, TEXTS)
+    assert row["tool_results"] == ["Nine."]
+
+
+@pytest.mark.parametrize(
+    ("made", "answer"),
+    [
+        (42, "42"),
+        (0, "0"),
+        (False, "false"),
+        ({"answer": 3.5}, "3.5"),
+        ({"result": ["Delft", "Gouda"]}, "Delft\nGouda"),
+        ('["Delft", "Gouda"]', "Delft\nGouda"),
+    ],
+)
+def test_answers_that_are_numbers_or_lists(made: Any, answer: str, tmp_path: Path) -> None:
+    root = observation(0, "CHAIN", name="ask", input=QUESTION, output=made)
+    _, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [root]))
+    assert row["response"] == answer
+
+
+def test_an_output_without_an_answer_is_described(tmp_path: Path) -> None:
+    root = observation(0, "CHAIN", name="ask", input=QUESTION, output={"verdicts": [1, 2]})
+    other = {**LANGFUSE_TRACE, "id": "trace-2", "input": "Why?", "output": "So."}
+    reader, _ = read_traces(write_json_lines(tmp_path / "a.jsonl", [root, other]))
+    assert reader.warnings == ["1 trace left out: no answer: the output is an object with 'verdicts'"]
+
+
+@pytest.mark.parametrize(
+    "made", ["undefined", "[object Object]", None, {"hits": 3}, ["<NodeWithScore(node=TextNode(id_=a))>"]]
+)
+def test_retrievers_without_readable_passages_are_counted(made: Any, tmp_path: Path) -> None:
+    root = observation(0, "CHAIN", name="ask", input=QUESTION, output=ANSWER)
+    search = observation(1, "RETRIEVER", name="search", input=QUESTION, output=made, parentObservationId="obs-0")
+    failed = {**search, "id": "obs-2", "level": "ERROR"}
+    reader, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [root, search, failed]))
+    assert (row["response"], row["retrieved_contexts"]) == (ANSWER, None)
+    assert reader.warnings == ["1 retriever whose output has no passages that can be read: 'search'"]
+
+
+@pytest.mark.parametrize("part_has_some", [False, True])
+def test_a_retriever_in_another_with_passages_is_not_counted(part_has_some: bool, tmp_path: Path) -> None:
+    outputs = ["undefined", DOCUMENTS] if part_has_some else [DOCUMENTS, "undefined"]
+    root = observation(0, "CHAIN", name="ask", input=QUESTION, output=ANSWER)
+    whole = observation(1, "RETRIEVER", name="search", input=QUESTION, output=outputs[0], parentObservationId="obs-0")
+    part = observation(2, "RETRIEVER", name="vectors", input=QUESTION, output=outputs[1], parentObservationId="obs-1")
+    reader, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [root, whole, part]))
+    assert (row["retrieved_contexts"], reader.warnings) == (TEXTS, [])

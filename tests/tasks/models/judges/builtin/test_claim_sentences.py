@@ -57,6 +57,31 @@ def pipeline() -> SpacyPipeline:
         ("Hello! How are you? I don't know the answer.", []),
         ("Staff have 25 days.\n\nSources:\n- [plan.pdf#page=2]", ["Staff have 25 days."]),
         ("It is free. It is free.", ["It is free."]),
+        (
+            "| item | price |\n|---|---|\n| Soup of the day with some leek | 4 euros |\n| **Bread** | 2 euros [1] |",
+            ["Soup of the day with some leek: 4 euros.", "Bread: 2 euros."],
+        ),
+        (
+            "The menu:\n\nitem | price\n:--|--:\nSoup | 4\nBread | 2\n\nIt is open.",
+            [
+                "Soup: price 4.",
+                "Bread: price 2.",
+                "It is open.",
+            ],
+        ),
+        (
+            "| | Soup | Bread |\n| --- | --- | --- |\n| price | 4 euros | 2 euros |\n| size | | small |",
+            ["Price: Soup 4 euros.", "Price: Bread 2 euros.", "Size: Bread small."],
+        ),
+        ("| Soup | 4 euros |\n| Bread | 2 euros |", ["Soup: 4 euros.", "Bread: 2 euros."]),
+        ("| City |\n|------|\n| Delft |", ["Delft."]),
+        ("Use a | b in the shell.", ["Use a | b in the shell."]),
+        ("Here:\n\n### **1. Soup for kids**\n- **City**: Delft", ["City: Delft."]),
+        ("**II. Bread**\n\nIt costs 2 euros.", ["It costs 2 euros."]),
+        ("## 2.1. Prices\n\nBread costs 2 euros.", ["Bread costs 2 euros."]),
+        ("**Step 1.** Mix the dough.\n\n**Step 2.** Bake it.", ["Mix the dough.", "Bake it."]),
+        ("42.", ["42."]),
+        ("IV", ["IV."]),
     ],
 )
 def test_claims(pipeline: SpacyPipeline, text: str, expected: list[str]) -> None:
