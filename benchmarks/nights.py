@@ -39,7 +39,7 @@ from metric_core.statistics.attribution import Cause, ScoreChanges, attribute_ch
 from metric_core.statistics.betting import log_e_values
 from metric_core.statistics.missing_scores import are_selective
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, wide
+from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, find_large_groups, wide
 from metric_core.statistics.shared_noise import limit_deviations, limit_shared_noise
 from metric_core.statistics.slices import Slice
 
@@ -314,6 +314,10 @@ class Simulation:
             START + timedelta(days=int(day), hours=24 // per_day * (run % per_day))
             for run, day in enumerate(self.days_run)
         ]
+        slices = [SliceRows(Slice("language", name), self.languages == i) for i, name in enumerate(LANGUAGES)]
+        if self.groups is not None:
+            names = {str(row): str(group) for row, group in enumerate(self.groups)}
+            slices += find_large_groups("document", names, [*names])
         panel = Panel(
             METRICS,
             dict.fromkeys(METRICS, 1.0),
@@ -321,7 +325,7 @@ class Simulation:
             np.clip(after - before + self._shared_by_rows, -1.0, 1.0),
             favorable,
             self.groups,
-            tuple(SliceRows(Slice("language", name), self.languages == i) for i, name in enumerate(LANGUAGES)),
+            tuple(slices),
         )
         return panel.with_first_runs(starts[FIRST_RUNS - 2]) if len(starts) >= FIRST_RUNS else panel
 

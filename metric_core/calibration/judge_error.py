@@ -25,9 +25,9 @@ from metric_core.statistics.resampling import LEVEL, Floats, Interval, Units, ef
 _OUTSIDE_ERRORS = 1.0
 """Standard errors beyond the scores of labelled rows from which a mean score contradicts them.
 
-At the limit of the judge, no score can show that it has become more lenient: with three standard errors, a judge whose
-sensitivity had risen from 0.90 to 0.97 passed gates wrongly in 43 to 86 % of runs and left intervals without width; with
-one in 3 to 9 %, and 3 to 6 % of runs with 97 % good rows and an unchanged judge are refused.
+At the limit of the judge, no score can show that it has become more lenient. With three standard errors, a judge that
+calls 97 instead of 90 % of good rows good passed gates wrongly in 43 to 86 % of runs, and left intervals without width;
+with one in 3 to 9 %. Of runs with 97 % good rows and an unchanged judge, 3 to 6 % are refused.
 """
 
 DRAWS = 4096

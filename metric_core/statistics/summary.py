@@ -13,6 +13,7 @@ from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 from metric_core.statistics.serial_order import is_serial
+from metric_core.statistics.slices import groups_within
 
 _LEAST_GROUPS = 10
 """Least effective number of groups of which a design effect is given."""
@@ -168,6 +169,12 @@ class CellCounts:
         if set(self._values) != {None}:
             return None
         return np.asarray(self._values[None]), self._members[None] if self._is_grouped else None
+
+    def summarize_slice(self) -> MetricSummary:
+        """Return the summary of the cells of a slice, whose rows are the units if they belong to one group."""
+        names = [name for each in self._members.values() for name in each]
+        self._is_grouped = self._is_grouped and groups_within(names) is not None
+        return self.summarize()
 
     def summarize(self) -> MetricSummary:
         """Return the summary of the cells."""

@@ -146,7 +146,7 @@ def test_mean_above_the_judge_s_mean_of_good_rows_is_corrected_to_one() -> None:
 
 
 def test_a_judge_grown_lenient_never_gives_a_point_and_rarely_passes_a_gate() -> None:
-    """Of good rows it now calls 97 instead of 90 of 100 good, and 97 of 100 are good; three standard errors pass 43 %."""
+    """It calls 97 instead of 90 of 100 good rows good; a limit of three standard errors passes 43 %."""
     generator = np.random.default_rng(41)
 
     def said(count: int, share: float, sensitivity: float) -> tuple[Floats, Floats]:
