@@ -1,6 +1,5 @@
 """Send alerts to their recipients: webhook, chat block, mailbox, on-call services, file."""
 
-import json
 import re
 import smtplib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,6 +36,7 @@ from flows.config.alert_options import (
 from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
+from tasks.runtime.json_lines import to_json_lines
 from tasks.runtime.smtp import SmtpServer, send_mail
 from tasks.runtime.writable import check_file
 
@@ -269,7 +269,7 @@ class FileRecipient:
         line = {"sent": datetime.now(UTC).isoformat(timespec="seconds"), **alert.content}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            append_whole(path, json.dumps(line, ensure_ascii=False).encode() + b"\n")
+            append_whole(path, to_json_lines([line]).encode())
         except OSError as error:
             raise RecipientError(f"{type(error).__name__}: {error}") from error
         return f"written to {path}"
