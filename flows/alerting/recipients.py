@@ -36,7 +36,7 @@ from flows.config.alert_options import (
 from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
-from tasks.runtime.json_lines import to_json_lines
+from tasks.runtime.jsonl_text import to_json_lines
 from tasks.runtime.smtp import SmtpServer, send_mail
 from tasks.runtime.writable import check_file
 

@@ -22,7 +22,7 @@ from metric_core.parsing.regular_files import regular
 from tasks.calibration.label_items import LabelItem, digest_frame
 from tasks.runtime.atomic_files import atomic_file, translate_write_errors
 from tasks.runtime.home import assay_home
-from tasks.runtime.json_lines import split_json_lines
+from tasks.runtime.jsonl_text import split_json_lines
 
 FOLDER, FRAMES = "labels", "frames"
 _SCHEMA = pa.schema(

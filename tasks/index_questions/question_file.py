@@ -9,7 +9,7 @@ from metric_core.index_questions.written_question import WrittenQuestion
 from metric_core.parsing.regular_files import regular
 from metric_core.parsing.strict_json import parse_json
 from tasks.runtime.atomic_files import write_output
-from tasks.runtime.json_lines import split_json_lines, to_json_lines
+from tasks.runtime.jsonl_text import split_json_lines, to_json_lines
 
 _RETIRED, _WHY = "retired", "why"
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
-from tasks.runtime.json_lines import to_json_lines
+from tasks.runtime.jsonl_text import to_json_lines
 from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.redaction import Redaction
 from tasks.tables.table_files import SOURCES, atomic_fs_file, atomic_fs_write, filesystem, touch

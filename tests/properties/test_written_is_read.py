@@ -1,4 +1,4 @@
-"""What rag-assay writes it reads back equal, in each of its formats, for every character that the format can hold.
+"""Every format of rag-assay is read back equal to what was written, for every character that it can hold.
 
 JSON holds all code points, halves of surrogate pairs included; files in UTF-8 and Parquet hold all others.
 """
@@ -24,7 +24,7 @@ from tasks.reports.exports.score_tables import Format, write_export
 from tasks.runs.outcome import RunOutcome, read_outcome, write_outcome
 from tasks.runs.run_folder import MANIFEST, RunFolder
 from tasks.runtime.atomic_files import write_output
-from tasks.runtime.json_lines import to_json_lines
+from tasks.runtime.jsonl_text import to_json_lines
 from tasks.sources.in_memory import save_rows
 from tasks.sources.location import open_file, open_source
 from tasks.sources.qrels_file import read_qrels
@@ -93,7 +93,7 @@ def rows_of_python(folder: Path, texts: Texts) -> Texts:
     return [row.content["response"] for row in open_source(path).rows(10) if isinstance(row.content, dict)]
 
 
-def exported(file_format: Format) -> RoundTrip:
+def export_of(file_format: Format) -> RoundTrip:
     def write_and_read(folder: Path, texts: Texts) -> Texts:
         path = folder / f"scores.{file_format}"
         write_export(pa.table({"row_id": [*map(str, range(len(texts)))], "text": texts}), path, file_format)
@@ -176,7 +176,7 @@ IN_UTF8 = {
     "labels of a page": exported_labels,
     "stored labels": stored_labels,
     "rows of Python": rows_of_python,
-    **{f"exported {each}": exported(each) for each in Format},
+    **{f"exported {each}": export_of(each) for each in Format},
     **{f"qrels as {each}": qrels_table(each) for each in Format},
     "qrels of TREC": qrels_of_trec,
     "alerts": alerts,

@@ -170,12 +170,12 @@ def _count_sentences(rows: RowDifferences) -> Iterator[str]:
         yield ", ".join([f"{both} (what differs: {differing})" if differing else both, *only])
 
 
-def cause_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield sentences on what moved metrics that are better or worse: the system, the judge, or both."""
+def changed_sentences(comparison: RunComparison) -> Iterator[str]:
+    """Yield sentences on what changed metrics that are better or worse: the system or the judge."""
     moved: dict[str, list[str]] = {}
     for metric in comparison.metrics:
-        if (cause := comparison.causes.get(metric.metric)) is not None:
-            moved.setdefault(f"{cause.sentence[0].lower()}{cause.sentence[1:]}", []).append(title(metric))
+        if (side := comparison.changed.get(metric.metric)) is not None:
+            moved.setdefault(f"{side.sentence[0].lower()}{side.sentence[1:]}", []).append(title(metric))
     yield from (f"{', '.join(metrics)}: {sentence}" for sentence, metrics in moved.items())
 
 

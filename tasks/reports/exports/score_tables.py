@@ -25,7 +25,7 @@ from tasks.reports.exports.scored_rows import read_scored_rows
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runs.run_tables import read_table
 from tasks.runtime.atomic_files import output_file
-from tasks.runtime.json_lines import to_json_lines
+from tasks.runtime.jsonl_text import to_json_lines
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
 
