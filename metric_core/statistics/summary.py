@@ -18,7 +18,13 @@ from metric_core.statistics.slices import groups_within
 _LEAST_GROUPS = 10
 """Least effective number of groups of which a design effect is given."""
 
-SERIAL = "rows that follow each other score alike: the interval is too narrow; --by COLUMN allows for groups"
+TOO_NARROW = (
+    "if the file is sorted by a topic or document, and there are more of these than it has, the interval is too narrow "
+    "(--by COLUMN allows for them); if these are all there are, it holds"
+)
+"""Meaning of a serial order. Sorting alone makes no interval too narrow: of files with the rows of six topics in turn,
+a third to all are called serial, 98 to 99 % of the intervals hold, and those by topic are up to five times as wide."""
+SERIAL = f"rows that follow each other score alike: {TOO_NARROW}"
 """Sentence about rows in serial order."""
 
 

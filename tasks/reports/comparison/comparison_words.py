@@ -7,7 +7,7 @@ from metric_core.gates.rules import Check, GateResult
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
 from metric_core.statistics.resampling import Interval
-from metric_core.statistics.summary import describe_groups
+from metric_core.statistics.summary import TOO_NARROW, describe_groups
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_differences import RowDifferences
 from tasks.comparison.written_rows import describe_retired, describe_written
@@ -225,10 +225,7 @@ def interval_sentences(comparison: RunComparison) -> Iterator[str]:
         )
     found = [title(metric) for metric in comparison.metrics if metric.difference and metric.difference.is_serial]
     if found:
-        yield (
-            f"rows that follow each other change alike in {', '.join(found)}: the intervals are too narrow; "
-            "--by COLUMN allows for groups"
-        )
+        yield f"rows that follow each other change alike in {', '.join(found)}: {TOO_NARROW}"
 
 
 def describe_size(metric: MetricComparison) -> str:
