@@ -29,7 +29,16 @@ _PLAIN = (
 )
 _MOST_DOCUMENTS = 10
 
-_OF_ROWS = ("id_column", "on_bad_row", "empty_text", "missing_texts", "conversations", "qrels", "query_id_column")
+_OF_ROWS = (
+    "limit",
+    "id_column",
+    "on_bad_row",
+    "empty_text",
+    "missing_texts",
+    "conversations",
+    "qrels",
+    "query_id_column",
+)
 _OF_TRACES = tuple(f"{TRACES_OF}{name}" for name in ("since", "where", "deduplicate", "sample"))
 _OF_SCORES = ("metrics", "follow_ups", "explain", "citation_pattern", "slices", "by", "fail_on_failed", "ask_again")
 _OF_RUNS = ("out", "baseline", "name", "system_version", "history", "history_page", "metrics_file", "otlp", "refresh")
@@ -68,12 +77,20 @@ def questions(
         str | None,
         typer.Option("--index-version", metavar="TEXT", help="Version of the index. Default: a digest of its chunks."),
     ] = None,
+    retire_any: Annotated[
+        bool,
+        typer.Option(
+            "--retire-any",
+            help="Retire questions whose evidence is gone however many they are. Without it, more than a third of all "
+            "is an error, as of a file with a part of the index.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write questions from an index, and keep them up to date."""
     from flows.write_questions import QuestionsRequest, write_questions_of_index
 
-    request = QuestionsRequest(config, config, out, split_names(kinds) or None, version)
+    request = QuestionsRequest(config, config, out, split_names(kinds) or None, version, retire_any)
     with nullcontext() if as_json else stage_progress([Stage.QUESTIONS]):
         result = write_questions_of_index(request)
     if as_json:
