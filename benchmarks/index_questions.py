@@ -13,6 +13,7 @@ from pathlib import Path
 from metric_core.index_questions.kinds import CLOZE, TITLE
 from metric_core.index_questions.written_question import WrittenQuestion
 from metric_core.prompts.judge_questions import CONTEXTS, GenerateQuestion
+from tasks.index_questions.evidence import CarriedQuestions, carry_questions
 from tasks.index_questions.neighbours import WordSearch
 from tasks.index_questions.plain_questions import write_plainly
 from tasks.index_questions.update_questions import update_questions
@@ -59,13 +60,15 @@ def main() -> None:
     parser.add_argument("--rebuilds", type=int, default=5)
     options = parser.parse_args()
     chunks, before = make_chunks(options.chunks), KnowingJudge()
-    first = update_questions(chunks, (), None, "1", GivenModels(before, WordEmbedder()))
+    first = update_questions(chunks, CarriedQuestions([], []), None, "1", GivenModels(before, WordEmbedder()))
     print(f"{len(chunks):,} chunks: {len(first.questions):,} questions, {sum(first.rejected.values())} rejected")
     print(f"BM25 finds the evidence among five of {found_by_words(first.questions, chunks):.3f}")
     asked_before = written_from(before)
     for seed in range(1, options.rebuilds + 1):
         judge, edited = KnowingJudge(), edit(chunks, SHARE, seed)
-        after = update_questions(edited, first.questions, None, "2", GivenModels(judge, WordEmbedder()))
+        after = update_questions(
+            edited, carry_questions(first.questions, edited), None, "2", GivenModels(judge, WordEmbedder())
+        )
         asked = written_from(judge) - asked_before
         about = sum(any(chunk.text in text for text in asked) for chunk in edited)
         index = "\n".join(chunk.text for chunk in edited)

@@ -1,4 +1,4 @@
-"""Measure alarms in simulated years of nights: how often they are false, how soon they tell a drop, what they blame.
+"""Measure alarms in simulated years of nights: how often they are false, how soon they tell a drop.
 
     PYTHONPATH=. python benchmarks/nights.py [--years 200] [--only TEXT] [--write]
 
@@ -35,11 +35,10 @@ from metric_core.statistics.alarms import (
     sum_evidence,
     update_alarms,
 )
-from metric_core.statistics.attribution import Cause, ScoreChanges, attribute_change
 from metric_core.statistics.betting import log_e_values
 from metric_core.statistics.missing_scores import are_selective
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, wide
+from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, find_large_groups, wide
 from metric_core.statistics.shared_noise import limit_deviations, limit_shared_noise
 from metric_core.statistics.slices import Slice
 
@@ -92,8 +91,8 @@ class Drift:
 
     Args:
         kind: "lost": some answers are lost for good; "anywhere": every answer of every night may be lost; "half": twice
-            as many lose half of their score; "judge": the judge is replaced by a stricter one; "both": lost and judge.
-        size: Expected drop of the mean of the metrics that drop; ignored for a judge.
+            as many lose half of their score.
+        size: Expected drop of the mean of the metrics that drop.
         metrics: Indices of the metrics that drop.
         language: Language whose answers drop, by `size` within it; None for all.
     """
@@ -120,7 +119,6 @@ class Judge:
 
 JUDGE, AGAIN = Judge(0.97, 0.9, 1), Judge(0.97, 0.9, 2)
 """The judge, and the same judge asked again at another time."""
-STRICTER = Judge(0.9, 0.93, 3)
 
 
 @dataclass(frozen=True)
@@ -237,19 +235,17 @@ class Simulation:
         scores[is_again] = again[rows, answers][is_again]
         if self.drift is not None:
             is_late = np.concatenate([np.zeros(self.world.candidates, bool), self.days_run >= self.onset])
-            scores[is_late] = self._worsen(scores[is_late], answers[is_late], usual)
+            scores[is_late] = self._worsen(scores[is_late], usual)
         if self.world.candidates > 1:
             best = np.argmax(scores[: self.world.candidates, :, :JUDGED].mean(axis=(1, 2)))
             scores = np.concatenate([scores[best : best + 1], scores[self.world.candidates :]])
         return self._lose(scores)
 
-    def _worsen(self, scores: Floats, answers: Ints, usual: Floats) -> Floats:
+    def _worsen(self, scores: Floats, usual: Floats) -> Floats:
         drift, generator = self.drift, np.random.default_rng([self.seed, 17])
         if drift is None:
             return scores
-        if drift.kind in ("judge", "both"):
-            scores = self.score(self._people, STRICTER)[np.arange(self.world.rows), answers]
-        for metric in () if drift.kind == "judge" else drift.metrics:
+        for metric in drift.metrics:
             share, affected = self._share_lost(metric, usual), self._affected
             nights = len(scores) if drift.kind == "anywhere" else 1
             lost = affected & (generator.random((nights, self.world.rows)) < share)
@@ -314,6 +310,10 @@ class Simulation:
             START + timedelta(days=int(day), hours=24 // per_day * (run % per_day))
             for run, day in enumerate(self.days_run)
         ]
+        slices = [SliceRows(Slice("language", name), self.languages == i) for i, name in enumerate(LANGUAGES)]
+        if self.groups is not None:
+            names = {str(row): str(group) for row, group in enumerate(self.groups)}
+            slices += find_large_groups("document", names, [*names])
         panel = Panel(
             METRICS,
             dict.fromkeys(METRICS, 1.0),
@@ -321,7 +321,7 @@ class Simulation:
             np.clip(after - before + self._shared_by_rows, -1.0, 1.0),
             favorable,
             self.groups,
-            tuple(SliceRows(Slice("language", name), self.languages == i) for i, name in enumerate(LANGUAGES)),
+            tuple(slices),
         )
         return panel.with_first_runs(starts[FIRST_RUNS - 2]) if len(starts) >= FIRST_RUNS else panel
 
@@ -331,18 +331,6 @@ class Simulation:
         generator = np.random.default_rng([self.seed, 29])
         nights = generator.normal(0, self.world.shared, len(self.days_run) + 1)
         return (nights[1:] - nights[0])[:, None, None] * (np.arange(len(METRICS)) < JUDGED)
-
-    def anchor(self, metric: int, rows: int = 200) -> ScoreChanges:
-        """Return the changes of an anchor's rows from the judge of the baseline to the judge of the last night."""
-        people = replace(self, seed=self.seed + 10_000).population(rows)
-        before = self.score(people, JUDGE)[:, 0, metric]
-        after = self.score(people, STRICTER if self.is_judge_swapped else JUDGE)[:, 0, metric]
-        return ScoreChanges(after - before, before)
-
-    @property
-    def is_judge_swapped(self) -> bool:
-        """Whether the drift replaces the judge."""
-        return self.drift is not None and self.drift.kind in ("judge", "both")
 
 
 NIGHTLY = (
@@ -520,14 +508,12 @@ class Told:
         is_other_blamed: True if a metric or slice that did not drop had an alarm on any night.
         days_off: Number of days between the first bad night and the day that the alarm names.
         is_within: True if the true drop lies within the limits that the alarm names.
-        cause: Cause that the alarm names.
     """
 
     nights: int | None
     is_other_blamed: bool
     days_off: int = 0
     is_within: bool = False
-    cause: Cause = Cause.UNKNOWN
 
 
 def follow(world: World, drift: Drift, seed: int) -> Told:
@@ -535,7 +521,7 @@ def follow(world: World, drift: Drift, seed: int) -> Told:
     onset = 20 + seed % 7
     simulation = Simulation(world, seed, onset + 30, drift, onset)
     watched = MonitoredYear(simulation.panel)
-    names = {METRICS[metric] for metric in (range(JUDGED) if simulation.is_judge_swapped else drift.metrics)}
+    names = {METRICS[metric] for metric in drift.metrics}
     part = None if drift.language is None else Slice("language", LANGUAGES[drift.language])
     affected = np.array(
         [stream.metric in names and (part is None or stream.slice in (None, part)) for stream in watched.panel.streams]
@@ -559,16 +545,7 @@ def follow(world: World, drift: Drift, seed: int) -> Told:
         other,
         abs((alarm.since - START).days - first),
         alarm.interval.low - 1e-9 <= drop <= alarm.interval.high + 1e-9,
-        find_cause(simulation, night, metric),
     )
-
-
-def find_cause(simulation: Simulation, night: int, metric: int) -> Cause:
-    """Return the cause of an alarm, from the rows of its night and an anchor."""
-    changes = simulation.panel.improvements[night, :, metric]
-    is_paired = ~np.isnan(changes)
-    rows = ScoreChanges(changes[is_paired], simulation.scores[0][is_paired, metric])
-    return attribute_change(rows, simulation.anchor(metric), judge_differs=simulation.is_judge_swapped).cause
 
 
 TOLD = (
@@ -697,21 +674,6 @@ def describe(every: Sequence[Told]) -> list[str]:
     ]
 
 
-def causes(years: int) -> Iterator[str]:
-    """Yield a table of what alarms blame."""
-    yield (
-        "**Causes** that alarms name, with an anchor of 200 rows. The stricter judge takes 0.06 to 0.07 from four "
-        "metrics, the system's drop is 0.07.\n\n"
-        f"| what changed | years | told within 30 nights | {' | '.join(Cause)} |\n| --- | --- | --- |{' --- |' * 4}\n"
-    )
-    for kind, name in (("judge", "the judge"), ("lost", "the system"), ("both", "both")):
-        every = [follow(World(""), Drift(kind, 0.07), seed) for seed in range(years)]
-        told = [each.cause for each in every if each.nights is not None]
-        cells = [percent(np.mean([cause is each for cause in told])) for each in Cause]
-        yield f"| {name} | {len(every)} | {percent(len(told) / len(every))} | {' | '.join(cells)} |\n"
-    yield "\n"
-
-
 def percent(share: float | np.floating[Any]) -> str:
     """Return a share in percent."""
     return f"{100 * share:.1f} %"
@@ -723,7 +685,6 @@ TABLES: dict[str, Callable[[int], Iterator[str]]] = {
     "schedules": schedules,
     "shared": shared_noise,
     "slices": slices,
-    "causes": causes,
 }
 
 if __name__ == "__main__":

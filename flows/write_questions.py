@@ -9,6 +9,7 @@ from metric_core.errors import ConfigError, SourceError
 from metric_core.evidence_spans import digest_text
 from metric_core.index_questions.kinds import KINDS
 from metric_core.parsing.suggestions import suggest_names
+from tasks.index_questions.evidence import GONE, carry_questions
 from tasks.index_questions.question_file import read_questions, write_questions
 from tasks.index_questions.update_questions import QuestionsOfIndex, update_questions
 from tasks.opening.run_models import RunModels
@@ -17,6 +18,9 @@ from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import DataOptions, SourceOptions
 from tasks.sources.chunk_file import read_chunks
 from tasks.sources.redaction import Redaction
+
+_MOST_GONE = 1 / 3
+"""Share of the questions whose evidence may be gone at once: a file may hold a part of the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class QuestionsRequest:
         out: File of the questions; those that it holds are kept as far as the index still answers them.
         kinds: Names of the kinds to write; None for all that the judge can write.
         version: Version of the index; None for a digest of its chunks.
+        retire_any: Retire questions whose evidence is gone however many they are; else more than a third are an error.
     """
 
     data: DataOptions
@@ -36,6 +41,7 @@ class QuestionsRequest:
     out: Path
     kinds: tuple[str, ...] | None = None
     version: str | None = None
+    retire_any: bool = False
 
 
 def write_questions_of_index(request: QuestionsRequest) -> QuestionsOfIndex:
@@ -53,14 +59,23 @@ def write_questions_of_index(request: QuestionsRequest) -> QuestionsOfIndex:
             raise ConfigError(f"no kind of question is called {name!r}; there are: {', '.join(KINDS)}.{hint}")
     earlier = read_questions(request.out)
     redact = None if request.data.redact is None else Redaction(request.data.redact).text
-    found = read_chunks(request.data.source, redact, narrow(request.data, SourceOptions))
+    # Questions about chunks that are not read would retire: a limit of the rows of runs does not count.
+    whole = narrow(request.data, SourceOptions).model_copy(update={"limit": None})
+    found = read_chunks(request.data.source, redact, whole)
     chunks = list({chunk.text: chunk for chunk in found if chunk.text.strip()}.values())
     if not chunks:
         raise SourceError(f"{request.data.source} has no chunks with a text")
+    carried = carry_questions(earlier, chunks)
+    gone = sum(reason.startswith(GONE) for _, reason in carried.retired)
+    if not request.retire_any and gone > _MOST_GONE * len(earlier):
+        raise SourceError(
+            f"{gone:,} of {len(earlier):,} questions would retire, because their evidence is gone from the "
+            f"{len(chunks):,} chunks of {request.data.source}: does it hold the whole index? If so, add --retire-any"
+        )
     version = request.version or digest_text("\n".join(sorted(chunk.digest for chunk in chunks)))[:8]
     kinds = None if request.kinds is None else [KINDS[name] for name in request.kinds]
     with meter_run(request.models), launched_judges(request.models) as urls:
         models = RunModels().select(request.models.with_launched_judges(urls).judged)
-        result = update_questions(chunks, earlier, kinds, version, models)
+        result = update_questions(chunks, carried, kinds, version, models)
     write_questions(request.out, result.questions, result.retired, version)
     return result

@@ -71,7 +71,7 @@ def config_template(source: str | None, folder: Path) -> str:
             "",
             "# The data: a file (JSONL, JSON, CSV, Parquet, Arrow), a datasets folder, a URL, hub:owner/name",
             "# or traces:PATH (traces of OpenTelemetry, Langfuse, LangSmith or Phoenix).",
-            f"source = {json.dumps(shown)}",
+            f"source = {to_toml(shown)}",
             *(() if reader is None or not reader.lookalikes else _lookalike_lines(reader.lookalikes)),
             "",
             *_metric_lines(columns),
@@ -83,7 +83,7 @@ def config_template(source: str | None, folder: Path) -> str:
 
 
 def _lookalike_lines(guessed: Mapping[str, str]) -> list[str]:
-    return ["# Columns that look like those of a sample; they are read so with:", f"# column_map = {_toml(guessed)}"]
+    return ["# Columns that look like those of a sample; they are read so with:", f"# column_map = {to_toml(guessed)}"]
 
 
 def _relative(source: str, folder: Path) -> str:
@@ -110,8 +110,8 @@ def _metric_lines(columns: tuple[str, ...] | None) -> list[str]:
             f"# The data has none of the columns that metrics work on ({', '.join(COLUMNS)}): see column_map.",
             example,
         ]
-    named = [f"    {json.dumps(request.key)}," for request in plan.requests]
-    missing = [f"    # {json.dumps(m)},  # {why_left_out(lacking)}" for m, lacking in plan.left_out.items()]
+    named = [f"    {to_toml(request.key)}," for request in plan.requests]
+    missing = [f"    # {to_toml(m)},  # {why_left_out(lacking)}" for m, lacking in plan.left_out.items()]
     return [*lines, "metrics = [", *named, *missing, "]"]
 
 
@@ -135,10 +135,17 @@ def _option_lines() -> list[str]:
 
 def _format_value(field: FieldInfo) -> str:
     """Return the default as TOML; where there is none, an example."""
-    return _toml(field.examples[0] if field.examples else field.get_default(call_default_factory=True))
+    return to_toml(field.examples[0] if field.examples else field.get_default(call_default_factory=True))
 
 
-def _toml(value: Any) -> str:
+def to_toml(value: Any) -> str:
+    r"""Return texts, numbers, and lists and mappings of them as TOML on one line.
+
+    TOML lacks the pairs of escapes that JSON has for characters beyond U+FFFF, and refuses U+007F as it is.
+
+    >>> to_toml({"name": "a\x7f\U0001f600"})
+    '{"name" = "a\\u007f\U0001f600"}'
+    """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(entry)}" for key, entry in value.items()) + "}"
-    return json.dumps(value)
+        return "{" + ", ".join(f"{to_toml(key)} = {to_toml(entry)}" for key, entry in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -30,6 +30,7 @@ _PLAIN = (
 _MOST_DOCUMENTS = 10
 
 _OF_ROWS = (
+    "limit",
     "id_column",
     "on_bad_row",
     "empty_text",
@@ -77,12 +78,20 @@ def questions(
         str | None,
         typer.Option("--index-version", metavar="TEXT", help="Version of the index. Default: a digest of its chunks."),
     ] = None,
+    retire_any: Annotated[
+        bool,
+        typer.Option(
+            "--retire-any",
+            help="Retire questions whose evidence is gone however many they are. Without it, more than a third of all "
+            "is an error, as of a file with a part of the index.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write questions from an index, and keep them up to date."""
     from flows.write_questions import QuestionsRequest, write_questions_of_index
 
-    request = QuestionsRequest(config, config, out, split_names(kinds) or None, version)
+    request = QuestionsRequest(config, config, out, split_names(kinds) or None, version, retire_any)
     with nullcontext() if as_json else stage_progress([Stage.QUESTIONS]):
         result = write_questions_of_index(request)
     if as_json:

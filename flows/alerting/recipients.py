@@ -1,7 +1,6 @@
 """Send alerts to their recipients: webhook, chat block, mailbox, on-call services, file."""
 
 import hashlib
-import json
 import re
 import smtplib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,6 +38,7 @@ from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
 from tasks.runtime.http_errors import name_http_error
+from tasks.runtime.jsonl_text import to_json_lines
 from tasks.runtime.smtp import CONFIRMATION_SECONDS, SECONDS, SmtpServer, send_mail
 from tasks.runtime.writable import check_file
 
@@ -282,7 +282,7 @@ class FileRecipient:
         path = Path(self.path)
         line = {"sent": datetime.now(UTC).isoformat(timespec="seconds"), **alert.content}
         try:
-            append_whole(path, json.dumps(line, ensure_ascii=False).encode() + b"\n")
+            append_whole(path, to_json_lines([line]).encode())
         except OSError as error:
             raise RecipientError(f"{type(error).__name__}: {error}") from error
         return f"written to {path}"

@@ -11,10 +11,9 @@ from flows.config.result_options import MonitoringOptions
 from flows.config.run_rate import runs_per_year
 from metric_core.errors import AssayError, ConfigError
 from metric_core.statistics.alarms import ERROR, RUNS_OF_YEAR, Alarm, AlarmSettings
-from metric_core.statistics.attribution import Cause
 from metric_core.statistics.shared_noise import limit_deviations
+from tasks.comparison.changed_side import Side, SideFinder
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.comparison.score_causes import CauseFinder
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
 from tasks.history.alarm_explanation import AlarmExplanation, explain_alarms
 from tasks.history.open_alarms import find_open_alarms
@@ -115,7 +114,7 @@ def _find(
     matching, settings = _read_settings(options, run)
     found = find_open_alarms(runs, baseline, run, matching, settings)
     pair = RunPair.from_runs(baseline, run, matching)
-    finder = CauseFinder(baseline, pair)
+    finder = SideFinder(baseline, pair)
     known = {alarm_key(alarm): alarm for alarm in found.before}
     return RunAlarms(
         alarms=tuple(name_cause(alarm, finder, pair, known) for alarm in found.alarms),
@@ -161,7 +160,7 @@ def _read_settings(options: MonitoringOptions, run: FinishedRun) -> tuple[Matchi
     return Matching(options.deploy.match, by, options.slices), settings
 
 
-def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair, known: Mapping[str, OutcomeAlarm]) -> OutcomeAlarm:
+def name_cause(alarm: Alarm, finder: SideFinder, pair: RunPair, known: Mapping[str, OutcomeAlarm]) -> OutcomeAlarm:
     """Return an alarm with the cause of the change since the baseline.
 
     A cause that an earlier run found is kept until another one is found: a run that shows no cause, or is no longer
@@ -176,17 +175,17 @@ def name_cause(alarm: Alarm, finder: CauseFinder, pair: RunPair, known: Mapping[
     before = known.get(alarm_key(plain))
     if not alarm.is_regained:
         found = finder.find(alarm.stream.metric, _rows_of(alarm, pair))
-        is_found = found.cause != Cause.UNKNOWN
-        is_open = finder.has_evidence and (before is None or before.cause in (None, Cause.UNKNOWN))
+        is_found = found.side is not Side.UNKNOWN
+        is_open = finder.has_evidence and (before is None or before.cause in (None, Side.UNKNOWN))
         if is_found or is_open:
-            return outcome_alarm(alarm, found.cause.value, found.reason)
+            return outcome_alarm(alarm, found.side.value, found.reason)
     return plain if before is None else outcome_alarm(alarm, before.cause, before.reason)
 
 
 def _rows_of(alarm: Alarm, pair: RunPair) -> frozenset[str] | None:
-    """Return the rows of an alarm's slice; None for all rows."""
+    """Return the rows of an alarm's slice, or group; None for all rows."""
     part = alarm.stream.slice
     if part is None:
         return None
-    divided = next(each for each in pair.slices if each.column == part.column)
-    return frozenset(row for row, value in divided.values.items() if value == part.value)
+    values = next((each.values for each in pair.slices if each.column == part.column), pair.b.groups)
+    return frozenset(row for row, value in values.items() if value.strip() == part.value)

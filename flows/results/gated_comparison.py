@@ -9,7 +9,6 @@ from flows.config.gate_file import GateSettings
 from metric_core.errors import ConfigError, NotComparableError
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import Gate, GateResult, Outcome, Statistic
-from metric_core.statistics.attribution import Attribution
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, compare_metrics
 from metric_core.statistics.judge_variance import read_judge_variance
 from metric_core.statistics.pairs import ScoreColumns
@@ -18,11 +17,11 @@ from metric_core.statistics.slice_comparison import compare_slices
 from tasks.calibration.bias_correction import correct_differences, find_corrections
 from tasks.calibration.certificates import read_flips
 from tasks.calibration.human_agreement import read_agreements
+from tasks.comparison.changed_side import ChangedSide, SideFinder
 from tasks.comparison.diagnosis_changes import compare_diagnoses
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.comparison.run_differences import RunDifferences, find_differences
 from tasks.comparison.run_pair import Matching, RunPair
-from tasks.comparison.score_causes import CauseFinder
 from tasks.history.earlier_changes import add_earlier_changes
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.mean_variance import read_second_judgments
@@ -81,7 +80,7 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
         slices=tuple(compare_slices(shared, pair.slices, options.seed)),
         gate=_apply_rules(gate, pair, columns, options, before if _is_judged_differently(differences) else None),
         bias_corrected=correct_differences((before.folder, before.manifest), (after.folder, after.manifest), columns),
-        causes=_find_causes(CauseFinder(before, pair), metrics),
+        changed=_find_changed(SideFinder(before, pair), metrics),
         seed=options.seed,
         match=options.matching.match,
         by=options.matching.by,
@@ -89,8 +88,8 @@ def compare_runs(a: Path, b: Path, options: CompareOptions) -> RunComparison:
     )
 
 
-def _find_causes(finder: CauseFinder, metrics: Sequence[MetricComparison]) -> dict[str, Attribution]:
-    """Return the cause of each better or worse metric, if the runs have evidence of it."""
+def _find_changed(finder: SideFinder, metrics: Sequence[MetricComparison]) -> dict[str, ChangedSide]:
+    """Return what changed each better or worse metric, if the runs have evidence of it."""
     moved = [metric.metric for metric in metrics if metric.verdict in (ChangeOutcome.BETTER, ChangeOutcome.WORSE)]
     return {metric: finder.find(metric) for metric in moved} if moved and finder.has_evidence else {}
 

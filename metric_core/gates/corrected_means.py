@@ -15,6 +15,12 @@ NO_CORRECTION = (
 )
 
 
+NOT_AUDITED = (
+    "the calibration is of other rows, and none of this run is labelled, which alone would show that the judge has not "
+    "changed: label some with `assay label`, then use `assay calibrate --run RUN --audit`"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
     """The bias-corrected mean of a metric.

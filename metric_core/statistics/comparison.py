@@ -91,7 +91,7 @@ class Difference:
             interval, or if there is none so large.
         moments: Moments of the differences, or of their means in groups, from which `detectable` follows.
         bounds: Bounds of the differences; None if there are none.
-        is_serial: True if rows that follow each other in the file change alike, so that the interval is too narrow;
+        is_serial: True if rows that follow each other in the file change alike, so that the interval may be too narrow;
             not known of groups.
         earlier: Changes between earlier runs that the interval rests on; None if it rests on the bounds alone.
         missing: Rows that only one run has scored; None if there are none.

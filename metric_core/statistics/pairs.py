@@ -8,7 +8,7 @@ import numpy as np
 from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds, Seen
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.slices import RowSlices
+from metric_core.statistics.slices import RowSlices, groups_within
 
 _DECIMALS = 12
 
@@ -79,6 +79,8 @@ class ScoreColumns:
     def split(self, sliced: RowSlices) -> dict[str, "ScoreColumns"]:
         """Return the cells of each slice, by value of the column, in the order of the slices.
 
+        The rows of a slice that lies within one group are not grouped.
+
         >>> from metric_core.statistics.slices import divide_rows
         >>> cells = {"x": Score.scored(1), "y": Score.scored(0)}
         >>> columns = ScoreColumns(metric="faithfulness", direction=Direction.HIGHER, a={}, b=cells)
@@ -89,7 +91,11 @@ class ScoreColumns:
         for side, cells in enumerate((self.a, self.b)):
             for row, cell in cells.items():
                 parts[sliced.values[row]][side][row] = cell
-        return {value: replace(self, a=a, b=b) for value, (a, b) in parts.items()}
+        found = {}
+        for value, (a, b) in parts.items():
+            is_grouped = groups_within(self.groups_of([*a.keys() | b.keys()])) is not None
+            found[value] = replace(self, a=a, b=b, groups=self.groups if is_grouped else None)
+        return found
 
 
 def name_group(row: str, group: str | None) -> str:

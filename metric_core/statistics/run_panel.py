@@ -5,6 +5,7 @@ give the same answers for weeks. So e-values are never multiplied over runs. Eac
 whatever the other runs are; see `metric_core.statistics.alarms` for how they are added.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,6 +26,8 @@ FIRST_RUNS = 7
 
 A single run has as much noise as all the runs that are compared with it together.
 """
+_LARGE_GROUP = 0.05
+"""Share of all rows from which a group is tested by itself."""
 _SHARE_OF_FIRST = 2 / 3
 """Share of the money that is bet against "not worse than in the first runs", once there are as many."""
 
@@ -225,7 +228,7 @@ class Panel:
 
     def _part(self, part: Slice | None, members: Bools) -> Part:
         rows = np.flatnonzero(members)
-        if self.groups is None:
+        if self.groups is None or (part is not None and len(np.unique(self.groups[rows])) == 1):
             return Part(part, rows, None)
         rows = rows[np.argsort(self.groups[rows], kind="stable")]
         return Part(part, rows, np.flatnonzero(np.diff(self.groups[rows], prepend=-1)))
@@ -323,6 +326,26 @@ def find_slice_rows(slices: RowSlices, rows: Sequence[str]) -> list[SliceRows]:
     values = np.array([slices.values.get(row) for row in rows], dtype=object)
     parts = [SliceRows(Slice(slices.column, value), values == value) for value in slices.sizes]
     return [part for part in parts if part.members.sum() >= LEAST_UNITS]
+
+
+def find_large_groups(column: str, groups: Mapping[str, str], rows: Sequence[str]) -> list[SliceRows]:
+    """Return the rows of each group that has at least a twentieth of all rows, as a slice.
+
+    A group counts once in a mean over groups, so that even the group of the largest customer hardly changes it.
+
+    Args:
+        column: Column by which rows are grouped.
+        groups: Row -> group; rows without one are independent.
+        rows: Rows of the panel, in order.
+
+    >>> customers = {f"row {i}": "acme" if i < 40 else "bosk" if i < 44 else f"c{i}" for i in range(100)}
+    >>> [(str(part.slice), int(part.members.sum())) for part in find_large_groups("customer", customers, [*customers])]
+    [('customer acme', 40)]
+    """
+    counts = Counter(groups[row] for row in rows if row in groups)
+    large = {name for name, count in counts.items() if count >= _LARGE_GROUP * len(rows)}
+    own = {row: groups[row] for row in rows if groups.get(row) in large}
+    return find_slice_rows(divide_rows(column, own), rows)
 
 
 def number_groups(groups: Sequence[str | None]) -> Codes:

@@ -9,7 +9,7 @@ from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds, p_not_below
 from metric_core.statistics.paired_tests import holm
 from metric_core.statistics.resampling import LEVEL, SEED, Units
-from metric_core.statistics.slices import SMALL_SLICE, RowSlices
+from metric_core.statistics.slices import SMALL_SLICE, RowSlices, groups_within
 from metric_core.statistics.summary import CellCounts, MetricSummary
 
 
@@ -112,7 +112,8 @@ class SlicedCells:
         found = self.counts.get(sliced.column, {})
         rests = dict(self._compare_with_rest(sliced.column, found))
         return {
-            value: SlicedMetric(found.get(value, self._count()).summarize(), rests.get(value)) for value in sliced.sizes
+            value: SlicedMetric(found.get(value, self._count()).summarize_slice(), rests.get(value))
+            for value in sliced.sizes
         }
 
     def _count(self) -> CellCounts:
@@ -128,7 +129,7 @@ class SlicedCells:
             others = [cells for other, cells in values.items() if other != value]
             rest = np.concatenate([cells for cells, _ in others])
             rest_groups = None if groups is None else [name for _, names in others for name in names or ()]
-            here, there = Units.from_values(numbers, groups), Units.from_values(rest, rest_groups)
+            here, there = Units.from_values(numbers, groups_within(groups)), Units.from_values(rest, rest_groups)
             if min(here.effective, there.effective) >= LEAST_UNITS:
                 p = self._p(here, there, bounds, f"{self.metric} {column} {value}")
                 yield value, Rest(mean=float(rest.mean()), p=p, is_worse=False)

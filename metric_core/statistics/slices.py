@@ -1,7 +1,8 @@
 """Divide the rows of a run by the values of a column, such as a customer, a language or a topic.
 
 Slices answer another question than groups. A group holds rows that are not independent, and is drawn as a whole; a
-slice holds rows that a reader wants to see separately. Rows of a slice can belong to groups.
+slice holds rows that a reader wants to see separately. Rows of a slice can belong to groups. If all belong to one, as
+in a slice for each customer of rows grouped by customer, the question is about it, and its rows are the units.
 
 A reader who looks at many slices finds a bad one by chance. So a slice is called worse than the other rows only if a
 test says so after Holm's correction over all slices and metrics of the run. The intervals of slices are those of single
@@ -9,7 +10,7 @@ means, at 95 % each.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,6 +115,18 @@ def divide_rows(
         {row: value if value in own else OTHER_VALUES for row, value in stripped.items()},
         merged=len(counts.keys() - own),
     )
+
+
+def groups_within(groups: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the group of each row of a slice; None if its rows are the units.
+
+    Args:
+        groups: Group of each row of the slice; None if rows are independent.
+
+    >>> groups_within(["acme", "bosk", "acme"]), groups_within(["acme", "acme"])
+    (['acme', 'bosk', 'acme'], None)
+    """
+    return groups if groups is not None and len(set(groups)) != 1 else None
 
 
 def rank_values(counts: Mapping[str, int]) -> list[str]:

@@ -13,11 +13,18 @@ from metric_core.records import Direction, Score, Status
 from metric_core.statistics.bounded_means import Bounds, estimate_interval
 from metric_core.statistics.resampling import SEED, Floats, Interval, Units
 from metric_core.statistics.serial_order import is_serial
+from metric_core.statistics.slices import groups_within
 
 _LEAST_GROUPS = 10
 """Least effective number of groups of which a design effect is given."""
 
-SERIAL = "rows that follow each other score alike: the interval is too narrow; --by COLUMN allows for groups"
+TOO_NARROW = (
+    "if the file is sorted by a topic or document, and there are more of these than it has, the interval is too narrow "
+    "(--by COLUMN allows for them); if these are all there are, it holds"
+)
+"""Meaning of a serial order. Sorting alone makes no interval too narrow: of files with the rows of six topics in turn,
+a third to all are called serial, 98 to 99 % of the intervals hold, and those by topic are up to five times as wide."""
+SERIAL = f"rows that follow each other score alike: {TOO_NARROW}"
 """Sentence about rows in serial order."""
 
 
@@ -168,6 +175,12 @@ class CellCounts:
         if set(self._values) != {None}:
             return None
         return np.asarray(self._values[None]), self._members[None] if self._is_grouped else None
+
+    def summarize_slice(self) -> MetricSummary:
+        """Return the summary of the cells of a slice, whose rows are the units if they belong to one group."""
+        names = [name for each in self._members.values() for name in each]
+        self._is_grouped = self._is_grouped and groups_within(names) is not None
+        return self.summarize()
 
     def summarize(self) -> MetricSummary:
         """Return the summary of the cells."""

@@ -25,7 +25,7 @@ from metric_core.calibration.judge_error import (
 )
 from metric_core.calibration.label_needs import LabelsNeeded, labels_to_halve, own_labels_to_halve
 from metric_core.calibration.sampled_labels import LabelMean, estimate_label_difference, estimate_label_mean
-from metric_core.gates.corrected_means import CorrectedMean
+from metric_core.gates.corrected_means import NOT_AUDITED, CorrectedMean
 from metric_core.statistics.bounded_means import LEAST_UNITS
 from metric_core.statistics.pairs import ScoreColumns, pair_scores
 from metric_core.statistics.resampling import Interval, Units
@@ -89,6 +89,7 @@ class Correction:
         reason: Reason for this method, or for having no value; may be empty.
         labelled: Number of labelled rows that it rests on; None if unknown.
         rows: Number of scored rows that it is about.
+        is_checked: True if labels of the run's own rows are behind it: a sample, an audit, or the calibration itself.
     """
 
     scale: LabelScale
@@ -97,13 +98,15 @@ class Correction:
     reason: str
     labelled: int | None
     rows: int
+    is_checked: bool = False
 
     def for_gate(self) -> CorrectedMean:
-        """Return the mean for the rules of a gate."""
+        """Return the mean for the rules of a gate; without an estimate if no label of the run supports it."""
+        span = self.scale.span or (0.0, 1.0)
+        if self.method is Method.JUDGE and not self.is_checked:
+            return CorrectedMean(None, span, self.rows, NOT_AUDITED, self.labelled)
         is_own = self.method in {Method.POWERED, Method.LABELS}
-        return CorrectedMean(
-            self.estimate, self.scale.span or (0.0, 1.0), self.rows, self.reason, self.labelled, is_own
-        )
+        return CorrectedMean(self.estimate, span, self.rows, self.reason, self.labelled, is_own)
 
     def to_entry(self, is_difference: bool = False) -> dict[str, Any]:
         """Return the correction on the scale of the labels, for summary.json: grades, or the share of yes."""
@@ -260,7 +263,7 @@ def _of_judge(folder: Path, key: str, facts: Mapping[str, Any], by: str | None) 
         return Correction(scale, Method.NONE, None, outside, labelled, len(values))
     estimate = correct_mean(error, units)
     reason = describe_weakness(error) if estimate.value is None else ""
-    return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values))
+    return Correction(scale, Method.JUDGE, estimate, reason, labelled, len(values), is_checked="own" in facts)
 
 
 def _describe_few(units: Units) -> str:

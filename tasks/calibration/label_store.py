@@ -22,6 +22,7 @@ from metric_core.parsing.regular_files import regular
 from tasks.calibration.label_items import LabelItem, digest_frame
 from tasks.runtime.atomic_files import atomic_file, create_private_folder, translate_write_errors
 from tasks.runtime.home import assay_home
+from tasks.runtime.jsonl_text import split_json_lines
 
 FOLDER, FRAMES = "labels", "frames"
 _SCHEMA = pa.schema(
@@ -87,7 +88,7 @@ def read_exported(path: Path) -> list[StoredLabel]:
         SourceError: The file cannot be read, or is none of these.
     """
     try:
-        lines = regular(path).read_text(encoding="utf-8").splitlines()
+        lines = split_json_lines(regular(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read: {error}") from error
     labels = [_parse(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metric_core.gates.rules import GateResult
-from metric_core.statistics.attribution import Attribution
 from metric_core.statistics.comparison import MetricComparison
 from metric_core.statistics.resampling import LEVEL, SEED
 from metric_core.statistics.slice_comparison import SliceComparison
+from tasks.comparison.changed_side import ChangedSide
 from tasks.comparison.diagnosis_changes import DiagnosisChanges
 from tasks.comparison.run_differences import RunDifferences
 from tasks.runs.carried_evidence import ENTRY, describe_judgments
@@ -68,7 +68,7 @@ class RunComparison:
         metrics: Comparisons of the metrics that both runs have.
         gate: Result of the gate; None without one.
         bias_corrected: Differences of the bias-corrected means, as `correct_differences` returns them.
-        causes: Mapping from a metric that is better or worse to the cause, system or judge, if it is known.
+        changed: Mapping from a metric that is better or worse to what changed, system or judge, if there is evidence.
         match: Column by which rows were matched; None means their ids.
         by: Column by which rows were grouped; None if they were not.
         slices: Comparisons of these metrics in each slice.
@@ -81,7 +81,7 @@ class RunComparison:
     metrics: tuple[MetricComparison, ...] = field(default=())
     gate: GateResult | None = None
     bias_corrected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    causes: Mapping[str, Attribution] = field(default_factory=dict)
+    changed: Mapping[str, ChangedSide] = field(default_factory=dict)
     seed: int = SEED
     match: str | None = None
     by: str | None = None

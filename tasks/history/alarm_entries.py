@@ -15,8 +15,7 @@ from tasks.runs.outcome import Cause, OutcomeAlarm
 
 _CAUSES: Mapping[Cause, str] = {
     "system": "the system changed",
-    "judge": "the judge changed, not the system",
-    "both": "the system and the judge changed",
+    "judge": "the judge changed",
     "unknown": "it is not known whether the system or the judge changed",
 }
 _REGAINED = "this run has regained more than half of it, and another such run ends the alarm"

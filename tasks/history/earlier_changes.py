@@ -6,6 +6,7 @@ changes are small, this makes it too wide, and only earlier runs can show that l
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from metric_core.errors import AssayError, ConfigError
 from metric_core.records import Score
@@ -13,7 +14,7 @@ from metric_core.statistics.bounded_means import LEAST_UNITS, Bounds
 from metric_core.statistics.pairs import EarlierChanges, ScoreColumns
 from tasks.comparison.run_pair import Matching, RunPair, RunRows
 from tasks.history.open_alarms import open_runs
-from tasks.history.recorded_run import COMPLETED
+from tasks.history.recorded_run import COMPLETED, INDEX, SYSTEM, RecordedRun
 from tasks.runs.finished_run import FinishedRun
 
 _RUNS_READ, _RUNS_COMPARED = 100, 10
@@ -26,7 +27,8 @@ def add_earlier_changes(columns: Sequence[ScoreColumns], pair: RunPair, match: s
     """Return the columns with the changes of their rows in earlier runs, where they could narrow an interval.
 
     Earlier runs are the last ones before the second run in its history, which has to have it, too. They are compared
-    with the first run. Without a history that can be read, nothing is known.
+    with the first run. Without a history that can be read, nothing is known. Runs of another version of the index or of
+    the system say nothing: after a rebuild, few rows may change much more than any did from night to night.
 
     Args:
         match: Column by which rows are matched; None means their ids.
@@ -67,14 +69,32 @@ def _read_rows(before: FinishedRun, after: FinishedRun, matching: Matching) -> l
     name, history = after.manifest.get("name"), after.config.get("history")
     try:
         recorded = Catalogue(history).runs(name, last=_RUNS_READ, statuses=(COMPLETED,), metrics=False) if name else []
-        place = next((place for place, run in enumerate(recorded) if run.run_id == after.run_id), 0)
-        earlier = [run for run in recorded[:place] if run.run_id != before.run_id]
     except AssayError:
         return []
     rows = []
-    for run in open_runs(earlier[-_RUNS_COMPARED:], []):
+    for run in open_runs(_select_alike(recorded, before.run_id, after.run_id)[-_RUNS_COMPARED:], []):
         try:
             rows.append(RunRows.from_run(run, matching))
         except ConfigError:  # its rows cannot be matched
             continue
     return rows
+
+
+def _select_alike(recorded: Sequence[RecordedRun], before: str, after: str) -> list[RecordedRun]:
+    """Return the runs before one that had the versions of the index and of the system that both compared runs had.
+
+    A run that names no version had that of the run before it.
+
+    Args:
+        recorded: Runs of the evaluation, oldest first.
+        before: Id of the run that is compared with; if it is unknown, it is older than all.
+        after: Id of the run that is compared.
+    """
+    known: tuple[Any, ...] = (None, None)
+    versions = {}
+    for run in recorded:
+        known = tuple(run.versions.get(key) or version for key, version in zip((SYSTEM, INDEX), known, strict=True))
+        versions[run.run_id] = known
+    place = next((place for place, run in enumerate(recorded) if run.run_id == after), 0)
+    wanted = {versions.get(before, (None, None)), *([versions[after]] if after in versions else [])}
+    return [run for run in recorded[:place] if run.run_id != before and {versions[run.run_id]} == wanted]

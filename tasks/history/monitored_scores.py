@@ -12,7 +12,7 @@ from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.missing_scores import are_selective
 from metric_core.statistics.resampling import Floats
-from metric_core.statistics.run_panel import Codes, Panel, find_slice_rows, number_groups
+from metric_core.statistics.run_panel import Codes, Panel, find_large_groups, find_slice_rows, number_groups
 from tasks.comparison.run_pair import Matching, RunPair, RunRows
 from tasks.runs.finished_run import FinishedRun
 
@@ -61,6 +61,9 @@ def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matc
         starts.append(datetime.fromisoformat(after.run.manifest["created"]))
         improvements.append(np.array([better for better, _ in compared]).reshape(-1, len(rows)).T)
         favorable.append(np.array([possible for _, possible in compared]).reshape(-1, len(rows)).T)
+    slices = [part for divided in last.slices for part in find_slice_rows(divided, rows)]
+    if matching.by is not None and matching.by not in matching.slices:
+        slices += find_large_groups(matching.by, groups, rows)
     shape = (len(starts), len(rows), len(tested))
     return Panel(
         metrics=tuple(metric.key for metric in tested),
@@ -69,7 +72,7 @@ def read_monitored_runs(baseline: FinishedRun, runs: Sequence[FinishedRun], matc
         improvements=np.array(improvements).reshape(shape),
         favorable=np.array(favorable).reshape(shape),
         groups=codes,
-        slices=tuple(part for divided in last.slices for part in find_slice_rows(divided, rows)),
+        slices=tuple(slices),
         lower_is_better=frozenset(metric.key for metric in tested if metric.sign < 0),
         untested=untested,
     )

@@ -1,14 +1,15 @@
 """Read and write the files of questions: those that are asked now, and beside them those that are retired."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from metric_core.errors import SourceError
 from metric_core.index_questions.written_question import WrittenQuestion
+from metric_core.parsing.regular_files import regular
 from metric_core.parsing.strict_json import parse_json
 from tasks.runtime.atomic_files import write_output
+from tasks.runtime.jsonl_text import split_json_lines, to_json_lines
 
 _RETIRED, _WHY = "retired", "why"
 
@@ -57,7 +58,7 @@ def _read(path: Path) -> list[tuple[WrittenQuestion, Mapping[str, Any]]]:
         return []
     found: list[tuple[WrittenQuestion, Mapping[str, Any]]] = []
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in split_json_lines(regular(path).read_text(encoding="utf-8")):
             row = parse_json(line)
             found.append((WrittenQuestion.from_row(row), row))
     except (OSError, UnicodeDecodeError) as error:
@@ -65,11 +66,10 @@ def _read(path: Path) -> list[tuple[WrittenQuestion, Mapping[str, Any]]]:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(
             f"{path}, line {len(found) + 1}: not a question that `assay questions` wrote ({type(error).__name__}: "
-            f"{error}). Name another file with --out."
+            f"{error}). Repair or remove this line; another --out would have all questions written again."
         ) from error
     return found
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    write_output(path, lines, "the questions")
+    write_output(path, to_json_lines(rows), "the questions")

@@ -21,7 +21,7 @@ from metric_core.prompts.judge_questions import ask_index_question
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from metric_core.stages import Stage
-from tasks.index_questions.evidence import carry_questions, locate_quote
+from tasks.index_questions.evidence import CarriedQuestions, locate_quote
 from tasks.index_questions.neighbours import Neighbours, WordSearch, find_duplicates
 from tasks.index_questions.plain_questions import write_plainly
 from tasks.models.judges.batching import JudgeBatcher
@@ -181,7 +181,7 @@ class _Writer:
 
 def update_questions(
     chunks: Sequence[Chunk],
-    earlier: Sequence[WrittenQuestion],
+    carried: CarriedQuestions,
     kinds: Sequence[IndexQuestionKind] | None,
     version: str,
     models: Models,
@@ -190,7 +190,7 @@ def update_questions(
 
     Args:
         chunks: Chunks of the index, in order.
-        earlier: Questions of its earlier versions.
+        carried: Questions of its earlier versions; see `carry_questions`.
         kinds: Kinds of new questions; None for all that the judge can write, or without one that can, the plain ones.
         version: Version of the index.
 
@@ -207,7 +207,6 @@ def update_questions(
             "or --judge-writing, or one of the kinds that need none"
         )
     writer = _Writer(chunks, models, JudgeBatcher(judge, partial(advance, Stage.QUESTIONS)))
-    carried = carry_questions(earlier, chunks)
     _, answered = writer.check([question for question in carried.kept if KINDS[question.kind].is_unanswerable])
     writer.rejected.clear()
     retired = [*carried.retired, *((question, UNANSWERED.rejected) for question in answered)]

@@ -69,7 +69,7 @@ def parse_counters(text: str) -> Counters | None:
     Counters(prompt=120.0, cached=96.0, output=1000.0)
     """
     sums: dict[str, float] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):  # labels may hold other line separators
         found = _LINE.fullmatch(line)
         if found is not None:
             try:

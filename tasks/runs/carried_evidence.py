@@ -33,7 +33,14 @@ def describe_judgments(entry: Mapping[str, Any]) -> str:
 
 
 def warn_about_judgments(entry: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield a sentence if judgments of texts were not carried, or passages are new, with what to do about them."""
+    """Yield sentences about retrieved ids that are no chunks, and about judgments that were not carried."""
+    ids = None if entry is None else entry.get("ids")
+    if ids is not None and ids["known"] < ids["retrieved"]:
+        yield (
+            f"{ids['known']:,} of {ids['retrieved']:,} retrieved ids are in {ids['file']}: evidence is found at its "
+            "chunks, and a passage with another id does not count as one of them, even with the same text. Both need "
+            "the ids of the same index"
+        )
     open_ones = 0 if entry is None else entry[SpanState.UNCERTAIN] + entry[SpanState.EDITED]
     if entry is None or not (open_ones or entry[SpanState.LOST] or entry["new"]):
         return

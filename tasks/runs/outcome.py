@@ -18,7 +18,7 @@ from tasks.runs.run_folder import OUTCOME, RunFolder
 
 Trigger: TypeAlias = Literal["schedule", "event", "hand"]
 GateOutcome: TypeAlias = Literal["passed", "failed", "inconclusive"]
-Cause: TypeAlias = Literal["system", "judge", "both", "unknown"]
+Cause: TypeAlias = Literal["system", "judge", "unknown"]
 
 FORMAT: Literal[1] = 1
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from metric_core.columns import (
@@ -42,6 +43,7 @@ class CarriedJudgments:
         self._places: SpanPlaces | None = None
         self._by_id: dict[str, Chunk] = {}
         self._nameless: dict[str, str | None] = {}
+        self._is_chunk: dict[str, bool] = {}
         self._counts: Counter[str] = Counter()
         self._changes: list[dict[str, Any]] = []
 
@@ -54,12 +56,13 @@ class CarriedJudgments:
         spans: dict[EvidenceSpan, None] = {}
         self._counts.clear()
         self._changes = []
-        self._by_id, self._nameless = {}, {}
+        self._by_id, self._nameless, self._is_chunk = {}, {}, {}
         wanted: set[str] = set()
         for values in rows():
             of_points = (span for point in values.get(KEY_POINTS) or () for span in point[EVIDENCE])
             spans.update(dict.fromkeys(map(EvidenceSpan.from_json, (*(values.get(EVIDENCE_SPANS) or ()), *of_points))))
             wanted.update(each["id"] for each in values.get(RELEVANCE_JUDGMENTS) or ())
+            self._is_chunk.update(dict.fromkeys(values.get(RETRIEVED_CONTEXT_IDS) or (), False))
             if not values.get(RETRIEVED_CONTEXT_IDS):
                 self._nameless.update(dict.fromkeys(map(text_id, values.get(RETRIEVED_CONTEXTS) or ())))
         self._places = SpanPlaces(spans, is_complete=self._chunks is not None)
@@ -100,15 +103,25 @@ class CarriedJudgments:
 
     @property
     def entry(self) -> dict[str, Any] | None:
-        """Counts of judgments by state and the changes, for run.json; None if no row has evidence."""
+        """Counts of judgments by state and of retrieved ids that are chunks, and the changes; None without evidence."""
         if not self._counts:
             return None
         states = {str(state): self._counts[state] for state in SpanState}
         of_passages = {name: self._counts[name] for name in ("passages", "new")}
-        return {**states, **of_passages, "is_complete": self._chunks is not None, "changes": self._changes}
+        found = {**states, **of_passages, "is_complete": self._chunks is not None, "changes": self._changes}
+        if self._chunks is None or not self._is_chunk:
+            return found
+        ids = {
+            "file": PurePath(self._chunks).name,
+            "retrieved": len(self._is_chunk),
+            "known": sum(self._is_chunk.values()),
+        }
+        return {**found, "ids": ids}
 
     def _kept(self, chunks: Iterable[Chunk], wanted: set[str]) -> Iterator[Chunk]:
         for chunk in chunks:
+            if chunk.id in self._is_chunk:
+                self._is_chunk[chunk.id] = True
             if chunk.id in wanted:
                 self._by_id[chunk.id] = chunk
             if self._nameless and (name := text_id(chunk.text)) in self._nameless:

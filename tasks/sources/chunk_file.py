@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -44,11 +45,12 @@ def read_chunks(
         options: Names of columns (a column of texts may be mapped to `retrieved_contexts`), and the number of rows.
 
     Raises:
-        SourceError: The file cannot be read, or a row has no text.
+        SourceError: The file cannot be read, a row has no text, or two chunks with different texts have the same id.
     """
     options = options or SourceOptions()
     source = with_paths(open_source(address), options)
     clean = redact or (lambda text: text)
+    texts: dict[str, bytes] = {}
     with closing(source.rows(_ROWS_AT_ONCE)) as rows:
         for number, row in enumerate(islice(rows, options.limit)):
             place = BadRow(row.number, None, "", source.unit, row.detail).place
@@ -57,7 +59,10 @@ def read_chunks(
             if number == 0:
                 check_mapped(row.content, source, options)
             try:
-                yield from (_chunk(item, clean) for item in _items(row.content, options.column_map))
+                for item in _items(row.content, options.column_map):
+                    chunk = _chunk(item, clean)
+                    _check_id(chunk, texts)
+                    yield chunk
             except InvalidRowError as invalid:
                 raise SourceError(f"{source.name}, {place}: {invalid.problem}") from None
 
@@ -69,6 +74,20 @@ def text_id(text: str) -> str:
     'text-6f58a7623963538d'
     """
     return f"text-{digest_text(text)}"
+
+
+def _check_id(chunk: Chunk, texts: dict[str, bytes]) -> None:
+    """Refuse a chunk with the id of another one.
+
+    Args:
+        texts: Digests of the texts of the chunks before it, by id; that of the chunk is added.
+    """
+    digest = blake2b(chunk.text.encode(errors="surrogatepass"), digest_size=8).digest()
+    if texts.setdefault(chunk.id, digest) != digest:
+        raise InvalidRowError(
+            f"another chunk with another text has the id {chunk.id!r}, too; each chunk needs an id of its own, in a "
+            f"column {' or '.join(_CHUNK_IDS[:2])}"
+        )
 
 
 def _items(row: Mapping[str, Any], column_map: Mapping[str, str]) -> Iterator[Any]:

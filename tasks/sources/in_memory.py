@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
+from tasks.runtime.jsonl_text import to_json_lines
 from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.redaction import Redaction
 from tasks.tables.table_files import SOURCES, atomic_fs_file, atomic_fs_write, filesystem, touch
@@ -132,4 +132,4 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def _json_lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows).encode()
+    return to_json_lines(map(dict, rows), allow_nan=True).encode()

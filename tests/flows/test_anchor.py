@@ -18,8 +18,7 @@ from flows.rerun import run_rerun
 from flows.results.run_result import RunResult
 from metric_core.errors import AssayError, JudgeError
 from metric_core.prompts.judge_questions import JudgeQuestion
-from metric_core.statistics.attribution import Attribution, Cause
-from tasks.comparison.score_causes import CauseFinder
+from tasks.comparison.changed_side import ChangedSide, Side, SideFinder
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.runs.finished_run import FinishedRun
 from tests.full_disk import fill, small_disk
@@ -118,8 +117,8 @@ def entry(run: Path) -> dict[str, Any]:
     return found
 
 
-def cause(baseline: Path, run: Path) -> Attribution:
-    return CauseFinder.from_runs(FinishedRun(baseline), FinishedRun(run)).find("faithfulness")
+def changed_side(baseline: Path, run: Path) -> ChangedSide:
+    return SideFinder.from_runs(FinishedRun(baseline), FinishedRun(run)).find("faithfulness")
 
 
 def test_records_that_a_full_disk_could_not_take_are_told_to_the_caller(nights: Nights) -> None:
@@ -170,15 +169,15 @@ def test_a_change_is_named_as_the_judges_or_the_systems(nights: Nights) -> None:
 
     swapped = nights.run("same", GOOD, STRICTER)
     assert nights.asked_about_anchor() == 2 * len(ANCHOR_WORDS)
-    by_judge = cause(baseline, swapped)
-    changes = CauseFinder.from_runs(FinishedRun(baseline), FinishedRun(swapped)).changes
+    by_judge = changed_side(baseline, swapped)
+    changes = SideFinder.from_runs(FinishedRun(baseline), FinishedRun(swapped)).changes
     revisions = [FinishedRun(run).manifest["judge"]["revision"] for run in (baseline, swapped)]
     worse = nights.run("same", ["broken"] * len(GOOD), JUDGE)
-    by_system = cause(baseline, worse)
+    by_system = changed_side(baseline, worse)
 
-    assert by_judge.cause is Cause.JUDGE
+    assert by_judge.side is Side.JUDGE
     assert by_judge.sentence.startswith("The judge changed: the judge has another fingerprint")
-    assert by_system.cause is Cause.SYSTEM
+    assert by_system.side is Side.SYSTEM
     assert changes == (f"judge revision: {revisions[0]} is now {revisions[1]}",)
 
 
@@ -222,7 +221,7 @@ def test_a_judge_that_cannot_answer_about_the_anchor_costs_no_result(
     assert entry(run)["reason"] == "the judge is lost"
     assert manifest["status"] == "completed"
     assert any("the anchor has no scores" in warning for warning in manifest["warnings"])
-    assert cause(run, run).cause is Cause.UNKNOWN
+    assert changed_side(run, run).side is Side.UNKNOWN
 
 
 def test_a_dry_run_counts_the_questions_about_the_anchor(nights: Nights) -> None:

@@ -21,8 +21,8 @@ ROWS = 40
 
 def write_run(
     folder: Path,
-    level: float,
-    answer: str = "In Dublin.",
+    level: float | Sequence[float],
+    answer: str | Sequence[str] = "In Dublin.",
     first: int = 0,
     rows: int = ROWS,
     *,
@@ -33,18 +33,20 @@ def write_run(
 
     Args:
         folder: Path of the run folder.
-        level: Lowest faithfulness of a row, in [0, 0.9].
-        answer: Response of every row.
+        level: Lowest faithfulness of a row, in [0, 0.9]; or that of each row.
+        answer: Response of every row, or of each.
         first: Number of the first row.
         rows: Number of rows.
         extras: Further columns of every row.
         **manifest: Further entries of the manifest.
     """
     ids = [f"row-{i:02}" for i in range(first, first + rows)]
+    levels = [level] * rows if isinstance(level, float) else level
+    answers = [answer] * rows if isinstance(answer, str) else answer
     scores = {
         row_id: {
-            "faithfulness": Score.scored(level + (i % 3) * 0.05),
-            "noise_sensitivity": Score.scored(0.9 - level - (i % 3) * 0.05),
+            "faithfulness": Score.scored(levels[i - first] + (i % 3) * 0.05),
+            "noise_sensitivity": Score.scored(0.9 - levels[i - first] - (i % 3) * 0.05),
             "nv_accuracy": Score.undefined("needs a language-model judge"),
         }
         for i, row_id in enumerate(ids, start=first)
@@ -54,7 +56,7 @@ def write_run(
             "row_id": row_id,
             "row_number": i + 1,
             "user_input": f"Where are bikes repaired, {i}?",
-            "response": answer,
+            "response": answers[i - first],
             "retrieved_contexts": ["Repairs happen in Dublin."],
             "reference": "In Dublin.",
             "extras": json.dumps({"topic": f"topic {i % 10}", **(extras or {})}),

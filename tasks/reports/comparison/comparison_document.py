@@ -11,7 +11,7 @@ from tasks.comparison.diagnosis_changes import DiagnosisChange, describe_changes
 from tasks.comparison.run_comparison import ComparedRun, RunComparison
 from tasks.reports.comparison.comparison_words import (
     category_sentences,
-    cause_sentences,
+    changed_sentences,
     check_numbers,
     correction_sentences,
     detectable_sentences,
@@ -197,7 +197,7 @@ def _metrics(comparison: RunComparison) -> Iterator[Block]:
         )
     )
     sentences = (
-        *cause_sentences(comparison),
+        *changed_sentences(comparison),
         *correction_sentences(comparison),
         *lost_sentences(comparison),
         *detectable_sentences(comparison),

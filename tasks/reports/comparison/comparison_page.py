@@ -16,7 +16,7 @@ from tasks.reports.comparison.comparison_document import (
 from tasks.reports.comparison.comparison_rows import changed_rows
 from tasks.reports.comparison.comparison_view import WIDTH, metric_views
 from tasks.reports.comparison.comparison_words import (
-    cause_sentences,
+    changed_sentences,
     correction_sentences,
     format_p,
     headline,
@@ -45,7 +45,7 @@ def comparison_page(comparison: RunComparison) -> str:
     """
     rows, too_many = changed_rows(comparison)
     counts, moved = class_counts(comparison), diagnosis_table(comparison, [row["name"] for row in rows])
-    corrections = (*cause_sentences(comparison), *correction_sentences(comparison))
+    corrections = (*changed_sentences(comparison), *correction_sentences(comparison))
     manifest = FinishedRun(comparison.b.folder).manifest
     spans = {entry["key"]: entry["bounds"][1] - entry["bounds"][0] for entry in manifest["metrics"] if entry["bounds"]}
     content = {

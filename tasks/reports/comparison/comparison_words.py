@@ -7,7 +7,7 @@ from metric_core.gates.rules import Check, GateResult
 from metric_core.records import Direction
 from metric_core.statistics.comparison import ChangeOutcome, MetricComparison, RowChange
 from metric_core.statistics.resampling import Interval
-from metric_core.statistics.summary import describe_groups
+from metric_core.statistics.summary import TOO_NARROW, describe_groups
 from tasks.comparison.run_comparison import RunComparison
 from tasks.comparison.run_differences import RowDifferences
 from tasks.comparison.written_rows import describe_retired, describe_written
@@ -170,12 +170,12 @@ def _count_sentences(rows: RowDifferences) -> Iterator[str]:
         yield ", ".join([f"{both} (what differs: {differing})" if differing else both, *only])
 
 
-def cause_sentences(comparison: RunComparison) -> Iterator[str]:
-    """Yield sentences on what moved metrics that are better or worse: the system, the judge, or both."""
+def changed_sentences(comparison: RunComparison) -> Iterator[str]:
+    """Yield sentences on what changed metrics that are better or worse: the system or the judge."""
     moved: dict[str, list[str]] = {}
     for metric in comparison.metrics:
-        if (cause := comparison.causes.get(metric.metric)) is not None:
-            moved.setdefault(f"{cause.sentence[0].lower()}{cause.sentence[1:]}", []).append(title(metric))
+        if (side := comparison.changed.get(metric.metric)) is not None:
+            moved.setdefault(f"{side.sentence[0].lower()}{side.sentence[1:]}", []).append(title(metric))
     yield from (f"{', '.join(metrics)}: {sentence}" for sentence, metrics in moved.items())
 
 
@@ -225,10 +225,7 @@ def interval_sentences(comparison: RunComparison) -> Iterator[str]:
         )
     found = [title(metric) for metric in comparison.metrics if metric.difference and metric.difference.is_serial]
     if found:
-        yield (
-            f"rows that follow each other change alike in {', '.join(found)}: the intervals are too narrow; "
-            "--by COLUMN allows for groups"
-        )
+        yield f"rows that follow each other change alike in {', '.join(found)}: {TOO_NARROW}"
 
 
 def describe_size(metric: MetricComparison) -> str:

@@ -6,10 +6,10 @@ that came from a trace, with the fields of a score or feedback of that product.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +25,7 @@ from tasks.reports.exports.scored_rows import read_scored_rows
 from tasks.runs.run_folder import SCORES, STAGES, RunFolder
 from tasks.runs.run_tables import read_table
 from tasks.runtime.atomic_files import output_file
+from tasks.runtime.jsonl_text import to_json_lines
 
 RAGAS_COLUMNS = ("user_input", "retrieved_contexts", "response", "reference")
 
@@ -169,9 +170,7 @@ def _as_text(column: pa.ChunkedArray) -> pa.Array:
 
 def _write_jsonl(table: pa.Table, file: IO[bytes]) -> None:
     for batch in table.to_batches(max_chunksize=1000):
-        rows: Sequence[Mapping[str, Any]] = batch.to_pylist()
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n")
+        file.write(to_json_lines(batch.to_pylist()).encode())
 
 
 _WRITERS: dict[Format, Callable[[pa.Table, IO[bytes]], None]] = {

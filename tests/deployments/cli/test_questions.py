@@ -47,7 +47,8 @@ def test_questions_are_written_then_kept_or_retired(assay: Assay, tmp_path: Path
     [
         (("--kinds", "single_fcat"), 2, "Did you mean 'single_fact'?"),
         (("--kinds", "single_fact"), 2, "cannot write questions of the kind single_fact"),
-        (("--limit", "1", "--column-map", "txet=retrieved_contexts"), 3, "'txet'"),
+        (("--column-map", "txet=retrieved_contexts"), 3, "'txet'"),
+        (("--limit", "1"), 2, "No such option: --limit"),
     ],
 )
 def test_mistakes_are_named(assay: Assay, tmp_path: Path, options: tuple[str, ...], code: int, message: str) -> None:
@@ -55,3 +56,18 @@ def test_mistakes_are_named(assay: Assay, tmp_path: Path, options: tuple[str, ..
     done = assay("questions", write(tmp_path / "1.jsonl", *CHUNKS), "--out", str(out), *options)
     assert (done.code, message in " ".join(done.err.split())) == (code, True), done.err
     assert not out.exists()
+
+
+def test_a_part_of_the_index_retires_nothing_unless_told(assay: Assay, tmp_path: Path) -> None:
+    out, index = tmp_path / "questions.jsonl", write(tmp_path / "1.jsonl", *CHUNKS)
+    assay("questions", index, "--out", str(out))
+    whole = out.read_text(encoding="utf-8")
+    (tmp_path / "trial.toml").write_text(f'source = "{index}"\nlimit = 1\n', encoding="utf-8")
+    assert assay("questions", str(tmp_path / "trial.toml"), "--out", str(out)).code == 0
+    assert out.read_text(encoding="utf-8") == whole, "a limit of the rows of a trial is no end of the index"
+    half = write(tmp_path / "half.jsonl", CHUNKS[-1])
+    done = assay("questions", half, "--out", str(out))
+    assert (done.code, "2 of 2 questions would retire" in done.err) == (3, True), done.err
+    assert out.read_text(encoding="utf-8") == whole
+    assert assay("questions", half, "--out", str(out), "--retire-any").code == 0
+    assert out.read_text(encoding="utf-8") == ""

@@ -8,9 +8,9 @@ import pytest
 
 from flows.monitoring.monitored_run_alarms import RunAlarms, name_cause
 from metric_core.statistics.alarms import Alarm
-from metric_core.statistics.attribution import Attribution, Cause
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.run_panel import Stream
+from tasks.comparison.changed_side import ChangedSide, Side
 from tasks.history.alarm_entries import outcome_alarm
 
 NIGHT = datetime(2025, 11, 18, tzinfo=UTC)
@@ -20,37 +20,37 @@ ALARM = Alarm(
 
 
 class Finder:
-    """A finder of causes with one finding.
+    """A finder with one finding.
 
     Args:
-        cause: Cause that it finds.
+        side: Side that it finds.
     """
 
     has_evidence = True
 
-    def __init__(self, cause: Cause) -> None:
-        self._cause = cause
+    def __init__(self, side: Side) -> None:
+        self._side = side
 
-    def find(self, metric: str, rows: frozenset[str] | None) -> Attribution:
+    def find(self, metric: str, rows: frozenset[str] | None) -> ChangedSide:
         assert (metric, rows) == ("faithfulness", None)
-        return Attribution(self._cause, "as the anchor says", {})
+        return ChangedSide(self._side, "as the anchor says")
 
 
 @pytest.mark.parametrize(
     ("found", "before", "cause"),
     [
-        (Cause.SYSTEM, None, "system"),
-        (Cause.UNKNOWN, None, "unknown"),
-        (Cause.UNKNOWN, "judge", "judge"),
-        (Cause.UNKNOWN, "unknown", "unknown"),
-        (Cause.SYSTEM, "judge", "system"),
+        (Side.SYSTEM, None, "system"),
+        (Side.UNKNOWN, None, "unknown"),
+        (Side.UNKNOWN, "judge", "judge"),
+        (Side.UNKNOWN, "unknown", "unknown"),
+        (Side.SYSTEM, "judge", "system"),
     ],
 )
-def test_cause_that_was_found_is_kept_until_another_is_found(found: Cause, before: Any, cause: str) -> None:
+def test_cause_that_was_found_is_kept_until_another_is_found(found: Side, before: Any, cause: str) -> None:
     known = {} if before is None else {"alarm:faithfulness": outcome_alarm(ALARM, before, "as found before")}
     named = name_cause(ALARM, cast("Any", Finder(found)), cast("Any", None), known)
     assert named.cause == cause
-    assert named.reason == ("as found before" if found is Cause.UNKNOWN and before == "judge" else "as the anchor says")
+    assert named.reason == ("as found before" if found is Side.UNKNOWN and before == "judge" else "as the anchor says")
     regained = name_cause(replace(ALARM, is_regained=True), cast("Any", Finder(found)), cast("Any", None), known)
     assert (regained.cause, regained.is_regained, named.is_regained) == (before, True, False)
     assert regained.sentence.endswith("this run has regained more than half of it, and another such run ends the alarm")

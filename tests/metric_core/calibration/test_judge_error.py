@@ -7,6 +7,7 @@ from metric_core.calibration.judge_error import (
     JudgeErrorFit,
     correct_difference,
     correct_mean,
+    describe_outside,
     estimate_judge_error,
     is_crooked,
     lack_of_fit,
@@ -142,6 +143,32 @@ def test_mean_above_the_judge_s_mean_of_good_rows_is_corrected_to_one() -> None:
     found = correct_mean(JudgeErrorFit(0.2, 0.6, 1e-4, -1e-4, 2e-4, 60), Units.from_values(np.array([0.95, 0.97])))
     assert found.value == 1.0
     assert found.interval().high == 1.0
+
+
+def test_a_judge_grown_lenient_never_gives_a_point_and_rarely_passes_a_gate() -> None:
+    """It calls 97 instead of 90 of 100 good rows good; a limit of three standard errors passes 43 %."""
+    generator = np.random.default_rng(41)
+
+    def said(count: int, share: float, sensitivity: float) -> tuple[Floats, Floats]:
+        labels = (generator.random(count) < share).astype(np.float64)
+        return labels, (generator.random(count) < np.where(labels > 0, sensitivity, 0.2)).astype(np.float64)
+
+    made, passed, refused = 0, {0.9: 0, 0.97: 0}, {0.9: 0, 0.97: 0}
+    for _ in range(150):
+        error = estimate_judge_error(*said(50, 0.7, 0.9), bounds=(0.0, 1.0))
+        if error is None:
+            continue
+        made += 1
+        for sensitivity in passed:
+            scores = Units.from_values(said(1000, 0.97, sensitivity)[1])
+            if describe_outside(error, scores):
+                refused[sensitivity] += 1
+                continue
+            estimate = correct_mean(error, scores)
+            assert estimate.interval().low < estimate.interval().high
+            passed[sensitivity] += estimate.strict_limits(0.05).low > 0.97
+    assert passed[0.97] / made <= 0.08
+    assert refused[0.9] / made <= 0.1
 
 
 def test_the_interval_of_a_difference_holds_the_truth() -> None:

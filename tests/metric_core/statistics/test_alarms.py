@@ -12,7 +12,7 @@ from metric_core.statistics import betting
 from metric_core.statistics.alarms import RUNS_READ, Alarm, AlarmSettings, find_step, update_alarms
 from metric_core.statistics.resampling import Floats
 from metric_core.statistics.run_evidence import log_e_values
-from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, Stream
+from metric_core.statistics.run_panel import FIRST_RUNS, Panel, SliceRows, Stream, find_large_groups, number_groups
 from metric_core.statistics.slices import Slice
 
 START = datetime(2025, 11, 10, 3, tzinfo=UTC)
@@ -116,6 +116,20 @@ def test_a_large_group_alone_is_no_evidence() -> None:
     values[:, :60] = -1.0
     assert not update_alarms(_panel(values, groups=groups), 100)
     assert update_alarms(_panel(-1.0 - values, groups=groups), 100), "all of the others fell"
+
+
+def test_the_largest_customer_is_told_by_itself_though_it_is_one_group() -> None:
+    """40 % of the rows lose 80 % of their score; as one group of many they raise nothing."""
+    customers = {f"{i:03}": "acme" if i < 120 else f"c{i // 3}" for i in range(300)}
+    values = _quiet(3, rows=300, metrics=1)
+    values[:, :120] -= 0.8
+    values = np.clip(values, -1.0, 1.0)
+    panel = _panel(values, groups=number_groups([*customers.values()]))
+    assert not update_alarms(panel, 100)
+    slices = find_large_groups("customer", customers, [*customers])
+    [alarm] = update_alarms(replace(panel, slices=tuple(slices)), 100)
+    assert (alarm.stream.slice, alarm.rows, alarm.groups) == (Slice("customer", "acme"), 120, 0)
+    assert alarm.drop == pytest.approx(0.8, abs=0.1)
 
 
 def _noisy(drop_from: int, runs: int, drop: float, rows: int = 300) -> Floats:

@@ -6,6 +6,7 @@ import pytest
 from metric_core.gates.checks import check_gate
 from metric_core.gates.rules import AbsoluteRule, Gate, RegressionRule, Statistic, Threshold
 from metric_core.records import Direction, Score
+from metric_core.statistics.bounded_means import Bounds
 from metric_core.statistics.comparison import compare_metrics
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.serial_order import is_serial
@@ -50,3 +51,16 @@ def test_report_comparison_and_gate_say_so_in_the_order_of_the_file() -> None:
         assert said == [groups is None] * 2
     assert summarize_distribution(WAVE.tolist()).note == SERIAL
     assert summarize_distribution(WAVE[np.random.default_rng(3).permutation(200)].tolist()).note is None
+
+
+def test_a_file_sorted_by_all_its_topics_has_an_interval_that_holds_and_is_not_called_too_narrow() -> None:
+    generator, shares = np.random.default_rng(555), np.repeat([0.2, 0.5, 0.8, 0.9, 0.95, 1.0], 50)
+    called = held = 0
+    for _ in range(40):
+        found = summarize_distribution((generator.random(300) < shares).astype(float).tolist(), Bounds(0.0, 1.0))
+        called += found.note == SERIAL
+        assert found.interval is not None
+        held += found.interval.low <= shares.mean() <= found.interval.high
+    assert (called, held >= 37) == (40, True)
+    assert "if the file is sorted" in SERIAL
+    assert "if these are all there are, it holds" in SERIAL

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from metric_core.gates.checks import GateFacts, check_gate
-from metric_core.gates.rules import AbsoluteRule, Gate, SliceSelection, Statistic, Threshold
+from metric_core.gates.rules import AbsoluteRule, Gate, Outcome, SliceSelection, Statistic, Threshold
 from metric_core.records import Direction, Score
 from metric_core.statistics.bounded_means import BoundedMean
+from metric_core.statistics.comparison import ChangeOutcome
 from metric_core.statistics.pairs import ScoreColumns
 from metric_core.statistics.slice_comparison import compare_slices
 from metric_core.statistics.slice_summary import ColumnSummary, SlicedCells, summarize_slices
@@ -120,6 +121,32 @@ def test_rows_of_few_groups_are_not_compared_with_the_others() -> None:
     assert all(one.metrics[0].rest is None for one in column.slices)
     column = summarize(means, dict.fromkeys(means, 40), group_size=5)
     assert [one.value for one in column.slices if one.metrics[0].rest and one.metrics[0].rest.is_worse] == ["poor"]
+
+
+def test_in_a_slice_of_one_group_the_rows_are_the_units() -> None:
+    rows = topics({"acme": 60, "bosk": 20, "cato": 20})
+    customers = {row: str(value) for row, value in rows.items()}
+    cells = {row: Score.scored(float(not row.startswith("acme"))) for row in rows}
+    sliced = divide_rows("customer", customers)
+    columns = ScoreColumns(
+        metric="faithfulness",
+        direction=Direction.HIGHER,
+        a=dict.fromkeys(rows, Score.scored(1.0)),
+        b=cells,
+        groups=customers,
+        bounds=(0.0, 1.0),
+    )
+    verdicts = {each.slice.value: each.comparison for each in compare_slices([columns], [sliced])}
+    assert verdicts["acme"].verdict is ChangeOutcome.WORSE
+    rule = AbsoluteRule("faithfulness", Statistic.MEAN, Threshold(0.5), SliceSelection("customer", ("acme",)))
+    [check] = check_gate(Gate(absolute=(rule,)), [columns], facts=GateFacts(slices=(sliced,))).checks
+    assert check.outcome is Outcome.FAILED
+    counted = SlicedCells("faithfulness", Direction.HIGHER, (0.0, 1.0), is_grouped=True)
+    counted.add_all(((row, cells[row], customers[row]) for row in rows), [sliced])
+    [column] = summarize_slices([counted], [sliced])
+    [acme] = [one for one in column.slices if one.value == "acme"]
+    assert acme.metrics[0].summary.distribution is not None
+    assert acme.metrics[0].summary.distribution.interval is not None
 
 
 def test_metrics_without_a_direction_bounds_or_one_scale_are_summarized_only() -> None:

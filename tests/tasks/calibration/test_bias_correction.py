@@ -9,7 +9,7 @@ import pytest
 
 from metric_core.records import Direction, Score
 from metric_core.statistics.pairs import ScoreColumns
-from tasks.calibration.bias_correction import correct_differences, correct_means, known_judge_errors
+from tasks.calibration.bias_correction import correct_differences, correct_means, find_corrections, known_judge_errors
 from tasks.calibration.run_labels import RunLabels, write_labels
 from tasks.runs.run_folder import SCORES
 
@@ -150,6 +150,17 @@ def test_a_calibration_that_an_audit_refused_corrects_nothing(tmp_path: Path) ->
     assert (withheld["method"], withheld["value"], withheld["low"], withheld["high"]) == ("none", None, 0.0, 1.0)
     assert withheld["reason"].startswith("an audit of 25 labelled rows found")
     assert correct_differences((tmp_path, known), (tmp_path, known), [columns("a", 0.1)]) == {}
+
+
+def test_a_gate_reads_the_judge_s_error_only_if_labels_of_the_run_support_it(tmp_path: Path) -> None:
+    known = label_rows(tmp_path, 100, is_random=False)
+    of_other_rows = {"calibration": {"metrics": {"a": dict(known["calibration"]["metrics"]["a"])}}}
+    del of_other_rows["calibration"]["metrics"]["a"]["own"]
+    for of_run, is_checked in ((known, True), (of_other_rows, False)):
+        correction = find_corrections(tmp_path, of_run)["a"]
+        mean = correction.for_gate()
+        assert (str(correction.method), mean.estimate is not None) == ("judge error", is_checked)
+        assert ("--audit" in mean.reason) is not is_checked
 
 
 def test_the_difference_of_two_runs_with_labels_of_their_own(tmp_path: Path) -> None:

@@ -29,8 +29,7 @@ SLICED = replace(ALARM, stream=Stream("noise_sensitivity", Slice("language", NO_
 def test_an_alarm_has_a_sentence() -> None:
     assert alarm_sentence(ALARM) == "faithfulness: worse since Tuesday, 18 November; down 0.04 to 0.09"
     assert alarm_sentence(SLICED, "judge") == (
-        "noise_sensitivity of no language: worse since Tuesday, 18 November; up 0.04 to 0.09; "
-        "the judge changed, not the system"
+        "noise_sensitivity of no language: worse since Tuesday, 18 November; up 0.04 to 0.09; the judge changed"
     )
 
 

@@ -1,6 +1,6 @@
 """Comparisons that know how far rows changed in earlier runs: their intervals, gates and words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +28,21 @@ class Evaluation:
         self.folder, self.history = folder, str(folder / "history.db")
         self.generator = np.random.default_rng(5)
 
-    def run(self, day: int, scores: Sequence[float] | None = None, *, is_recorded: bool = True) -> Path:
-        """Write the run of a day, and record it."""
+    def run(
+        self,
+        day: int,
+        scores: Sequence[float] | None = None,
+        *,
+        is_recorded: bool = True,
+        index: str = "",
+        system: str | None = None,
+    ) -> Path:
+        """Write the run of a day, and record it.
+
+        Args:
+            index: Version of the index that the run is about; empty for a scheduled run.
+            system: Version of the system; None if it is not named.
+        """
         values = np.round(0.6 + self.generator.uniform(-0.05, 0.05, ROWS), 3) if scores is None else scores
         cells = {f"row-{i:02}": {"faithfulness": Score.scored(float(value))} for i, value in enumerate(values)}
         samples = [{"row_id": name, "row_number": i + 1, "user_input": name} for i, name in enumerate(cells)]
@@ -38,7 +51,8 @@ class Evaluation:
             "created": f"2026-01-{day:02}T03:00:00+00:00",
             "run_id": f"run-{day}",
             "name": "support",
-            "config": {"history": self.history},
+            "config": {"history": self.history, "system_version": system},
+            "deployment": {"name": "support", "index": index and "handbook", "version": index},
         }
         folder = folders.write_run(self.folder / f"{day}", cells, {Stage.SAMPLES: samples}, METRICS, manifest)
         if is_recorded:
@@ -96,6 +110,26 @@ def test_runs_after_the_compared_one_and_those_of_other_histories_do_not_count(e
     assert difference(compare(first, unknown)).earlier is None
     Catalogue(evaluation.history).record(unknown)
     assert difference(compare(first, unknown)).earlier is not None
+
+
+@pytest.mark.parametrize("changed", [{"index": "2"}, {"system": "2.0"}])
+def test_runs_of_another_index_or_system_say_nothing_about_a_change_of_it(
+    evaluation: Evaluation, changed: Mapping[str, str]
+) -> None:
+    """One row in a hundred falls after a rebuild: no run before it had such a change."""
+    first = evaluation.run(1)
+    for day in range(2, 6):
+        evaluation.run(day)
+    assert difference(compare(first, evaluation.run(6))).earlier is not None
+    rebuilt = evaluation.run(7, **changed)
+    assert difference(compare(first, rebuilt)).earlier is None
+    for day in (8, 9):  # runs on schedule do not name the version
+        evaluation.run(day)
+    last = evaluation.run(10)
+    assert difference(compare(first, last)).earlier is None
+    earlier = difference(compare(rebuilt, last)).earlier
+    assert earlier is not None
+    assert earlier.runs == 2
 
 
 def test_a_cached_change_counts_once_and_a_large_one_is_not_forgotten(evaluation: Evaluation) -> None:

@@ -136,6 +136,16 @@ def test_the_baseline_may_lack_the_columns_of_groups_and_slices(tmp_path: Path) 
         read_monitored_runs(baseline, [], Matching())
 
 
+def test_large_groups_are_slices_unless_rows_are_sliced_by_the_column(tmp_path: Path) -> None:
+    baseline, night = _write(tmp_path, 1, _rows(22)), _write(tmp_path, 2, _rows(22))
+    panel = read_monitored_runs(baseline, [night], Matching(by="language"))
+    sizes = {str(part.slice): int(part.members.sum()) for part in panel.slices}
+    assert sizes == {"language de": 11, "language en": 11}
+    assert read_monitored_runs(baseline, [night], Matching(by="document")).slices == (), "four rows are too few"
+    both = read_monitored_runs(baseline, [night], Matching(by="language", slices=("language",)))
+    assert [str(part.slice) for part in both.slices] == ["language de", "language en"]
+
+
 def test_an_earlier_night_with_other_rows_is_left_out(tmp_path: Path) -> None:
     baseline = _write(tmp_path, 1, _rows(12))
     other = _write(tmp_path, 2, _rows(12), names=False)

@@ -87,6 +87,6 @@ def test_a_question_is_the_same_when_its_evidence_has_another_form(tmp_path: Pat
 def test_a_file_of_other_rows_is_not_overwritten(tmp_path: Path, line: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(line, encoding="utf-8")
-    with pytest.raises(SourceError, match=r"line 1: not a question that .* Name another file"):
+    with pytest.raises(SourceError, match=r"line 1: not a question that .* another --out would"):
         write_questions(path, read_questions(path), [], "1")
     assert path.read_text(encoding="utf-8") == line

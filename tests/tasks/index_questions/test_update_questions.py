@@ -16,6 +16,7 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.refusals.refusal_forms import declines
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
+from tasks.index_questions.evidence import CarriedQuestions, carry_questions
 from tasks.index_questions.neighbours import WordSearch
 from tasks.index_questions.update_questions import QuestionsOfIndex, update_questions
 from tasks.models.judges.protocol import GenerateAnswer, Judge, OnGenerateAnswer
@@ -33,7 +34,9 @@ def update(
     chunks: Sequence[Chunk], earlier: Sequence[WrittenQuestion] = (), judge: Judge | None = None, version: str = "1"
 ) -> QuestionsOfIndex:
     """Write with a judge that knows the truth, or with another one."""
-    return update_questions(chunks, earlier, None, version, GivenModels(judge or KnowingJudge(), WordEmbedder()))
+    return update_questions(
+        chunks, carry_questions(earlier, chunks), None, version, GivenModels(judge or KnowingJudge(), WordEmbedder())
+    )
 
 
 @cache
@@ -131,7 +134,9 @@ def test_quotes_are_found_as_models_copy_them(quotes: list[str], found: list[str
             return reply
         return "no" if question.texts.get(CONTEXT) == reply["question"] else "yes"
 
-    result = update_questions([SHOP], (), [SINGLE_FACT], "1", GivenModels(ScriptedJudge(writes), WordEmbedder()))
+    result = update_questions(
+        [SHOP], CarriedQuestions([], []), [SINGLE_FACT], "1", GivenModels(ScriptedJudge(writes), WordEmbedder())
+    )
     spans = [span.text for question in result.questions for span in question.spans]
     reasons = [reason for _, reason in result.rejected]
     assert (spans or reasons[0]) == found
@@ -144,7 +149,9 @@ def test_questions_about_the_prompt_are_rejected(asked: str) -> None:
         reply = {"question": asked, "answer": PRICE, "key_points": [PRICE], "evidence": [PRICE]}
         return reply if isinstance(question, GenerateQuestion) else "yes"
 
-    result = update_questions([SHOP], (), [SINGLE_FACT], "1", GivenModels(ScriptedJudge(writes), WordEmbedder()))
+    result = update_questions(
+        [SHOP], CarriedQuestions([], []), [SINGLE_FACT], "1", GivenModels(ScriptedJudge(writes), WordEmbedder())
+    )
     assert result.rejected == {(SINGLE_FACT.name, "it asks about the text, as no user would"): 1}
 
 
@@ -262,4 +269,6 @@ def test_a_judge_that_cannot_write_is_told_which_kinds_need_none() -> None:
             return bool(kind != QuestionKind.INDEX_QUESTION)
 
     with pytest.raises(ConfigError, match="single_fact"):
-        update_questions(CHUNKS[:4], (), [SINGLE_FACT], "1", GivenModels(Silent(), WordEmbedder()))
+        update_questions(
+            CHUNKS[:4], CarriedQuestions([], []), [SINGLE_FACT], "1", GivenModels(Silent(), WordEmbedder())
+        )

@@ -143,6 +143,26 @@ def test_passages_without_ids_are_known_by_their_texts(with_chunks: bool, tmp_pa
     assert (sample.retrieved_context_ids or ())[0] == name
 
 
+def test_retrieved_ids_that_are_in_no_chunk_are_counted(tmp_path: Path) -> None:
+    """The texts are equal, but the evidence is at the chunks, so that recall would be 0 without a word."""
+    row = {**ROW, "evidence_spans": [FEE]}
+    reader, _ = read_rows(tmp_path, row, chunks=chunks_in(tmp_path))
+    assert not [each for each in warn_about_judgments(reader.judgments) if "retrieved ids" in each]
+    for ids, known in ((["x1", "x3"], 0), (["n1", "x3"], 1)):
+        reader, _ = read_rows(tmp_path, {**row, "retrieved_context_ids": ids}, chunks=chunks_in(tmp_path))
+        [first, *_] = warn_about_judgments(reader.judgments)
+        assert first.startswith(f"{known} of 2 retrieved ids are in chunks.jsonl: evidence is found at its chunks")
+
+
+def test_two_chunks_with_one_id_are_refused(tmp_path: Path) -> None:
+    """Recall would be 1 for a passage with the id of the evidence and another text."""
+    repeated = write_lines(tmp_path / "repeated.jsonl", [*CHUNKS, CHUNKS[0]])
+    assert len(list(read_chunks(str(repeated)))) == 4, "the same chunk twice is no contradiction"
+    twice = str(write_lines(tmp_path / "twice.jsonl", [*CHUNKS, {"id": "n1", "text": "Another text."}]))
+    with pytest.raises(SourceError, match=r"line 4: another chunk with another text has the id 'n1', too"):
+        read_rows(tmp_path, {**ROW, "evidence_spans": [FEE]}, chunks=twice)
+
+
 def test_rows_without_evidence_are_read_as_before(tmp_path: Path) -> None:
     reader, sample = read_rows(tmp_path, ROW)
     assert (sample.evidence_spans, sample.relevance_judgments, reader.judgments) == (None, None, None)
