@@ -20,6 +20,7 @@ from tasks.options.narrow import narrow
 from tasks.options.option import find_secret_references
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import TRACES
+from tasks.runtime.stored_data import is_stored
 
 _checked: ContextVar[tuple[RunConfig, RunPlan] | None] = ContextVar("checked", default=None)
 
@@ -154,4 +155,7 @@ def compose_plan(config: RunConfig, source: SourcePlan, metrics: MetricPlan, end
 
 
 def _stem(source: str | None) -> str:
-    return re.sub(r"\W+", "-", PurePosixPath(source or "").stem).strip("-").lower() or "run"
+    return (
+        re.sub(r"\W+", "-", PurePosixPath("data" if is_stored(source or "") else source or "").stem).strip("-").lower()
+        or "run"
+    )

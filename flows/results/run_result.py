@@ -24,6 +24,7 @@ from tasks.reports.run.slices_view import slice_scores_table
 from tasks.reports.run.summary_rows import summary_table, verdict_line
 from tasks.runs import run_folder
 from tasks.runs.run_tables import read_table
+from tasks.runtime.stored_data import shown_source
 
 
 class RunResult:
@@ -113,7 +114,9 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         summary = run_folder.RunFolder(self.folder).read_json(run_folder.SUMMARY)
-        title = Line((own(f"{self.manifest['rows']:,} rows of "), str(self.manifest["source"])), is_strong=True)
+        title = Line(
+            (own(f"{self.manifest['rows']:,} rows of "), shown_source(str(self.manifest["source"]))), is_strong=True
+        )
         judge, meaning = Line((own("Judge: "), self.judge)), verdict_line(self.manifest)
         more = [] if meaning is None else [Line(own(f"{meaning[0].upper()}{meaning[1:]}."))]
         return to_html([title, summary_table(summary), judge, *more])

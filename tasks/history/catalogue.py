@@ -58,6 +58,8 @@ class Catalogue(IncidentLog):
     def record(self, folder: Path) -> RecordedRun:
         """Record the run of a folder, or replace its entry if it is recorded, and return the entry.
 
+        A run of data from Python without a name is not recorded: nothing says which other runs it belongs to.
+
         Args:
             folder: Folder of a run that finished or failed.
 
@@ -68,6 +70,8 @@ class Catalogue(IncidentLog):
         return self._record(read_run_entry(folder))
 
     def _record(self, run: RecordedRun) -> RecordedRun:
+        if not run.name:
+            return run
         before = self.runs(run.name, last=1, before=run.created, statuses=(COMPLETED,), metrics=False)
         run = add_kept_questions(run, before[0] if before else None)
         self.add(run)
@@ -207,6 +211,7 @@ class Catalogue(IncidentLog):
                 found.append(read_run_entry(folder))
             except RunFolderError as error:
                 skipped.append(SkippedFolder(str(folder), str(error)))
+        found = [run for run in found if run.name]
         for run in sorted(found, key=lambda each: each.created):  # each is compared with the one before
             self._record(run)
         return RebuildReport(len(found), tuple(skipped))

@@ -22,9 +22,9 @@ from tasks.runs.judge_drift import find_changed_judges, read_findings
 from tasks.runs.judge_roles import judge_roles
 from tasks.runs.outcome import RunOutcome, read_outcome
 from tasks.runs.run_folder import FORMAT, MANIFEST, STAGES, SUMMARY, RunFolder
+from tasks.runtime.stored_data import is_stored
 from tasks.runtime.wording import NO_REVISION
 
-_DIGEST = re.compile(r"[0-9a-f]{32,64}")
 _DIGITS = 12
 _MOST_LABELS, _LONGEST_LABEL = 8, 60
 _KEPT = ("diagnosis", "anchor", "agreement", "cost", "throughput", CERTIFICATE)
@@ -39,13 +39,15 @@ def evaluation_name(name: str | None, deployment: str, source: str | None) -> st
     >>> evaluation_name(None, "evaluate-handbook", "answers.jsonl"), evaluation_name(None, "", "data/answers.jsonl")
     ('evaluate-handbook', 'answers')
 
-    Data that were given as an object lie under a digest instead of a name.
+    Data from Python have no name: no history is kept of them unless the configuration has one.
 
-    >>> evaluation_name(None, "", "tables/sources/9f86d081884c7d659a2feaa0c55ad015.parquet")
-    'evaluation'
+    >>> evaluation_name(None, "", "tables/sources/data-9f86d081884c7d65.parquet")
+    ''
     """
+    if is_stored(source or ""):
+        return name or deployment
     stem = re.sub(r"\W+", "-", PurePosixPath(source or "").stem).strip("-").lower()
-    return name or deployment or ("" if _DIGEST.fullmatch(stem) else stem) or "evaluation"
+    return name or deployment or stem or "evaluation"
 
 
 def read_run_entry(folder: Path) -> RecordedRun:

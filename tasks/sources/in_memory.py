@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from metric_core.errors import SourceError
 from tasks.runtime.jsonl_text import to_json_lines
+from tasks.runtime.stored_data import stored_name
 from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.redaction import Redaction
 from tasks.tables.table_files import SOURCES, atomic_fs_file, atomic_fs_write, filesystem, touch
@@ -92,7 +93,7 @@ def save_dataset(dataset: "Dataset", root: str, redact: str | None = None) -> st
         with atomic_fs_file(fs, path) as temporary, fs.open(temporary, "wb") as file:
             dataset.to_parquet(file)
 
-    return _save_once(f"{dataset._fingerprint}.parquet", root, write)  # noqa: SLF001 its only stable name
+    return _save_once(stored_name(dataset._fingerprint, "parquet"), root, write)  # noqa: SLF001 its only stable name
 
 
 def _redact_table(table: pa.Table, redact: str) -> pa.Table:
@@ -111,7 +112,7 @@ def _redact_rows(rows: Sequence[Mapping[str, Any]], redact: str) -> list[dict[st
 
 
 def _save_bytes(content: bytes, root: str, suffix: str) -> str:
-    name = f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}"
+    name = stored_name(hashlib.sha256(content).hexdigest()[:16], suffix)
     return _save_once(name, root, lambda fs, path: atomic_fs_write(fs, path, content))
 
 

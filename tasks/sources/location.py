@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from metric_core.errors import MissingDependencyError, SourceError
 from tasks.options.source_options import TRACES
+from tasks.runtime.stored_data import is_stored, shown_source
 from tasks.runtime.wording import describe_value, suggest_nearest
 from tasks.sources.file_sets import find_files, find_pattern, is_pattern, open_files_of, open_pattern
 from tasks.sources.readers.formats import find_opener
@@ -147,14 +148,14 @@ def _not_found(filesystem: Any, path: str, address: str) -> str:
 
 
 def _redact(address: str) -> str:
-    """Return an address without the possibly secret user, password and query of a URL.
+    """Return an address as people know it, without the possibly secret user, password and query of a URL.
 
     >>> _redact("s3://key:secret@bucket/part-?.jsonl"), _redact("https://host/log.jsonl?signature=key#train")
     ('s3://bucket/part-?.jsonl', 'https://host/log.jsonl#train')
     """
     scheme, separator, rest = address.partition("://")
-    if not separator:
-        return address
+    if is_stored(address) or not separator:
+        return shown_source(address)
     host, slash, path = rest.partition("/")
     if scheme.endswith(("http", "https")):
         path = re.sub(r"\?[^#]*", "", path)

@@ -16,6 +16,7 @@ from fsspec.core import url_to_fs
 
 from metric_core.errors import AssayError, MissingDependencyError
 from tasks.runtime.atomic_files import PRIVATE_FILE, create_private_folder, sync_to_disk, temporary_name
+from tasks.runtime.stored_data import FOLDER
 
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
 """Protocols under which a file appears only when it is whole, and which have no folders to create."""
@@ -23,7 +24,7 @@ OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
 TABLES = "tables"
 """Name of the option that says where stage tables and the files beside them are."""
 
-SOURCES = "sources"
+SOURCES = FOLDER
 """Name of the folder of data that was passed as objects or fetched from an index."""
 
 RUNNING = "running"

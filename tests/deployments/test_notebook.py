@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from deployments.notebook import RunResult, evaluate
-from metric_core.errors import SourceError
+from metric_core.errors import BadRowsError, SourceError
+from tasks.history.catalogue import Catalogue
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
@@ -40,3 +41,22 @@ def test_the_examples_of_the_page_work(prefect_stub: object, tmp_path: Path, mon
 def test_invalid_data_is_refused() -> None:
     with pytest.raises(SourceError, match="data of the type int cannot be evaluated"):
         evaluate(3)  # type: ignore[arg-type]
+
+
+ROW = {"user_input": "When does it open?", "response": "At nine.", "retrieved_contexts": ["It opens at nine."]}
+
+
+def test_data_without_a_path_are_called_the_data_and_have_a_history_only_with_a_name(
+    prefect_stub: object, tmp_path: Path
+) -> None:
+    assert prefect_stub
+    run = evaluate([ROW], metrics=["faithfulness"], out=str(tmp_path / "unnamed"))
+    assert "1 rows of <bdi>the data</bdi>" in run._repr_html_()
+    assert "<h1>the data</h1>" in run.report().read_text(encoding="utf-8")
+    assert Catalogue().runs() == []
+    with pytest.raises(SourceError, match="^the data lacks columns that the metrics need"):
+        evaluate([{"user_input": "When?"}], metrics=["faithfulness"])
+    with pytest.raises(BadRowsError, match="the only row of the data cannot be evaluated"):
+        evaluate([{**ROW, "response": 5}], metrics=["faithfulness"])
+    evaluate([ROW], metrics=["faithfulness"], out=str(tmp_path / "named"), name="openings")
+    assert [run.name for run in Catalogue().runs()] == ["openings"]

@@ -35,6 +35,7 @@ from tasks.reports.run.summary_view import AXIS, DRAWING_HEIGHT, DRAWING_WIDTH, 
 from tasks.reports.timestamps import format_timestamp
 from tasks.runs.run_folder import REPORT, SCORES, SUMMARY, RunFolder
 from tasks.runtime.atomic_files import write_output
+from tasks.runtime.stored_data import shown_source
 
 WORST_ROWS = 1000
 """Default number of rows to embed with their evidence."""
@@ -201,7 +202,7 @@ def _run_view(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[s
         "repetition": manifest.get("repetition"),
         "languages": language_view(manifest),
         "baseline": _baseline(manifest["baseline"]) if manifest.get("baseline") else None,
-        "title": Path(str(manifest.get("source") or "")).name or "an evaluation",
+        "title": Path(shown_source(str(manifest.get("source") or ""))).name or "an evaluation",
         "created_text": format_timestamp(manifest.get("created")),
         "warnings": [
             *(f"too few scores: {failure}" for failure in manifest.get("failures", ())),
