@@ -16,6 +16,7 @@ from deployments.local_server import ensure_server, use_server
 from flows.results.comparison_result import ComparisonResult, compare
 from flows.results.gate_assertion import GateRules, assert_gate
 from flows.results.run_result import RunResult, open_run
+from tasks.runtime.short_tracebacks import shortens_tracebacks
 
 if TYPE_CHECKING:
     from tasks.options.metric_options import MetricTable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ComparisonResult", "GateRules", "RunResult", "assert_gate", "compare", "evaluate", "open_run"]
 
 
+@shortens_tracebacks
 def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None" = None, **options: Any) -> RunResult:
     """Evaluate data.
 

@@ -112,7 +112,9 @@ class _Versions:
 
 @flow(name="index-rebuilt", flow_run_name=name_index_run, persist_result=False, validate_parameters=False)
 @crash_without_server
-@as_deployed(refused=report_refused, index=True, version=True, dataset=True, announced=True, event=True)
+@as_deployed(
+    refused=report_refused, is_monitored=True, index=True, version=True, dataset=True, announced=True, event=True
+)
 def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fill in
     config: RunConfig,
     index: str = "",

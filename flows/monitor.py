@@ -63,7 +63,7 @@ def _refuse(parameters: dict[str, Any], error: Exception) -> State[Any]:
 
 @flow(name="monitor", flow_run_name=name_monitored_run, persist_result=False, validate_parameters=False)
 @crash_without_server
-@as_deployed(refused=_refuse)
+@as_deployed(refused=_refuse, is_monitored=True)
 def monitor(config: RunConfig) -> State[Any]:
     """Evaluate a source, compare the run with the accepted baseline, apply the gate, and accept the run or alert.
 

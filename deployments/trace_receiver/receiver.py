@@ -25,8 +25,11 @@ from deployments.trace_receiver.trace_files import (
 from deployments.web.http_guard import Guard
 from deployments.web.http_server import HttpServer, open_server
 
-MAX_MESSAGE = 64 * 1024**2
-"""Maximum size of a message in bytes, compressed and decompressed."""
+MAX_MESSAGE = 20 * 1024**2
+"""Maximum size of a message in bytes, compressed and decompressed, as by default for the OpenTelemetry Collector.
+
+Reading one takes up to ten times as much memory.
+"""
 
 MAX_IN_FLIGHT = 256 * 1024**2
 """Maximum size in bytes of all messages that are being received."""

@@ -23,6 +23,7 @@ from metric_core.gates.rules import (
     Threshold,
 )
 from tasks.options.option import Option, OptionGroup
+from tasks.runtime.wording import prefix_place
 
 KEPT_AT_LEAST = 0.9
 """Lowest accepted share of the baseline's rows in a monitored run, unless its gate says `paired_at_least`."""
@@ -320,7 +321,7 @@ def parse_gate(options: Mapping[str, Any], name: str) -> GateSettings:
         settings = GateSettings.model_validate(options)
     except ValidationError as error:
         lines = [
-            f"  {'.'.join(map(str, problem['loc']))}: {describe_option_error(problem, GateSettings)}"
+            f"  {prefix_place(problem['loc'], describe_option_error(problem, GateSettings))}"
             for problem in error.errors()
         ]
         raise ConfigError(f"{name} cannot be used:\n" + "\n".join(lines)) from error

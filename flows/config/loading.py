@@ -26,6 +26,7 @@ from tasks.options.option import (
 )
 from tasks.options.source_options import split_kind
 from tasks.runtime.credentials import is_reference
+from tasks.runtime.wording import prefix_place
 
 _FOR_REPORTING = ("name", "source", "history", "history_page", "metrics_file")
 _OF_DEPLOY = ("baselines", "heartbeat")
@@ -171,10 +172,10 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 def _explain(error: ValidationError, origin: str) -> str:
     lines = []
     for problem in error.errors(include_url=False):
-        where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
+        where = [part for part in problem["loc"] if not str(part).startswith("function-")]
         is_secret = may_hold_secret(RunConfig, problem["loc"])
         is_table = isinstance(problem["input"], Mapping)  # its valid options may hold secrets
         shows_value = problem["type"] not in ("missing", "extra_forbidden") and not (is_secret or is_table)
         got = f", got {_EXCERPT.repr(problem['input'])}" if shows_value else ""
-        lines.append(f"  {where}: {describe_option_error(problem, RunConfig)}{got}")
+        lines.append(f"  {prefix_place(where, describe_option_error(problem, RunConfig))}{got}")
     return f"the configuration ({origin}) cannot be used:\n" + "\n".join(lines)

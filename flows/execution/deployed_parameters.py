@@ -7,7 +7,7 @@ server when the run starts. That also gives a run that waited while its deployme
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import wraps
 from inspect import signature
@@ -46,7 +46,9 @@ Its result becomes the result of the flow.
 """
 
 
-def as_deployed(*, refused: Refused | None = None, **choices: RunChoice) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def as_deployed(
+    *, refused: Refused | None = None, is_monitored: bool = False, **choices: RunChoice
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator of the function of a flow, which then gets the parameters that its deployment allows.
 
     A run may set options that are declared `by_run`, and fields and parameters whose type holds no text. The decorator
@@ -55,6 +57,8 @@ def as_deployed(*, refused: Refused | None = None, **choices: RunChoice) -> Call
 
     Args:
         refused: Function for a run whose parameters cannot be used; by default their error ends the run.
+        is_monitored: True for a flow whose runs are compared with a baseline and end incidents: a run cannot set
+            options that affect scores.
         choices: Further fields and parameters that a run may set: True, or a function that decides it by the value, or
             by each item of a list. A field of a model is named `PARAMETER__FIELD`.
     """
@@ -68,7 +72,7 @@ def as_deployed(*, refused: Refused | None = None, **choices: RunChoice) -> Call
             assert context is not None and context.flow is not None  # noqa: S101, PT018 the function of a flow
             run = read_deployed_run()
             try:
-                chosen = given if run is None else choose_parameters(run, function, named)
+                chosen = given if run is None else choose_parameters(run, function, named, is_monitored=is_monitored)
                 validated: dict[str, Any] = context.flow.validate_parameters(chosen)
             except Exception as error:
                 if refused is None or is_unavailable(error):
@@ -83,7 +87,11 @@ def as_deployed(*, refused: Refused | None = None, **choices: RunChoice) -> Call
 
 
 def choose_parameters(
-    run: DeployedRun, function: Callable[..., Any], choices: Mapping[tuple[str, ...], RunChoice]
+    run: DeployedRun,
+    function: Callable[..., Any],
+    choices: Mapping[tuple[str, ...], RunChoice],
+    *,
+    is_monitored: bool = False,
 ) -> dict[str, Any]:
     """Return the parameters of a run: its deployment's, with what the run may choose in their place.
 
@@ -91,6 +99,7 @@ def choose_parameters(
 
     Args:
         choices: Mapping from the places of fields and parameters other than options to whether a run may set them.
+        is_monitored: See `as_deployed`.
 
     Raises:
         ConfigError: The run names another value of an option that it may not choose; the message says which.
@@ -99,15 +108,17 @@ def choose_parameters(
     if run.is_unchanged and run.is_outdated:
         _logger.info("the deployment %s has changed since this run was created", run.deployment)
         given = {**given, **run.own}
-    refused: list[tuple[str, ...]] = []
-    merged = _merge(run.own, given, _parameters(function), (), (choices, refused))
-    if refused:
-        names = ", ".join(".".join(place) for place in refused)
+    rules = _Rules(choices, is_monitored)
+    merged = _merge(run.own, given, _parameters(function), (), rules)
+    if rules.refused:
+        names = ", ".join(".".join(place) for place in rules.refused)
+        why = "what can name code, commands, files or addresses is taken from the deployment"
+        if is_monitored:
+            why += ", as is what changes scores, since its runs are compared; the deployment evaluate runs a trial"
         since = "The deployment has changed since the run was created. " if run.is_outdated else ""
         raise ConfigError(
-            f"a run of the deployment {run.deployment} cannot set {names}: what can name code, commands, files or "
-            f"addresses is taken from the deployment. {since}Leave it out, or change the configuration and deploy it "
-            "again. docs/deployments.md lists what a run may choose."
+            f"a run of the deployment {run.deployment} cannot set {names}: {why}. {since}Leave it out, or change the "
+            "configuration and deploy it again. docs/deployments.md lists what a run may choose."
         )
     return merged
 
@@ -120,13 +131,25 @@ class _Declared:
     default: Any
     facts: OptionFacts | None = None
 
-    def choice(self, named: RunChoice) -> RunChoice:
+    def choice(self, named: RunChoice, *, is_monitored: bool) -> RunChoice:
         """Return whether a run may set it.
 
         Args:
             named: Choice of the flow for a parameter or field other than an option.
+            is_monitored: See `as_deployed`.
         """
-        return (named or not _holds_text(self.type)) if self.facts is None else self.facts.by_run
+        if self.facts is None:
+            return named or not _holds_text(self.type)
+        return False if is_monitored and self.facts.affects_scores else self.facts.by_run
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What a run may set, and the places of what it may not and has set."""
+
+    choices: Mapping[tuple[str, ...], RunChoice]
+    is_monitored: bool
+    refused: list[tuple[str, ...]] = field(default_factory=list)
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, _Declared]:
@@ -150,15 +173,14 @@ def _merge(
     given: Mapping[str, Any],
     declared: Mapping[str, _Declared],
     place: tuple[str, ...],
-    rules: tuple[Mapping[tuple[str, ...], RunChoice], list[tuple[str, ...]]],
+    rules: _Rules,
 ) -> dict[str, Any]:
     """Return the values of a table of the deployment, with those of the run; note the places that a run may not set."""
-    choices, refused = rules
     merged = dict(own)
     for name, value in given.items():
         here, known = (*place, name), declared.get(name)
         if known is None:
-            refused.append(here)
+            rules.refused.append(here)
             continue
         before = own.get(name, known.default)
         if value == before:
@@ -166,10 +188,10 @@ def _merge(
         if (model := _model_in(known.type)) and isinstance(value, Mapping) and isinstance(before, Mapping | None):
             if inner := _merge(before or {}, value, _fields(model), here, rules):
                 merged[name] = inner
-        elif _allows(known.choice(choices.get(here, False)), value, before):
+        elif _allows(known.choice(rules.choices.get(here, False), is_monitored=rules.is_monitored), value, before):
             merged[name] = value
         else:
-            refused.append(here)
+            rules.refused.append(here)
     return merged
 
 

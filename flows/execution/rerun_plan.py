@@ -25,6 +25,7 @@ from tasks.options.option import implementation_fields
 from tasks.options.settings import Settings
 from tasks.runs.carried_evidence import ENTRY
 from tasks.runs.finished_run import FinishedRun
+from tasks.runtime.wording import prefix_place
 from tasks.stages.ratings import RatingsSettings
 from tasks.stages.samples import BadRowNote, SamplesResult
 from tasks.stages.verdicts import VerdictsSettings
@@ -162,7 +163,7 @@ def parse_rerun_request(model: str | None = None, **options: Any) -> RerunReques
     try:
         return RerunRequest.model_validate(values)
     except ValidationError as error:
-        problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors(include_url=False))
+        problems = "; ".join(prefix_place(each["loc"][:1], each["msg"]) for each in error.errors(include_url=False))
         raise ConfigError(f"the rerun cannot be planned: {problems}") from error
 
 

@@ -13,6 +13,7 @@ from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.reports.comparison.comparison_table import metrics_table, slices_table
 from tasks.reports.run.run_table import RunTable
 from tasks.runtime.atomic_files import write_output
+from tasks.runtime.short_tracebacks import shortens_tracebacks
 
 
 class ComparisonResult:
@@ -48,6 +49,7 @@ class ComparisonResult:
         return self.markdown()
 
 
+@shortens_tracebacks
 def compare(  # noqa: PLR0913 one keyword per option of a comparison
     baseline: RunResult | str | Path,
     run: RunResult | str | Path,

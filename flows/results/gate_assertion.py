@@ -11,11 +11,13 @@ from flows.results.run_result import RunResult
 from metric_core.gates.rules import GateResult, Outcome
 from tasks.comparison.run_pair import Matching
 from tasks.reports.comparison.comparison_words import check_facts
+from tasks.runtime.short_tracebacks import shortens_tracebacks
 
 GateRules: TypeAlias = str | Path | Sequence[str] | Mapping[str, Any]
 """A gate: the path of a gate file, short rules such as `["faithfulness >= 0.8"]`, or the content of a gate file."""
 
 
+@shortens_tracebacks
 def assert_gate(  # noqa: PLR0913 one keyword per option of a comparison
     run: RunResult | str | Path,
     gate: GateRules,

@@ -24,6 +24,7 @@ from tasks.reports.run.slices_view import slice_scores_table
 from tasks.reports.run.summary_rows import summary_table, verdict_line
 from tasks.runs import run_folder
 from tasks.runs.run_tables import read_table
+from tasks.runtime.short_tracebacks import shortens_tracebacks
 from tasks.runtime.stored_data import shown_source
 
 
@@ -122,6 +123,7 @@ class RunResult:
         return to_html([title, summary_table(summary), judge, *more])
 
 
+@shortens_tracebacks
 def open_run(folder: str | Path) -> RunResult:
     """Return a finished run.
 

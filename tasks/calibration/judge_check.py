@@ -97,9 +97,14 @@ def open_judge_of(run: FinishedRun, settings: JudgedSettings, models: RunModels)
         models: Models that have not been opened for another run.
 
     Raises:
-        ConfigError: The judge is not that of the run any more.
+        ConfigError: The run asked for no verdicts, or its judge is another one by now.
         AssayError: The judge cannot be asked.
     """
+    if QuestionKind.VERDICT not in run.manifest.get("judge_fingerprints", {}):
+        raise ConfigError(
+            f"the run in {run.folder} asked no judge for verdicts, so there is nothing to check. Take a run with a "
+            "metric of claims, such as faithfulness."
+        )
     judge = judge_for(models.open_judges(settings), QuestionKind.VERDICT)
     if run.manifest.get("judge_fingerprints", {}).get(QuestionKind.VERDICT) != judge.fingerprint(QuestionKind.VERDICT):
         raise ConfigError(

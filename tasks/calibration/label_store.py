@@ -23,6 +23,7 @@ from tasks.calibration.label_items import LabelItem, digest_frame
 from tasks.runtime.atomic_files import atomic_file, create_private_folder, translate_write_errors
 from tasks.runtime.home import assay_home
 from tasks.runtime.jsonl_text import split_json_lines
+from tasks.runtime.wording import prefix_place
 
 FOLDER, FRAMES = "labels", "frames"
 _SCHEMA = pa.schema(
@@ -102,10 +103,9 @@ def _parse(path: Path, number: int, line: str) -> StoredLabel:
         return _LABEL.validate_json(line)
     except ValidationError as error:
         problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
+        what = prefix_place(problem["loc"], problem["msg"])
         raise SourceError(
-            f"line {number} of {path} is no label ({where}: {problem['msg']}). Import files that the page of `assay "
-            "label` has exported."
+            f"line {number} of {path} is no label ({what}). Import files that the page of `assay label` has exported."
         ) from error
 
 

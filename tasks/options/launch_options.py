@@ -173,7 +173,11 @@ class LaunchSettings(OptionGroup, affects_scores=True):
     @classmethod
     def _check_container(cls, container: Words | None, info: ValidationInfo) -> Words | None:
         if (info.data.get("python") is None) == (container is None):
-            raise ValueError("set either python (of an environment that has vLLM) or container, and not both")
+            given = "neither" if container is None else "both"
+            raise ValueError(
+                f"got {given}; set either python (of an environment with vLLM, which `assay judge install` makes) or "
+                "container (a command such as docker run IMAGE)"
+            )
         if container is not None and RUN not in container[1:-1]:
             raise ValueError("container must be a command like docker run IMAGE, ending with the image")
         if any(word.partition("=")[0] in ("--name", "--detach", "-d") for word in container or ()):

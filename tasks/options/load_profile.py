@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from metric_core.errors import ConfigError
 from metric_core.parsing.regular_files import regular
 from tasks.options.profile import Profile
+from tasks.runtime.wording import prefix_place
 
 FOLDER = Path(__file__).parent / "profiles"
 
@@ -70,7 +71,7 @@ def _read(path: Path) -> Profile:
         raise ConfigError(f"the profile {path} is not TOML: {error}") from error
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, each['loc'])) or 'profile'}: {each['msg'].removeprefix('Value error, ')}"
+            prefix_place(each["loc"] or ("profile",), each["msg"].removeprefix("Value error, "))
             for each in error.errors()
         )
         raise ConfigError(

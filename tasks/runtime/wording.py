@@ -115,6 +115,15 @@ def describe_value(value: Any) -> str:
     return f"{kind} {_EXCERPT.repr(value)}"
 
 
+def prefix_place(place: Iterable[object], message: str) -> str:
+    """Return a message about a place in nested data with the place before it; one about the whole without.
+
+    >>> prefix_place(("deploy", "cron"), "wanted a text"), prefix_place((), "two of them are alike")
+    ('deploy.cron: wanted a text', 'two of them are alike')
+    """
+    return ": ".join(filter(None, (".".join(map(str, place)), message)))
+
+
 def shorten_path(path: Path | str) -> str:
     """Return a path relative to the current folder, if it is below it.
 

@@ -1,14 +1,15 @@
 """Read single columns of a source by row id: human labels, groups, notes."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import closing
 from typing import Any
 
 from metric_core.columns import COLUMNS
 from metric_core.errors import SourceError
 from tasks.options.source_options import SourceOptions
 from tasks.runtime.wording import quote_names, suggest_nearest
-from tasks.sources.location import SourceLike
+from tasks.sources.location import SourceLike, open_source
 from tasks.sources.sample_reader import read_samples
 
 
@@ -43,11 +44,19 @@ def read_columns(
                 cells[row["row_id"]] = None if isinstance(value, str) and value.strip() in missing_texts else value
     for name in names:
         if name not in seen and not optional:
-            raise SourceError(_unknown_column(name, list(seen)))
+            raise SourceError(_unknown_column(name, list(seen), _declared(source)))
     return columns
 
 
-def _unknown_column(name: str, seen: Sequence[str]) -> str:
+def _declared(source: SourceLike) -> set[str]:
+    """Return the names of all columns that a source states, with or without values."""
+    with closing(open_source(source).column_sets(None)) as sets:
+        return {name for names in sets for name in names}
+
+
+def _unknown_column(name: str, seen: Sequence[str], declared: Collection[str]) -> str:
+    if name in declared:
+        return f"the column {name!r} is empty in every row: fill it in"
     close = suggest_nearest(name, seen)
     hint = f"Did you mean {close!r}?" if close else f"Besides the sample columns it has: {quote_names(seen)}."
     return f"the data has no column {name!r}. {hint}"

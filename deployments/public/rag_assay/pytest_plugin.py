@@ -53,6 +53,7 @@ def assay_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     def evaluate_once(data: Any, **options: Any) -> "RunResult":
         from rag_assay import evaluate  # noqa: PLC0415 sessions without such tests do not load the packages
 
+        __tracebackhide__ = True
         key = json.dumps([data, options], sort_keys=True, default=_name_object)
         if key not in runs:
             run = evaluate(data, **{"out": str(next(folder)), **options})

@@ -276,9 +276,14 @@ def _needed_packages() -> Iterator[None]:
         raise MissingDependencyError(package, "sending scores", "pip install 'rag-assay[traces]'") from error
 
 
+_GAVE_UP = "due to timeout, max retries or shutdown"
+_RETRIES = ", retrying in"
+_ERRNO = re.compile(r"\[Errno -?\d+\] ([\w ]+)")
+
+
 def _export(export: Callable[[], bool]) -> str | None:
     """Return why an export failed, which exporters only log; None if it succeeded."""
-    said = _LastMessage()
+    said = _LastReason()
     logger = logging.getLogger(_EXPORTERS)
     propagated, logger.propagate = logger.propagate, False
     logger.addHandler(said)
@@ -289,14 +294,17 @@ def _export(export: Callable[[], bool]) -> str | None:
         logger.propagate = propagated
 
 
-class _LastMessage(logging.Handler):
-    """A handler that keeps the last message."""
+class _LastReason(logging.Handler):
+    """A handler that keeps the last message that says why an export failed."""
 
     text = "the endpoint does not say why"
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a message."""
-        self.text = record.getMessage()
+        """Keep a message, unless it only says that the exporter has given up."""
+        message = record.getMessage()
+        if _GAVE_UP not in message:
+            refused = _ERRNO.search(message)
+            self.text = f"it cannot be reached: {refused[1]}" if refused else message.partition(_RETRIES)[0]
 
 
 def _batches(items: Iterable[B], size: int) -> Iterator[list[B]]:

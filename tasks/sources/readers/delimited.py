@@ -1,6 +1,7 @@
 """Read CSV and TSV files record by record. Row numbers count records; the lines are details."""
 
 import csv
+import re
 from collections.abc import Generator, Iterable, Iterator
 from typing import BinaryIO
 
@@ -13,6 +14,10 @@ from tasks.sources.readers.read_limits import bounded_lines, row_problem
 from tasks.sources.readers.source_files import DataFile, refuse_other_content, refuse_utf16
 
 _LONGEST_CELL = 2**31 - 1
+
+
+_SEPARATOR = re.compile(r"sep=([,;|\t])\s*")
+"""First line by which a file tells Excel its delimiter."""
 
 
 class DelimitedSource(RowSource):
@@ -46,10 +51,13 @@ class DelimitedSource(RowSource):
                 yield RawRow(number, _row(header, cells), place)
 
     def _header(self, lines: "_Lines") -> list[str]:
+        stated = None
         for line in lines:
+            if lines.number == 1 and (stated := _SEPARATOR.fullmatch(line)):
+                continue
             if line.strip():
                 lines.refuse_invalid()
-                lines.delimiter = "\t" if self._tabs else _delimiter(line)
+                lines.delimiter = stated[1] if stated else "\t" if self._tabs else _delimiter(line)
                 return self._names(line, lines)
         return []
 

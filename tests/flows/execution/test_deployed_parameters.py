@@ -90,6 +90,17 @@ def test_run_sets_what_is_free_and_keeps_the_rest() -> None:
             choose(own, {"config": hostile})
 
 
+def test_a_monitored_run_cannot_set_what_changes_its_scores() -> None:
+    own = {"config": {"source": "a.jsonl", "slices": []}}
+    given = {"config": {**own["config"], "limit": 3, "slices": ["topic"]}}
+    version = version_of(own)
+    run = DeployedRun("nightly", own, given, version, version)
+    assert choose_parameters(run, options, {})["config"]["limit"] == 3
+    message = r"cannot set config\.limit: .* since its runs are compared; the deployment evaluate runs a trial"
+    with pytest.raises(ConfigError, match=message):
+        choose_parameters(run, options, {}, is_monitored=True)
+
+
 def test_metrics_that_load_code_are_those_of_the_deployment() -> None:
     own = {"config": {"metrics": ["mine:metric"]}}
     assert (
