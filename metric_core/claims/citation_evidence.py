@@ -42,7 +42,7 @@ _STATISTIC_BEFORE = re.compile(
     r"|\b(?:a?OR|a?HR|I?RR|S?MD|[Mm]ean|[Mm]edians?|[Mm]ittelwert|[Mm]ediana?|[Mm]\u00e9diane)\b"
     r"(?:[ ](?:of|was|is|age|IQR|\(IQR\)|[=:]))*[ =:]{1,2}[-\u2212]?\d+(?:[.,]\d+)?[ ]?%?[ ]?\(?\Z"
 )
-"""What stands before an interval of statistics: its name, or an estimate."""
+"""Words before an interval of statistics: its name, or an estimate."""
 _AGED_BEFORE = re.compile(
     r"(?i)(?:\b(?:aged?|pages|pp\.|\u00e2g\u00e9e?s?[ ]de|seiten|p\u00e1ginas|edades|alter)|(?<!\bfor[ ])\bages)[ ]\Z"
 )

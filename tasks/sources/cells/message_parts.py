@@ -194,7 +194,7 @@ def _medium(fields: Mapping[str, Any], kind: str) -> str:
     said = next((fields[key] for key in _MEDIA_KEYS if isinstance(fields.get(key), str) and fields[key]), None)
     if said is None or kind not in _FILES:
         return kind.removeprefix("input_").removesuffix("_url")
-    medium, _, form = said.partition("/")
+    medium, _, form = str(said).partition("/")
     return form if medium == "application" and form else medium
 
 

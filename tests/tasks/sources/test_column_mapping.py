@@ -1,5 +1,6 @@
 """Mapping columns of a source to columns of a sample, and the errors for missing columns."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -182,7 +183,7 @@ def test_a_column_whose_name_cannot_be_printed_is_escaped(tmp_path: Path) -> Non
     assert rb"--column-map 'half \ud800=user_input'" in str(caught.value).encode()
 
 
-def warnings(tmp_path: Path, row: dict[str, object], **options: object) -> list[str]:
+def warnings(tmp_path: Path, row: Mapping[str, object], **options: object) -> list[str]:
     return read(write_lines(tmp_path / "log.jsonl", [row]), {}, **options)[0].warnings
 
 
