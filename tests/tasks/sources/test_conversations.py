@@ -109,7 +109,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("column", ["messages", "user_input", "conversations", "Conversation", "mapped"])
+@pytest.mark.parametrize("column", ["messages", "user_input", "conversations", "Conversation", "turns", "mapped"])
 @pytest.mark.parametrize("form", FORMS)
 def test_messages_have_the_forms_of_apis_and_frameworks(form: str, column: str, tmp_path: Path) -> None:
     options = {"column_map": {"mapped": "messages"}} if column == "mapped" else {}
