@@ -34,11 +34,11 @@ def join_text_cell(cell: str) -> str:
 
 
 def parse_cell(cell: str) -> Any:
-    """Return the list or mapping in a cell; the cell itself if it contains neither.
+    r"""Return the list or mapping in a cell; the cell itself if it contains neither.
 
     >>> parse_cell('["a", "b"]'), parse_cell("['a', 'b']"), parse_cell("['a' 'b']"), parse_cell("[1 2]")
     (['a', 'b'], ['a', 'b'], ['a', 'b'], [1, 2])
-    >>> parse_cell('"[\\\\"a\\\\"]"'), parse_cell('"a"')
+    >>> parse_cell(r'"[\"a\"]"'), parse_cell('"a"')
     (['a'], '"a"')
     >>> parse_cell("[0.5 1. 2e-3]")
     [0.5, 1.0, 0.002]
