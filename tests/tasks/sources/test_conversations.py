@@ -318,7 +318,8 @@ def test_the_session_of_a_row_is_no_part_of_its_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["retrieval_context", "retrieved_documents", "source_documents", "passages", "docs", "chunks", "context"]
+    "name",
+    ["retrieval_context", "retrievalContext", "source_documents", "passages", "docs", "chunks", "context"],
 )
 @pytest.mark.parametrize("passages", [["It is."], [{"page_content": "It is.", "metadata": {}}], '["It is."]'])
 def test_passages_of_a_turn_have_several_names(name: str, passages: Any, tmp_path: Path) -> None:
@@ -350,6 +351,31 @@ RESULTS_BESIDE: dict[str, list[dict[str, Any]]] = {
             "role": "assistant",
             "content": "Wait.",
             "tools_called": [{"name": "f", "input_parameters": {"id": "7"}, "output": {"open": True}}],
+        }
+    ],
+    "DeepEval's JSON": [
+        {
+            "role": "assistant",
+            "content": "Wait.",
+            "toolsCalled": [{"name": "f", "inputParameters": {"id": "7"}, "output": {"open": True}}],
+        }
+    ],
+    "Vercel": [
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "step-start"},
+                {"type": "tool-f", "state": "output-available", "input": {"id": "7"}, "output": {"open": True}},
+                {"type": "source-url", "sourceId": "a", "url": "https://example.org/a"},
+            ],
+        }
+    ],
+    "Vercel, before": [
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "tool-invocation", "toolInvocation": {"toolName": "f", "args": {}, "result": {"open": True}}}
+            ],
         }
     ],
     "Haystack": [
