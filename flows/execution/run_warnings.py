@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flows.planning.metric_plan import MetricPlan, judges_conversations
-from metric_core.columns import EARLIER_TURNS
+from metric_core.claims.unread_markers import find_unread_marker
+from metric_core.columns import EARLIER_TURNS, RESPONSE, RETRIEVED_CONTEXT_IDS
 from metric_core.stages import Stage
 from tasks.models.recognizers.detection import UNKNOWN, language_name
 from tasks.options.conversation_options import ConversationOptions
@@ -16,6 +17,7 @@ from tasks.plugins.load_object import Group
 from tasks.rows.computed_tables import RunTables
 from tasks.runtime.activity import describe_cut_off
 from tasks.runtime.usage import StageUsage
+from tasks.runtime.wording import quote_names
 
 _PACKAGED_PIPELINE = re.compile(r"([a-z]{2,3})_\w+$")
 
@@ -140,6 +142,31 @@ def follow_up_warnings(tables: RunTables) -> list[str]:
     sentence = (
         f"{kept:,} of {rows:,} questions that follow others are judged as they are, because the judge gave no "
         f"self-contained one: {why}"
+    )
+    return [sentence]
+
+
+def warn_of_unread_markers(tables: RunTables, pattern: str | None) -> list[str]:
+    """Return a sentence about responses that may cite in a form that is not read, if there are any.
+
+    Args:
+        pattern: Option `citation_pattern`.
+    """
+    if Stage.CLAIMS not in tables.stages:
+        return []
+    responses, examples = 0, Counter[str]()
+    for shard in tables.shards(Stage.SAMPLES, [RESPONSE, RETRIEVED_CONTEXT_IDS]):
+        for row in shard.to_pylist():
+            responses += bool(row[RESPONSE])
+            found = find_unread_marker(row[RESPONSE] or "", row[RETRIEVED_CONTEXT_IDS] or (), pattern)
+            examples.update([] if found is None else [found])
+    if not examples:
+        return []
+    verb = "holds" if examples.total() == 1 else "hold"
+    named = quote_names(dict.fromkeys(example for example, _ in examples.most_common()), most=2)
+    sentence = (
+        f"{examples.total():,} of {responses:,} responses {verb} what looks like citation markers of a form that is "
+        f"not read: {named}; citation_pattern (--citation-pattern) has them read"
     )
     return [sentence]
 

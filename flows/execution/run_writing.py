@@ -13,6 +13,7 @@ from flows.execution.run_warnings import (
     warn_about_servers,
     warn_about_turns,
     warn_of_unanswerable,
+    warn_of_unread_markers,
 )
 from metric_core.question_kinds import QuestionKind
 from metric_core.stages import Stage
@@ -42,6 +43,7 @@ def write_run_folder(run: Run, read: SamplesResult, tables: RunTables, findings:
         *text_warnings(tables, run.manifest),
         *warn_about_turns(run.plan.source, metrics, tables),
         *follow_up_warnings(tables),
+        *warn_of_unread_markers(tables, (run.manifest.get("config") or {}).get("citation_pattern")),
         *_warn_of_family(run, tables),
     )
     warnings = (*read.warnings, *texts, *unable, *server_warnings)

@@ -34,6 +34,24 @@ _NOUN_BEFORE = re.compile(
     rf"{_NOUN}[ ](?:(?:of|from|von|de)[ ])?\Z"
 )
 _NOUN_BEHIND = re.compile(rf"(?i)[ -](?:{_NOUN}\b|\u092e\u0947\u0902)")
+_STATISTIC_BEFORE = re.compile(
+    r"(?:\b(?:CI|CrI|HDI|HPD|IQR|KI|SD|SE|[Qq]uartiles?|[Pp]ercentiles?|[Tt]erciles?"
+    r"|(?i:(?:confidence|credible|prediction|interquartile)[ ](?:intervals?|range)|(?:konfidenz|vertrauens)intervall"
+    r"|intervalle[ ]de[ ]confiance|intervalo[ ]de[ ]confianza))|\bI\.?C\.?)"
+    r"[ ]?(?:\(?\d{1,2}(?:[.,]\d)?[ ]?%\)?)?[:=]?[ ]\Z"
+    r"|\b(?:a?OR|a?HR|I?RR|S?MD|[Mm]ean|[Mm]edians?|[Mm]ittelwert|[Mm]ediana?|[Mm]\u00e9diane)\b"
+    r"(?:[ ](?:of|was|is|age|IQR|\(IQR\)|[=:]))*[ =:]{1,2}[-\u2212]?\d+(?:[.,]\d+)?[ ]?%?[ ]?\(?\Z"
+)
+"""Words before an interval of statistics: its name, or an estimate."""
+_AGED_BEFORE = re.compile(
+    r"(?i)(?:\b(?:aged?|pages|pp\.|\u00e2g\u00e9e?s?[ ]de|seiten|p\u00e1ginas|edades|alter)|(?<!\bfor[ ])\bages)[ ]\Z"
+)
+"""Words for what a range counts: ages and pages."""
+_COUNTED_BEFORE = re.compile(
+    r"(?i)(?:\A|[\n.!?(][ ]?|\b(?:for|in|at|of|from|between|only)[ ])"
+    r"(?:ages|grades|levels|stages|phases|classes|steps|stufen|klassen|phasen|niveles|fases|niveaux)[ ]\Z"
+)
+"""Words for what a range counts where the sentence goes on behind it; a sentence that cites may end with them."""
 _VERB_BEFORE = re.compile(
     r"(?i)\b(?:(?:lies?|lying|falls?|falling|is|are|was|were|be|being|rang(?:e|es|ing)|values?|numbers?|integers?"
     r"|points?|scores?|ratings?|scaled|normali[sz]ed|rescaled|mapped|clipped|clamped|restricted|bounded"
@@ -68,6 +86,16 @@ _SQUARED = re.compile(
     r"(?i)\b(?:(?:kilo|kil\u00f3|centi|milli|deci|quadrat)?(?:met(?:er|re|ro)s?|metern|m\u00e8tres?)|miles?|feet|foot"
     r"|inch(?:es)?|yards?|seconds?|pulgadas?)\Z"
 )
+
+
+_RAISED_LIST = re.compile(r"[\u2070\u00b9\u00b2\u00b3\u2074-\u2079][,\u207b][ ]?\Z")
+_LETTERS_BEFORE = re.compile(r"[^\W\d_](?:[^\W\d_]|['\u2019](?=[^\W\d_]))*\Z")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff\u0900-\u0dff]")
+_UNITS = frozenset(
+    ["mm", "cm", "dm", "hm", "km", "nm", "µm", "μm", "ft", "in", "yd", "mi", "ha", "sec", "CO", "NO", "SO", "PO"]
+)
+"""Short words whose square or cube is a unit, or whose index is written as one."""
+_FUNCTIONS = frozenset(["sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp"])
 
 
 def keep_citations(
@@ -110,10 +138,7 @@ def _is_possible(text: str, each: FoundForm, pages: Collection[str | None], pass
     if each.form in _LINKED:
         return page_of(each.labels[0]) in pages
     if each.form == "superscript":
-        return "0" not in each.labels and not (
-            each.labels in {("2",), ("3",)}
-            and (text[each.start - 1] == ")" or _SQUARED.search(text[max(0, each.start - _WINDOW) : each.start]))
-        )
+        return "0" not in each.labels and not _is_power(text, each)
     is_short = all(len(label) <= _LONGEST_INDEX for label in each.labels)
     if each.form == "id":
         before = text[max(0, each.start - _WINDOW) : each.start]
@@ -126,6 +151,19 @@ def _is_possible(text: str, each: FoundForm, pages: Collection[str | None], pass
         or _is_other_link(each, pages, passages)
         or _is_operand(text, each, passages)
     )
+
+
+def _is_power(text: str, each: FoundForm) -> bool:
+    """Return whether raised numbers are a power, an exponent of a unit, or the rest of a list that begins with one."""
+    before = text[max(0, each.start - _WINDOW) : each.start]
+    if _RAISED_LIST.search(before):
+        return True
+    word = _LETTERS_BEFORE.search(before)
+    name = "" if word is None else word[0]
+    if (len(name) == 1 and not _IDEOGRAPH.fullmatch(name)) or name in _FUNCTIONS:
+        return True
+    is_square = each.labels[0] in ("2", "3")
+    return is_square and (before.endswith(")") or name in _UNITS or _SQUARED.search(before) is not None)
 
 
 def _is_other_link(each: FoundForm, pages: Collection[str | None], passages: int | None) -> bool:
@@ -146,8 +184,15 @@ def _is_operand(text: str, each: FoundForm, passages: int | None) -> bool:
         return False
     if _NOUN_BEHIND.match(text, each.end):
         return True
-    if not before.endswith(" "):
-        return False
+    return before.endswith((" ", "(")) and _is_measured(text, each, before, passages)
+
+
+def _is_measured(text: str, each: FoundForm, before: str, passages: int | None) -> bool:
+    """Return whether the words before a list or range say that it is an interval, or counts something."""
+    if _STATISTIC_BEFORE.search(before) or _AGED_BEFORE.search(before):
+        return True
+    if _COUNTED_BEFORE.search(before) and not _CLAUSE_END.match(text, each.end):
+        return True
     noun = _BARE_NOUN_BEFORE if _holds_zero(each) else _NOUN_BEFORE
     is_beyond_in = _is_beyond(each, passages) and _IN_BEFORE.search(before)
     return bool(is_beyond_in or noun.search(before) or _VERB_BEFORE.search(before))

@@ -123,7 +123,7 @@ FORMS = (
     CitationForm("raised", rf"<sup>\s?\[?({_NUMBERS})\]?\s?</sup>", "<sup>2</sup>", ("2",), _BY_NOTE),
     CitationForm(
         "superscript",
-        rf"(?:(?<=[^\W\d_]{{4}})|(?<=[.!?,;:\"'\u201d\u3002)\]]))"
+        rf"(?:(?<=[^\W\d_])|(?<=[.!?,;:%\"'\u201d\u2019\u00bb\u3002)\]]))"
         rf"({_SUPERSCRIPT}(?:[,\u207b][ ]?{_SUPERSCRIPT})*)(?=[\s.,;:!?)\u3002]|$)",
         "\u00b9,\u00b2",
         ("1", "2"),

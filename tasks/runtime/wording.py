@@ -67,6 +67,15 @@ def suggest_nearest(name: str, candidates: Iterable[str]) -> str | None:
     return by_folded[matches[0]] if matches else None
 
 
+def snake_case(name: str) -> str:
+    """Return a name in the spelling of the columns of a sample.
+
+    >>> snake_case("retrievalContext"), snake_case("Ground Truth"), snake_case("user-input")
+    ('retrieval_context', 'ground_truth', 'user_input')
+    """
+    return _SEPARATOR.sub("_", name.strip()).casefold()
+
+
 def find_lookalike(column: str, candidates: Iterable[str]) -> str | None:
     """Return the source column whose name is in use for a sample column, or is its name in another spelling.
 
@@ -75,7 +84,7 @@ def find_lookalike(column: str, candidates: Iterable[str]) -> str | None:
     """
     by_name: dict[str, str] = {}
     for candidate in candidates:
-        by_name.setdefault(_SEPARATOR.sub("_", candidate.strip()).casefold(), candidate)
+        by_name.setdefault(snake_case(candidate), candidate)
     aliases = (name for names in (COLUMN_ALIASES, LOOKALIKES) for name, target in names.items() if target == column)
     return next((by_name[name] for name in (column, *aliases) if name in by_name), None)
 

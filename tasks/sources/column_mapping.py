@@ -10,7 +10,7 @@ from tasks.options.source_options import SourceOptions
 from tasks.runtime.wording import find_lookalike, quote_names, suggest_nearest, suggest_nearest_column
 from tasks.sources.cells.messages import find_conversation_column
 from tasks.sources.cells.paths import parse_path
-from tasks.sources.nested_columns import NestedColumns
+from tasks.sources.nested_columns import NestedColumns, list_paths_of
 from tasks.sources.readers.protocol import RowSource
 
 _MOST_OTHER_NAMES = 1000
@@ -209,7 +209,7 @@ def check_required(
     )
 
 
-def check_known(names: Iterable[str], resolution: Resolution, source_name: str, options: SourceOptions) -> None:
+def check_known(names: Iterable[str], resolution: Resolution, source: RowSource, options: SourceOptions) -> None:
     """Check that the source has at least one column of a sample.
 
     Raises:
@@ -218,14 +218,16 @@ def check_known(names: Iterable[str], resolution: Resolution, source_name: str, 
     if resolution.bindings:
         return
     every = list(names)
-    guessed = find_lookalikes(every, resolution, options)
+    inside = {path.rpartition(".")[2]: path for path in list_paths_of(source) if "[" not in path}
+    found = find_lookalikes([*every, *inside], resolution, options)
+    guessed = {name if name in every else inside[name]: column for name, column in found.items()}
     for column in (USER_INPUT, RESPONSE, RETRIEVED_CONTEXTS):
         free = [name for name in every if name not in guessed]
         if column not in guessed.values() and (near := suggest_nearest_column(column, free)) is not None:
             guessed[near] = column
     guessed = guessed or {every[0]: USER_INPUT}
     raise SourceError(
-        f"{source_name} has none of the columns that a sample has ({quote_names(COLUMNS)}); "
+        f"{source.name} has none of the columns that a sample has ({quote_names(COLUMNS)}); "
         f"it has: {quote_names(every)}. "
         f"Map them, for example: {_ways_to_map(guessed)}" + _conversation_hint(every)
     )

@@ -23,7 +23,7 @@ from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable
 from tasks.sources.redaction import Redaction
 from tasks.sources.turns import read_conversation
 
-_NAMES = frozenset({c.MESSAGES, "conversation", "conversations"})
+_NAMES = frozenset({c.MESSAGES, "conversation", "conversations", "turns"})
 """Columns that hold conversations without being mapped, if the first value in them is one."""
 
 _FIRST_ROWS = 100

@@ -74,16 +74,21 @@ class NestedColumns(RowSource):
 
     def list_paths(self) -> list[str]:
         """Return the paths of the values in the first rows, for messages."""
-        found: dict[str, None] = {}
-        with closing(self._source.rows(batch_rows=_LISTED_ROWS)) as rows:
-            for row in islice(rows, _LISTED_ROWS):
-                if not isinstance(row.content, Unreadable):
-                    found.update(dict.fromkeys(islice(list_paths(row.content), _MOST_PATHS)))
-        return list(found)
+        return list_paths_of(self._source)
 
     def _add(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
         values = {name: read_path(content, steps) for name, steps in self._paths.items() if name not in content}
         return {**content, **{name: value for name, value in values.items() if value is not MISSING}}
+
+
+def list_paths_of(source: RowSource) -> list[str]:
+    """Return the paths of the values in the first rows of a source, for messages."""
+    found: dict[str, None] = {}
+    with closing(source.rows(batch_rows=_LISTED_ROWS)) as rows:
+        for row in islice(rows, _LISTED_ROWS):
+            if not isinstance(row.content, Unreadable):
+                found.update(dict.fromkeys(islice(list_paths(row.content), _MOST_PATHS)))
+    return list(found)
 
 
 def with_paths(source: RowSource, options: SourceOptions) -> RowSource:

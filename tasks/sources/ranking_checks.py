@@ -15,7 +15,7 @@ _NAMED = 2
 
 
 class RankingChecks:
-    """What the rankings of the rows read so far have in common with their judgments and scores."""
+    """Counts of the rows read so far whose ranking agrees with its judgments, and whose scores rise along it."""
 
     def __init__(self) -> None:
         self._judged_rows = 0

@@ -111,7 +111,7 @@ class SampleReader:
         check_mapped(self._first_names, self._source, options)
         self._check_qrels()
         if not self._needed_by:
-            check_known(self._first_names, self._resolution, source.name, options)
+            check_known(self._first_names, self._resolution, self._source, options)
         brought = () if set(self._needed_by) <= self._resolution.bindings.keys() else self._brought
         check_required(self._first_names, self._resolution, self._needed_by, source.name, brought)
 

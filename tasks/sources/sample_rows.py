@@ -117,16 +117,16 @@ class RowConverter:
             if self._is_null(value, column):
                 values[column] = None
                 continue
-            is_text = isinstance(value, str) and COLUMNS[column] in _SEPARABLE
+            is_separable = COLUMNS[column] in _SEPARABLE
             try:
-                if is_text:
+                if isinstance(value, str) and is_separable:
                     value = self._split(value)
                 if column in COMPANIONS:
                     value, more = _unpack_passages(column, value)
                     brought |= more
                 converted = convert(value)
             except InvalidRowError as invalid:
-                hint = PASSAGE_HINT if is_text and isinstance(value, str) else invalid.hint
+                hint = PASSAGE_HINT if is_separable and isinstance(value, str) else invalid.hint
                 raise InvalidRowError(invalid.problem, column, hint) from None
             is_blank = isinstance(converted, str) and not converted.strip()
             values[column] = None if is_blank and self._empty_text == "missing" else converted

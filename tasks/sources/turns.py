@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metric_core import columns as c
+from tasks.runtime.wording import snake_case
 from tasks.sources.cells.messages import (
     MESSAGE_KEYS,
     ChatMessage,
@@ -171,7 +172,7 @@ def _bind_fields(fields: Mapping[str, Any]) -> dict[str, str]:
     """Return the columns that the fields of a message have beside its text, with the names of the fields."""
     names = [name for name, value in fields.items() if value is not None]
     bound = {column: name for column, name in resolve_columns(names, {}).bindings.items() if column not in _OF_TURNS}
-    found = [name for known in _PASSAGES for name in names if name.casefold() == known and _holds_texts(fields[name])]
+    found = [name for known in _PASSAGES for name in names if snake_case(name) == known and _holds_texts(fields[name])]
     return {**({c.RETRIEVED_CONTEXTS: found[0]} if found else {}), **bound}
 
 

@@ -84,7 +84,7 @@ class _Text:
     user_input: str | None = None
 
 
-@stage(Stage.CLAIMS, version=8, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS, *FOR_KEY_POINTS))
+@stage(Stage.CLAIMS, version=9, reads=(Stage.SAMPLES,), asks=(QuestionKind.CLAIMS, *FOR_KEY_POINTS))
 def claims(tables: Tables, settings: ClaimsSettings, models: Models, progress: Progress) -> StageOutput:
     """Decompose each text of the samples that a product needs."""
     samples = read_samples_table(tables[Stage.SAMPLES])

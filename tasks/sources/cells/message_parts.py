@@ -42,6 +42,11 @@ _CALL_KEYS = ("toolUse", "functionCall", "function_call", "tool_call", "toolCall
 _RESULTS = frozenset({"tool_call_response", "function_call_output"})
 _ITEMS = (*_THOUGHTS, *_CALLS, *_RESULTS)
 _TEXTS = ("text", "input_text", "output_text")
+_USE_PREFIX = "tool-"
+_USES = ("dynamic-tool", "tool-invocation")
+"""Types, beside those with the prefix before the name of the tool, of parts with a call and its result: of Vercel."""
+_ASIDE = ("step-", "source-", "data-")
+"""Starts of the types of parts that are no part of what is said."""
 _RESULT_SUFFIX = "tool_result"
 """End of the types of results of Anthropic, such as `tool_result` and `web_search_tool_result`."""
 _RESULT_KEYS = ("toolResult", "functionResponse", "function_response", "tool_call_result")
@@ -50,7 +55,7 @@ _ORIGIN = "origin"
 """Key of the call that a result of Haystack belongs to."""
 _NAMES = ("name", "tool_name", "toolName")
 _TEXT_KEYS = ("text", "refusal", "content")
-_ARGUMENTS = ("arguments", "args", "input", "input_parameters")
+_ARGUMENTS = ("arguments", "args", "input", "input_parameters", "inputParameters")
 _TYPE_KEYS = ("type", "block_type")
 _FILES = frozenset({"uri", "blob", "file", "media"})
 """Types of parts that say how a file is stored, rather than what it is."""
@@ -145,9 +150,16 @@ def _read_part(item: Any, number: int) -> Iterator[MessagePart]:
     fields = _unwrap(item)
     kind = next((fields[key] for key in _TYPE_KEYS if isinstance(fields.get(key), str)), "")
     result = next((fields[key] for key in _RESULT_KEYS if isinstance(fields.get(key), Mapping)), None)
-    if kind in _THOUGHTS or fields.get("thought") is True or any(key in fields for key in _THOUGHT_KEYS):
-        return
     if (
+        kind in _THOUGHTS
+        or kind.startswith(_ASIDE)
+        or fields.get("thought") is True
+        or any(key in fields for key in _THOUGHT_KEYS)
+    ):
+        return
+    if kind.startswith(_USE_PREFIX) or kind in _USES:
+        yield from _read_use(fields, kind)
+    elif (
         result is not None
         or kind in _RESULTS
         or kind.endswith(_RESULT_SUFFIX)
@@ -165,6 +177,16 @@ def _read_part(item: Any, number: int) -> Iterator[MessagePart]:
         yield MessagePart(PartKind.FILE, _medium(fields[key], key if key.isalpha() and key.islower() else _UNTYPED))
     else:
         raise InvalidRowError(f"part {number} of its content is {describe_value(item)}, wanted a text or a typed part")
+
+
+def _read_use(fields: Mapping[str, Any], kind: str) -> Iterator[MessagePart]:
+    """Yield the call of a tool and, if it is there, its result, which are one part."""
+    inner = fields.get("toolInvocation")
+    fields = inner if isinstance(inner, Mapping) else fields
+    yield read_call({"name": kind.removeprefix(_USE_PREFIX), **fields})
+    result = next((fields[key] for key in ("output", "result") if fields.get(key) is not None), None)
+    if result is not None:
+        yield MessagePart(PartKind.RESULT, show_result(result))
 
 
 def _unwrap(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -194,7 +216,7 @@ def _medium(fields: Mapping[str, Any], kind: str) -> str:
     said = next((fields[key] for key in _MEDIA_KEYS if isinstance(fields.get(key), str) and fields[key]), None)
     if said is None or kind not in _FILES:
         return kind.removeprefix("input_").removesuffix("_url")
-    medium, _, form = said.partition("/")
+    medium, _, form = str(said).partition("/")
     return form if medium == "application" and form else medium
 
 

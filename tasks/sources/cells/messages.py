@@ -46,7 +46,7 @@ _TEXT_KEYS = ("content", "parts", "contents", "blocks", "text", "value", "messag
 _LIKELY_COLUMNS = frozenset(
     {"messages", "conversation", "conversations", "turns", "dialogue", "dialog", "chat_history", "history"}
 )
-_CALL_KEYS = ("tool_calls", "function_call", "tool_call", "toolCalls", "tools_called")
+_CALL_KEYS = ("tool_calls", "function_call", "tool_call", "toolCalls", "tools_called", "toolsCalled")
 _RESULT_KEYS = ("tool_result", "tool_results", "tool_output", "tool_outputs")
 """Keys of results of tools beside the content of a message."""
 _OUTPUT_OF_CALL = "output"

@@ -17,10 +17,10 @@ from tasks.sources.cells.text_cells import parse_cell
 from tasks.sources.readers.bad_rows import InvalidRowError
 
 TEXT_KEYS = ("page_content", "pageContent", "text", "content", "document.content", "text_resource")
-ID_KEYS = ("id", "document.id", "id_", "doc_id", "document_id", "chunk_id")
-SCORE_KEYS = ("score", "document.score", "relevance_score", "similarity")
-_INNER_KEYS = ("document", "node")
-"""Keys of objects that hold the passage beside its score."""
+ID_KEYS = ("id", "document.id", "id_", "_id", "doc_id", "document_id", "chunk_id")
+SCORE_KEYS = ("score", "document.score", "_score", "@search.score", "relevance_score", "similarity")
+_INNER_KEYS = ("document", "node", "payload", "properties", "_source")
+"""Keys of objects that hold the passage beside its score: of frameworks, Qdrant, Weaviate and Elasticsearch."""
 _SERIALIZED = ("lc", "kwargs")
 """Keys of an object that LangChain serialized; its own fields are under the second."""
 _METADATA_KEYS = ("metadata", "document.metadata", "meta")
@@ -122,7 +122,9 @@ def as_passage(item: Any) -> RetrievedPassage | None:
     item = item[own] if mark in item and isinstance(item.get(own), Mapping) else item
     inner = _first_object(item, _INNER_KEYS)
     fields = {**inner, **{key: each for key, each in item.items() if key not in _INNER_KEYS}}
-    text = next((text for key in TEXT_KEYS if (text := _text(fields.get(key))) is not None), None)
+    metadata = _first_object(fields, _METADATA_KEYS)  # which holds the text in Pinecone
+    texts = (_text(held.get(key)) for held in (fields, metadata) for key in TEXT_KEYS)
+    text = next((text for text in texts if text is not None), None)
     name = _name(fields)
     if text is None and name is None:
         return None

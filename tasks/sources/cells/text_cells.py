@@ -34,10 +34,12 @@ def join_text_cell(cell: str) -> str:
 
 
 def parse_cell(cell: str) -> Any:
-    """Return the list or mapping in a cell; the cell itself if it contains neither.
+    r"""Return the list or mapping in a cell; the cell itself if it contains neither.
 
     >>> parse_cell('["a", "b"]'), parse_cell("['a', 'b']"), parse_cell("['a' 'b']"), parse_cell("[1 2]")
     (['a', 'b'], ['a', 'b'], ['a', 'b'], [1, 2])
+    >>> parse_cell(r'"[\"a\"]"'), parse_cell('"a"')
+    (['a'], '"a"')
     >>> parse_cell("[0.5 1. 2e-3]")
     [0.5, 1.0, 0.002]
     >>> parse_cell("[Document(metadata={}, page_content='Rain.')]")
@@ -47,6 +49,8 @@ def parse_cell(cell: str) -> Any:
         InvalidRowError: The cell contains an ambiguous list, or a mapping that gives a key twice.
     """
     text = cell.strip()
+    if text.startswith('"'):
+        return _decode_again(text, cell)
     if not text.startswith(("[", "{", "(")):
         return _or_cell(parse_printed(text), cell)
     try:
@@ -68,6 +72,16 @@ def _python_literal(text: str, cell: str) -> Any:
         return _split_joined_texts(value, text) if isinstance(value, list | tuple) else value
     except _NOT_LITERAL:
         return _or_cell(parse_printed(text), cell)
+
+
+def _decode_again(text: str, cell: str) -> Any:
+    """Return the list or mapping in a text that was encoded as JSON more than once; the cell if there is none."""
+    try:
+        inner = json.loads(text)
+    except ValueError:
+        return cell
+    parsed = parse_cell(inner) if isinstance(inner, str) else cell
+    return cell if isinstance(parsed, str) else parsed
 
 
 def _or_cell(printed: Any, cell: str) -> Any:

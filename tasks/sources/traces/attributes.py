@@ -28,6 +28,15 @@ _KINDS = {
 """Value of an attribute in `_KIND_NAMES` -> kind."""
 _KIND_NAMES = ("openinference.span.kind", "gen_ai.operation.name", "langfuse.observation.type")
 
+_COMPONENT = "haystack.component.type"
+_COMPONENT_KINDS = {
+    "Generator": Kind.LLM,
+    "Retriever": Kind.RETRIEVER,
+    "Ranker": Kind.RERANKER,
+    **dict.fromkeys(("PromptBuilder", "Embedder", "Evaluator"), Kind.OTHER),
+}
+"""End of the class of a component of Haystack -> kind."""
+
 _MESSAGES_IN = ("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt")
 _MESSAGES_OUT = ("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion")
 _DOCUMENTS = ("retrieval.documents", "gen_ai.retrieval.documents")
@@ -38,8 +47,14 @@ _MODELS = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model", "l
 _RESPONSE_ID = "gen_ai.response.id"
 _PROMPT_TOKENS = ("llm.token_count.prompt", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
 _OUTPUT_TOKENS = ("llm.token_count.completion", "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
-_INPUTS = ("input.value", "langfuse.observation.input", "gen_ai.retrieval.query.text", "reranker.query")
-_OUTPUTS = ("output.value", "langfuse.observation.output", "gen_ai.tool.call.result")
+_INPUTS = (
+    *("input.value", "langfuse.observation.input", "gen_ai.retrieval.query.text", "reranker.query"),
+    *("haystack.component.input", "haystack.pipeline.input_data"),
+)
+_OUTPUTS = (
+    *("output.value", "langfuse.observation.output", "gen_ai.tool.call.result"),
+    *("haystack.component.output", "haystack.pipeline.output_data"),
+)
 TEXTS = frozenset({*_INPUTS, *_OUTPUTS})
 """Attributes whose value is a text, even if it is one of JSON."""
 
@@ -53,7 +68,7 @@ _USED = frozenset(
 )
 _USED_PREFIXES = (
     *(f"{name}." for name in (*_MESSAGES_IN, *_MESSAGES_OUT, *_DOCUMENTS, _RERANKED, _CANDIDATES)),
-    "telemetry.",
+    *("telemetry.", "haystack.component.", "haystack.pipeline."),
 )
 _NUMBERED = re.compile(r"(.+?)\.(\d+)\.(.+)")
 """Name of a field of an item in a list."""
@@ -113,6 +128,9 @@ def _kind(found: Mapping[str, Any], is_llm: Any) -> Kind:
     for name in _KIND_NAMES:
         if (kind := _KINDS.get(str(found.get(name)))) is not None:
             return kind
+    component = str(found.get(_COMPONENT))
+    if (end := next((end for end in _COMPONENT_KINDS if component.endswith(end)), None)) is not None:
+        return _COMPONENT_KINDS[end]
     if _items(found, _DOCUMENTS):
         return Kind.RETRIEVER
     return Kind.LLM if is_llm else Kind.CHAIN

@@ -11,7 +11,7 @@ from tasks.sources.traces.values import decode_text, is_unread_object, parse_lit
 
 PASSAGES_KEYS = (
     *("documents", "docs", "source_documents", "context", "contexts", "passages", "nodes", "source_nodes"),
-    *("retrievalResults", "matches", "points"),
+    *("retrievalResults", "matches", "points", "hits", "objects", "value", "chunks", "retrieved_documents"),
 )
 _OUTPUT_KEYS = ("output", "outputs", "results")
 _DOCUMENT_KEYS = frozenset({"page_content", "pageContent", "metadata", "meta", "document", "node", "document.content"})
@@ -32,6 +32,8 @@ def find_passages(value: Any) -> list[RetrievedPassage] | None:
     """
     loaded = parse_literal(value)
     if isinstance(loaded, Mapping):
+        if (columns := _find_columns(loaded)) is not None:
+            return columns
         for key in (*PASSAGES_KEYS, *_OUTPUT_KEYS):
             if key in loaded and (found := find_passages(loaded[key])) is not None:
                 return found
@@ -43,6 +45,23 @@ def find_passages(value: Any) -> list[RetrievedPassage] | None:
     items = parse_documents(list(map(decode_text, loaded)))
     passages = [as_passage(_with_metadata(_scored(item))) for item in items]
     return [passage for passage in passages if passage is not None] if all(passages) else None
+
+
+def _find_columns(value: Mapping[str, Any]) -> list[RetrievedPassage] | None:
+    """Return passages whose ids and texts are lists beside each other, as Chroma returns them for each query.
+
+    >>> _find_columns({"ids": [["a"]], "documents": [["Rain."]], "distances": [[0.5]]})
+    [RetrievedPassage(text='Rain.', id='a', score=None)]
+    """
+    ids, texts = (_only_list(value.get(key)) for key in ("ids", "documents"))
+    is_pair = isinstance(ids, list) and isinstance(texts, list) and len(ids) == len(texts)
+    if not is_pair or not all(isinstance(each, str) for each in (*ids, *texts)):
+        return None
+    return [RetrievedPassage(text, name) for name, text in zip(ids, texts, strict=True)]
+
+
+def _only_list(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
 
 
 def are_documents(value: Any, *, or_texts: bool = False) -> bool:

@@ -39,7 +39,7 @@ _NO_ANSWER_KEYS = frozenset(
 _REPLY_KEYS = frozenset({"model", "object"})
 """Keys of a reply of a model, which may be a call of a tool alone."""
 _NULLS = frozenset({"", "null", "undefined"})
-"""What exporters write for an output that is missing, such as a stream that was not read to its end."""
+"""Texts that exporters write for an output that is missing, such as a stream that was not read to its end."""
 _INPUTS_OF_PARTS = "data"
 """Argument of a pipeline of Haystack: the inputs of its components, by their names."""
 _DEEPEST = 6

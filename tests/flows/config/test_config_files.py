@@ -90,7 +90,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(name: str, text: str, tmp_path: 
     content = {mark: tmp_path / f"{len(mark)}{name}" for mark in ("", "\ufeff")}
     for mark, path in content.items():
         path.write_text(mark + text, encoding="utf-8")
-    form = "YAML" if name.endswith("yaml") else "TOML"
+    form: config_files.Form = "YAML" if name.endswith("yaml") else "TOML"
     plain, marked = (config_files.read_options(path, "the file", form) for path in content.values())
     assert plain == marked
 

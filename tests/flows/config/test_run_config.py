@@ -256,3 +256,11 @@ def test_judges_may_have_prices_of_their_own_in_one_currency() -> None:
     assert (config.has_prices, config.prices.are_known, config.currency) == (True, False, "USD")
     with pytest.raises(ValueError, match="prices in EUR and USD, which cannot be added"):
         RunConfig.model_validate({"judge": judge, "prices": {"prompt": 1.0, "currency": "EUR"}})
+
+
+def test_a_starter_configuration_suggests_columns_that_look_like_others(tmp_path: Path) -> None:
+    source = write(tmp_path, "question,answer,context,expectedOutput\nWhy?,So.,It is.,So\n", "log.csv")
+    written = config_template(str(source), tmp_path)
+    (suggested,) = [line for line in written.splitlines() if line.startswith('# column_map = {"context"')]
+    config = load_config(write(tmp_path, suggested.removeprefix("# ")))
+    assert config.column_map == {"context": "retrieved_contexts", "expectedOutput": "reference"}

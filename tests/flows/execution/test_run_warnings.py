@@ -1,11 +1,13 @@
 """Warnings about texts that the models of a run were not made for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from flows.execution.run_warnings import count_languages, text_warnings
+from flows.execution.run_warnings import count_languages, text_warnings, warn_of_unread_markers
 from metric_core.stages import Stage
 from tasks.rows.computed_tables import RunTables
 from tasks.rows.row_store import RowStore
@@ -67,3 +69,27 @@ def test_there_is_no_warning_without_a_known_difference(
     manifest: dict[str, object], languages: dict[str, int], tmp_path: Path
 ) -> None:
     assert text_warnings(tables(tmp_path, {"languages": languages}), manifest) == []
+
+
+class SampleShards:
+    """The samples of a run with these responses."""
+
+    stages = (Stage.SAMPLES, Stage.CLAIMS)
+
+    def __init__(self, *responses: str | None) -> None:
+        self._responses = responses
+
+    def shards(self, stage: Stage, columns: list[str]) -> Iterator[pa.Table]:
+        assert stage is Stage.SAMPLES
+        rows = [{"response": response, "retrieved_context_ids": ["doc-1"]} for response in self._responses]
+        yield pa.Table.from_pylist(rows).select(columns)
+
+
+def test_responses_that_may_cite_in_another_form_are_counted() -> None:
+    shards: Any = SampleShards("It rains {1}.", "It pours {2}. It snows {1}.", "It is dry [doc-1].", None)
+    (warning,) = warn_of_unread_markers(shards, None)
+    assert warning == (
+        "2 of 3 responses hold what looks like citation markers of a form that is not read: '{1}', '{2}'; "
+        "citation_pattern (--citation-pattern) has them read"
+    )
+    assert warn_of_unread_markers(shards, r"\{(\d)\}") == []

@@ -1,5 +1,6 @@
 """Citation markers: which are found, what they cite, and what is left of the text."""
 
+import re
 import time
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from metric_core.claims.citation_pattern import LONGEST_PATTERN, find_by_pattern, pattern_problem
 from metric_core.claims.citations import find_citations, strip_citations
 from metric_core.claims.cited_contexts import cited_contexts, first_number
+from metric_core.claims.unread_markers import find_unread_marker
 from metric_core.records import Sample
 
 FILES = ("hr/leave.md#1", "hr/leave.md#2", "it.md", "fr/leave.md#1")
@@ -73,6 +75,87 @@ def test_a_line_with_words_of_its_own_is_a_statement_without_a_heading() -> None
 def test_a_definition_without_a_name_leaves_the_number() -> None:
     found = find_citations("It rains [2].\n[2]: The weather report of May.\n", FILES)
     assert [citation.labels for citation in found] == [("2",), ()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The risk fell (95 % CI [1, 4]).",
+        "The risk fell (95% confidence interval: [1, 4]).",
+        "The stay took 2 days (IQR [2, 3]).",
+        "Das Risiko sank (95-%-Konfidenzintervall [1, 4]).",
+        "The OR was 1.8 [1, 3] in men.",
+        "HR = 2 [1, 4].",
+        "A median of 2 [1-3] days.",
+        "Ages [2-3] may join.",
+        "Children aged [2-3] may join.",
+        "See pages [2-3].",
+        "In stages [1-3] it grows.",
+    ],
+)
+def test_intervals_of_statistics_and_ranges_of_ages_are_no_citations(text: str) -> None:
+    assert find_citations(text, passages=4) == []
+    assert strip_citations(f"It rains [1]. {text}", passages=4).text == f"It rains. {text}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Recent studies [2-3] agree.",
+        "It lasted for years [2-3].",
+        "In recent years [2-3], it rained.",
+        "It has three stages [2-3].",
+        "It took hours [2-3] to cook.",
+        "The CI pipeline failed [2, 3].",
+        "It rains in cities [2, 3].",
+    ],
+)
+def test_ranges_behind_other_words_are_citations(text: str) -> None:
+    assert [each.labels for each in find_citations(text, passages=4)] == [("2", "3")]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("The sun\u00b9 shines.", [("1",)]),
+        ("The sun\u00b9,\u00b2 shines.", [("1", "2")]),
+        ("It is so\u00b9, \u00b2.", [("1", "2")]),
+        ("The day\u00b2, the EU\u00b3.", [("2",), ("3",)]),
+        ("It grew by 5%\u00b9.", [("1",)]),
+        ("The shop\u2019s\u00b9 door.", [("1",)]),
+        ("\u5929\u6c14\u00b9\u3002", [("1",)]),
+        ("It has 5 m\u00b2, 7 km\u00b2 or 12 in\u00b2.", []),
+        ("10\u00b2,\u00b3 m, m\u00b2,\u00b3.", []),
+        ("The x\u00b2 of cos\u00b2 t and \u03c3\u00b2.", []),
+        ("CO\u00b2 emissions.", []),
+    ],
+)
+def test_raised_numbers_behind_short_words(text: str, labels: list[tuple[str, ...]]) -> None:
+    assert [each.labels for each in find_citations(text, passages=3)] == labels
+
+
+@pytest.mark.parametrize(
+    ("text", "marker"),
+    [
+        ("It rains {1, 2}.", "{1, 2}"),
+        ("It rains <1>, it pours.", "<1>"),
+        ("It rains \u27e81\u27e9.", "\u27e81\u27e9"),
+        ("It rains |1|.", "|1|"),
+        ("It rains^2.", "^2"),
+        ('It rains <ref id="a"/>.', '<ref id="a"/>'),
+        ("It rains [a].", "[a]"),
+        ("It rains [Beleg-Nr. 2].", "[Beleg-Nr. 2]"),
+        ("It rains (source: the handbook).", "(source: the handbook)"),
+        ("It rains (Smith & Lee, 2020).", "(Smith & Lee, 2020)"),
+        ("It rained in 2020\u00b9.", "\u00b9"),
+        ("It rains [1], [doc-2] (Source 3) in [0, 1].", None),
+        ("The set {1, x}, `x{1}`, 10\u00b2, a^2b and x[i] in (May 2020).", None),
+    ],
+)
+def test_what_looks_like_a_marker_of_another_form_is_found(text: str, marker: str | None) -> None:
+    assert find_unread_marker(text, passages=3) == marker
+    if marker is not None:
+        assert find_unread_marker(text, pattern=re.escape(marker), passages=3) is None
 
 
 def test_labels_name_ids_files_and_numbers() -> None:

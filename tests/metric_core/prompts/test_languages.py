@@ -74,6 +74,9 @@ def test_a_folder_of_the_user_is_a_language(german: Path) -> None:
     )
     assert prompt.prefix_key == "<quoted context>\nRegen.\n</quoted>"
     assert load_prompts(str(german)) == prompts
+    for file in german.iterdir():  # as Notepad saves it
+        file.write_text(f"\ufeff{file.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert load_prompts(german).render(ask_verdict("Es regnet.", "Regen.")) == prompt
 
 
 @pytest.mark.parametrize("kind", QuestionKind)

@@ -173,3 +173,9 @@ def test_configured_flags_win_over_those_of_a_profile() -> None:
     assert (launch.model, launch.max_model_len, launch.extra_args) == ("copy/of-it", 4096, ("--enforce-eager",))
     with pytest.raises(ValidationError, match="model"):
         JudgeSettings.model_validate({"launch": {"python": "python3"}})
+
+
+def test_a_byte_order_mark_is_no_part_of_a_profile(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text("\ufeff" + (FOLDER / "factcg.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    assert load_profile(str(path)) == load_profile("factcg")

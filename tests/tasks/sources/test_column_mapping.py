@@ -1,5 +1,6 @@
 """Mapping columns of a source to columns of a sample, and the errors for missing columns."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -182,7 +183,7 @@ def test_a_column_whose_name_cannot_be_printed_is_escaped(tmp_path: Path) -> Non
     assert rb"--column-map 'half \ud800=user_input'" in str(caught.value).encode()
 
 
-def warnings(tmp_path: Path, row: dict[str, object], **options: object) -> list[str]:
+def warnings(tmp_path: Path, row: Mapping[str, object], **options: object) -> list[str]:
     return read(write_lines(tmp_path / "log.jsonl", [row]), {}, **options)[0].warnings
 
 
@@ -229,3 +230,14 @@ def test_names_in_use_are_suggested_where_none_matches(tmp_path: Path) -> None:
     assert str(caught.value).endswith(f"--column-map {pairs}")
     with pytest.raises(SourceError, match="did you mean its column 'expected_output'"):
         read_samples(path, SourceOptions(), {"recall": ("reference",)})
+
+
+def test_paths_into_objects_are_suggested_where_no_column_matches(tmp_path: Path) -> None:
+    row = {"inputs": {"question": "Why?"}, "outputs": {"answer": "So.", "docs": [{"text": "It is."}]}}
+    with pytest.raises(SourceError) as caught:
+        read_samples(write_lines(tmp_path / "log.jsonl", [row]), SourceOptions(), {})
+    pairs = "inputs.question=user_input,outputs.answer=response,outputs.docs=retrieved_contexts"
+    assert str(caught.value).endswith(f"--column-map {pairs}")
+    columns = dict(pair.split("=") for pair in pairs.split(","))
+    _, table = read(tmp_path / "log.jsonl", {}, column_map=columns)
+    assert column(table, "retrieved_contexts") == [["It is."]]

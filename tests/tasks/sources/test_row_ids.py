@@ -138,7 +138,7 @@ def test_a_bad_row_does_not_occupy_its_id(tmp_path: Path) -> None:
 
 def test_line_ends_inside_cells_are_no_other_row(tmp_path: Path) -> None:
     text = 'question,answer,contexts\r\n"Where{0}is it?","In{0}Delft.","[""a{1}b""]"\r\n'
-    ids = []
+    ids: list[str] = []
     for name, ends in {"lf": "\n", "crlf": "\r\n", "cr": "\r"}.items():
         path = tmp_path / f"{name}.csv"
         path.write_bytes(text.format(ends, ends.encode("unicode_escape").decode()).encode())

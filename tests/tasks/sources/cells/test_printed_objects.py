@@ -1,4 +1,4 @@
-"""What Python prints of objects, in cells and in lists of passages."""
+"""Objects as Python prints them, in cells and in lists of passages."""
 
 import json
 from pathlib import Path

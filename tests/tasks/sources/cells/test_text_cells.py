@@ -1,5 +1,6 @@
 """Lists and mappings in the cells of CSV files."""
 
+import json
 from typing import Any
 
 import pytest
@@ -34,3 +35,12 @@ def test_the_values_of_cells() -> None:
 def test_texts_joined_by_a_missing_comma_are_refused() -> None:
     with pytest.raises(InvalidRowError, match="a comma is missing"):
         parse_cell("['a' 'b', 'c']")
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_lists_that_were_encoded_several_times_are_read(times: int) -> None:
+    cell, quoted = json.dumps(["a", "b"]), "a"
+    for _ in range(times):
+        cell, quoted = json.dumps(cell), json.dumps(quoted)
+    assert parse_cell(cell) == ["a", "b"]
+    assert parse_cell(quoted) == quoted

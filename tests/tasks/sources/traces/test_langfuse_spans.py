@@ -164,3 +164,23 @@ def test_a_retriever_in_another_with_passages_is_not_counted(part_has_some: bool
     part = observation(2, "RETRIEVER", name="vectors", input=QUESTION, output=outputs[1], parentObservationId="obs-1")
     reader, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [root, whole, part]))
     assert (row["retrieved_contexts"], reader.warnings) == (TEXTS, [])
+
+
+STORES: dict[str, Any] = {
+    "Chroma": {"ids": [["a.md", "b.md"]], "documents": [TEXTS], "metadatas": [[{}, {}]], "distances": [[0.1, 0.2]]},
+    "Pinecone": {"matches": [{"id": "a.md", "score": 0.9, "metadata": {"text": text}} for text in TEXTS]},
+    "Qdrant": {"points": [{"id": "a.md", "version": 1, "score": 0.9, "payload": {"text": text}} for text in TEXTS]},
+    "Weaviate": {"objects": [{"uuid": "a.md", "properties": {"content": text}} for text in TEXTS]},
+    "Elasticsearch": {"hits": {"hits": [{"_id": "a.md", "_score": 1.5, "_source": {"text": text}} for text in TEXTS]}},
+    "Azure": {"value": [{"id": "a.md", "@search.score": 1.5, "content": text} for text in TEXTS]},
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_passages_in_the_forms_of_stores_are_read(store: str, times: int, tmp_path: Path) -> None:
+    root = observation(0, "CHAIN", name="ask", input=QUESTION, output=ANSWER)
+    made = encode(STORES[store], times)
+    search = observation(1, "RETRIEVER", name="search", input=QUESTION, output=made, parentObservationId="obs-0")
+    reader, [row] = read_traces(write_json_lines(tmp_path / "a.jsonl", [root, search]))
+    assert (row["retrieved_contexts"], reader.warnings) == (TEXTS, [])

@@ -1,4 +1,7 @@
-"""Traces that OpenInference recorded of Haystack 3.4 and LlamaIndex 0.14: an index that is built, and a question."""
+"""Traces of Haystack 3.4 and LlamaIndex 0.14, in which an index is built and a question answered.
+
+OpenInference recorded them, and one is by Haystack's own tracer for OpenTelemetry.
+"""
 
 import json
 from pathlib import Path
@@ -16,6 +19,7 @@ QUESTION, TEXT = "Where is the shop?", "The shop is in Delft."
     ("name", "answer", "texts"),
     [
         ("haystack", "In Delft.", [TEXT]),
+        ("haystack_own", "In Delft.", [TEXT]),
         ("llama_index", "text text text text", [TEXT, "It opens at nine."]),
     ],
 )
