@@ -103,10 +103,12 @@ def use_server(server: ServerAddress) -> Iterator[None]:
         from prefect.settings import PREFECT_API_AUTH_STRING  # noqa: PLC0415
         from prefect.settings import PREFECT_CLIENT_MAX_RETRIES as RETRIES  # noqa: PLC0415
         from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY as HEARTBEAT  # noqa: PLC0415
+        from prefect.settings import PREFECT_UI_URL as PAGES  # noqa: PLC0415
 
         settings: dict[Any, Any] = {PREFECT_API_URL: server.url}
         if server.credentials is not None:
             settings |= {PREFECT_API_AUTH_STRING: server.credentials, HEARTBEAT: None, RETRIES: LOCAL_RETRIES}
+            settings[PAGES] = ""  # it serves none, and Prefect logs links to them
         with temporary_settings(settings), _explain_lost_server(server.url):
             if server.credentials is not None:
                 EventsWorker.set_client_override(PrefectEventsClient, api_url=server.url)

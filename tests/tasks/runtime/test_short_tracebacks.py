@@ -10,7 +10,7 @@ from tasks.runtime.short_tracebacks import shortens_tracebacks
 
 def fail(error: Exception) -> None:
     try:
-        {}["inner"]
+        dict[str, int]()["inner"]
     except KeyError as inner:
         raise error from inner
 
