@@ -49,7 +49,7 @@ RoundTrip = Callable[[Path, Texts], Texts]
 
 
 def _question(text: str) -> WrittenQuestion:
-    span = EvidenceSpan(text, "document", 0, len(text), text, text)
+    span = EvidenceSpan(text, "document", 0, len(text), 1.0, text, text)
     return WrittenQuestion("single_fact", text, text, (text,), (span,), (text,), text, text)
 
 

@@ -65,7 +65,7 @@ def write_label_page(run: FinishedRun, sample: DrawnSample, page: LabelPage, out
     """
     texts = read_texts(run, sample.items)
     rows: dict[LabelTexts, int] = {}
-    items = []
+    items: list[dict[str, Any]] = []
     for number, item in enumerate(sample.items):
         shown = texts[item.key]
         row = LabelTexts("", shown.question, "", shown.passages, shown.answer, shown.reference)
@@ -89,7 +89,7 @@ def write_label_page(run: FinishedRun, sample: DrawnSample, page: LabelPage, out
         answers=tuple(sorted(value for *_, value in page.answers)),
         items=tuple((each["item"], each["probability"], each["stratum"]) for each in items),
     )
-    exported = {"sample": facts.sample, "frame": facts.frame, "run": facts.run, "metric": facts.metric}
+    exported: dict[str, Any] = {"sample": facts.sample, "frame": facts.frame, "run": facts.run, "metric": facts.metric}
     exported |= {"is_final": facts.is_final, "labels": facts.answers, "page": facts.digest}
     data = {**exported, "answers": page.answers, "items": items}
     content = {

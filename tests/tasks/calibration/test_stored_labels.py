@@ -88,7 +88,13 @@ def export(
         sample.strata or [None] * len(sample.items),
         strict=True,
     )
-    facts = {"run": "run", "metric": "faithfulness", "sample": sample.digest, "frame": sample.frame, "is_final": False}
+    facts: dict[str, Any] = {
+        "run": "run",
+        "metric": "faithfulness",
+        "sample": sample.digest,
+        "frame": sample.frame,
+        "is_final": False,
+    }
     facts |= {"answers": (0.0, 1.0), **more}
     page = LabelPageFacts(**facts, items=tuple(drawn))
     lines = [
