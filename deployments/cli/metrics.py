@@ -20,7 +20,7 @@ from deployments.cli._support.print_document import print_table
 from deployments.cli._support.verb import VerbGroup
 from metric_core.declarations.metric import Metric
 from metric_core.metrics.guides import read_guide
-from metric_core.metrics.registry import METRICS
+from metric_core.metrics.registry import METRICS, parse_request
 from metric_core.records import Direction
 from tasks.plugins.metric_lookup import find_metric, packaged_metrics
 from tasks.reports.documents.blocks import Table, make_table
@@ -49,9 +49,9 @@ def metrics(
 ) -> None:
     """List the metrics, or describe one."""
     if markdown:
-        typer.echo(render_guide(find_metric(name)) if name else render_overview(METRICS.values()), nl=False)
+        typer.echo(render_guide(_find(name)) if name else render_overview(METRICS.values()), nl=False)
         return
-    chosen = [find_metric(name)] if name else [*METRICS.values(), *packaged_metrics()]
+    chosen = [_find(name)] if name else [*METRICS.values(), *packaged_metrics()]
     if as_json:
         stdout.print_json(json.dumps([_entry(metric) for metric in chosen]))
     elif name:
@@ -63,6 +63,11 @@ def metrics(
             style="dim",
             soft_wrap=False,
         )
+
+
+def _find(name: str) -> Metric:
+    """Return the metric of a name, or of a key, as tables print it: `key_point_recall(strict=false)`."""
+    return parse_request(name, find_metric).metric if "(" in name else find_metric(name)
 
 
 def _entry(metric: Metric) -> dict[str, object]:

@@ -24,8 +24,9 @@ from tasks.runtime.wording import shorten_path
 
 _PLAIN = (
     "no language model wrote these questions: they are sentences of the index with a figure or a name asked for, and "
-    "the titles of sections. Any search finds their evidence, since they use its words; read them before you rely on "
-    "them. With --judge MODEL@URL, a language model writes."
+    "the titles of sections. They use the words of the index, so a search finds most evidence, but not that of a title "
+    "which the text does not repeat; read them before you rely on them. With --judge MODEL@URL, a language model "
+    "writes."
 )
 _MOST_DOCUMENTS = 10
 

@@ -129,6 +129,7 @@ def _embedder(job: JobSpec, keys: Mapping[str, str]) -> dict[str, Any]:
         "urls": [job.embedding_endpoint],
         "model": job.parameters.embedding_model or job.model.name,
         "api_key": keys.get(job.embedding_endpoint),
+        "concurrency": job.parameters.max_workers,
     }
     return {"backend": "server", "server": _given_options(server)}
 

@@ -102,7 +102,7 @@ class JobParameters(_Part):
         max_tokens: Maximum number of tokens of a reply of the judge.
         temperature: Sampling temperature of the judge, from 0 to 2.
         column_map: Mapping from column of the data to column of a sample.
-        max_workers: Number of concurrent requests to the judge; default: adapted to the server.
+        max_workers: Number of concurrent requests to a server; by default as many as eval-hub's own provider may send.
         data_path: Path of the data, absolute or relative to the data folder.
     """
 
@@ -117,7 +117,7 @@ class JobParameters(_Part):
     max_tokens: int | None = Field(None, ge=16)
     temperature: float | None = Field(None, ge=0, le=2)
     column_map: dict[str, str] | None = None
-    max_workers: int | None = Field(None, ge=1)
+    max_workers: int = Field(10, ge=1)
     data_path: str | None = Field(None, min_length=1)
 
     @model_validator(mode="before")

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -112,7 +113,8 @@ class GivenLabel:
 
     Args:
         label: 0 or 1, or a grade; None if the person could not decide.
-        given: Time at which it was given, in ISO 8601; a later label of the same person replaces an earlier one.
+        given: Time at which it was given, in ISO 8601; a later label of the same person replaces an earlier one. Of two
+            at one time, neither does: the item is contested unless they are equal.
         is_final: True if it settles what other people disagreed on.
     """
 
@@ -152,26 +154,41 @@ def settle_labels(given: Iterable[GivenLabel]) -> SettledLabels:
     >>> found.values, found.contested, found.undecided, found.alpha
     ({'a': 1.0}, ('b',), 1, 0.0)
     """
-    latest: dict[tuple[str, str, bool], GivenLabel] = {}
-    for each in sorted(given, key=lambda each: each.given):
-        latest[each.item, each.annotator, each.is_final] = each
+    latest = _find_latest(given)
     first: dict[str, list[float]] = defaultdict(list)
-    final: dict[str, float] = {}
-    for each in latest.values():
-        if each.label is not None and each.is_final:
-            final[each.item] = float(each.label)
-        elif not each.is_final:
+    finals: dict[str, set[float]] = defaultdict(set)
+    for each in latest:
+        if each.is_final:
+            finals[each.item].update([] if each.label is None else [float(each.label)])
+        else:
             first[each.item].extend([] if each.label is None else [float(each.label)])
+    final = {item: min(labels) if len(labels) == 1 else None for item, labels in finals.items() if labels}
     settled = {item: _settle(labels) for item, labels in first.items() if labels} | final
     shared = [labels for labels in first.values() if len(labels) > 1]
     return SettledLabels(
         values={item: label for item, label in settled.items() if label is not None},
         contested=tuple(item for item, label in settled.items() if label is None),
         undecided=len(first.keys() - settled.keys()),
-        annotators=dict(Counter(each.annotator for each in latest.values() if each.label is not None)),
+        annotators=dict(Counter(each.annotator for each in latest if each.label is not None)),
         shared=len(shared),
         alpha=interval_alpha(shared),
     )
+
+
+def _find_latest(given: Iterable[GivenLabel]) -> list[GivenLabel]:
+    """Return the last label of each person about each item, and all different ones that have the same time."""
+    latest: dict[tuple[str, str, bool], dict[float | None, GivenLabel]] = {}
+    for each in sorted(given, key=lambda each: (_time(each.given), -1.0 if each.label is None else each.label)):
+        found = latest.setdefault((each.item, each.annotator, each.is_final), {})
+        if any(_time(other.given) < _time(each.given) for other in found.values()):
+            found.clear()
+        found[each.label] = each
+    return [label for found in latest.values() for label in found.values()]
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _settle(labels: list[float]) -> float | None:

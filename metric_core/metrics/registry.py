@@ -145,7 +145,7 @@ def parse_request(text: str, find: Callable[[str], Metric] = resolve) -> MetricR
     >>> parse_request("factual_correctness(mode=recall, beta=0.5)").parameters
     {'mode': 'recall', 'beta': 0.5, 'recall_basis': None}
     >>> parse_request("answer_correctness(weights=[0.5, 0.5])").key
-    'answer_correctness(weights=0.5/0.5)'
+    'answer_correctness(weights=[0.5,0.5])'
     """
     found = parse_metrics(text)
     if len(found) != 1:

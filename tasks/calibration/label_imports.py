@@ -8,7 +8,7 @@ from metric_core.calibration.labels import GivenLabel
 from metric_core.errors import ConfigError, SourceError
 from tasks.calibration.label_items import LabelItem, digest_frame
 from tasks.calibration.label_sampling import DrawnSample, list_items
-from tasks.calibration.label_store import keep_labels, read_exported
+from tasks.calibration.label_store import keep_labels, read_exported, require_one_scale
 from tasks.calibration.run_labels import Disagreement
 from tasks.calibration.stored_labels import KnownLabels
 from tasks.runs.finished_run import FinishedRun
@@ -38,7 +38,7 @@ def import_labels(run: FinishedRun, metric: str, files: Sequence[Path]) -> Impor
         ConfigError: The run lacks the metric.
         RunFolderError: The labels cannot be stored.
     """
-    labels = [label for file in files for label in read_exported(file)]
+    labels = [label for file in files for label in read_exported(file, metric)]
     items, is_claims = list_items(run, metric, is_claims=False), False
     wanted = {label.item for label in labels}
     if not wanted & {item.digest for item in items}:
@@ -54,6 +54,7 @@ def import_labels(run: FinishedRun, metric: str, files: Sequence[Path]) -> Impor
             f"the page was drawn from other texts than those of {run.folder} today. Name the run that it was made for; "
             "its labels then serve this run, too, as far as the texts are the same."
         )
+    require_one_scale([*labels, *KnownLabels.of_items(items).stored], f"{metric} in {run.folder}")
     return ImportedLabels(keep_labels(labels, items), KnownLabels.of_items(items), is_claims)
 
 

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from metric_core.calibration.labels import GivenLabel
 from metric_core.errors import RunFolderError, SourceError
 from metric_core.parsing.regular_files import regular
+from metric_core.parsing.strict_json import parse_json
 from tasks.calibration.label_items import LabelItem, digest_frame
 from tasks.runtime.atomic_files import atomic_file, create_private_folder, translate_write_errors
 from tasks.runtime.home import assay_home
@@ -37,7 +38,14 @@ _SCHEMA = pa.schema(
         pa.field("probability", pa.float64()),
         pa.field("stratum", pa.string()),
         pa.field("is_final", pa.bool_(), nullable=False),
+        pa.field("answers", pa.list_(pa.float64()), nullable=False),
     ]
+)
+YES_OR_NO = (0.0, 1.0)
+"""Answers of a page without grades."""
+_ALTERED = (
+    "Lines were removed or changed after the export, so that the labels may be no sample, or of other texts. Export "
+    "again, and import the file as it is"
 )
 _FRAME = pa.schema([pa.field("item", pa.string(), nullable=False)])
 
@@ -59,6 +67,7 @@ class StoredLabel:
         frame: Digest of all that could have been drawn.
         probability: Probability with which the item was drawn; None if it was not chosen by chance.
         is_final: True if the label settles a disagreement.
+        answers: Labels that the page offers, in ascending order.
     """
 
     item: Annotated[str, Field(min_length=1)]
@@ -70,6 +79,7 @@ class StoredLabel:
     probability: Annotated[float, Field(gt=0, le=1)] | None
     stratum: str | None
     is_final: bool = False
+    answers: tuple[float, ...] = YES_OR_NO
 
     @property
     def given(self) -> GivenLabel | None:
@@ -79,14 +89,58 @@ class StoredLabel:
         return GivenLabel(self.item, self.annotator, self.label, self.labelled_at, self.is_final)
 
 
-_LABEL = TypeAdapter(StoredLabel)
+@dataclass(frozen=True, slots=True)
+class LabelPageFacts:
+    """A page of labels, as its items are exported.
+
+    Args:
+        run: Id of the run.
+        sample: Digest of the sample that the items were drawn in.
+        frame: Digest of all that could have been drawn.
+        is_final: True if the labels settle disagreements.
+        answers: Labels that the page offers, in ascending order.
+        items: Digest of each item, its probability and its stratum, in order.
+    """
+
+    run: str
+    metric: str
+    sample: str
+    frame: str
+    is_final: bool
+    answers: tuple[float, ...]
+    items: tuple[tuple[str, float | None, str | None], ...]
+
+    @property
+    def digest(self) -> str:
+        """Digest by which an import finds that lines are missing, or are not as they were exported."""
+        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
 
 
-def read_exported(path: Path) -> list[StoredLabel]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ExportedLabel(StoredLabel):
+    """A line of what a page exports.
+
+    Args:
+        run: Id of the run.
+        page: Digest of the page, see `LabelPageFacts`.
+    """
+
+    run: str
+    metric: str
+    page: str
+
+
+_LABEL = TypeAdapter(_ExportedLabel)
+
+
+def read_exported(path: Path, metric: str) -> list[StoredLabel]:
     """Read a file that the page of labels has exported.
 
+    Args:
+        metric: Metric that the page must be about.
+
     Raises:
-        SourceError: The file cannot be read, or is none of these.
+        SourceError: The file cannot be read, is none of these, or is not as the page exported it.
     """
     try:
         lines = split_json_lines(regular(path).read_text(encoding="utf-8"))
@@ -95,18 +149,45 @@ def read_exported(path: Path) -> list[StoredLabel]:
     labels = [_parse(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     if not labels:
         raise SourceError(f"{path} has no labels")
-    return labels
+    if other := {label.metric for label in labels} - {metric}:
+        raise SourceError(f"{path} has labels of {', '.join(sorted(other))}, wanted {metric}; name it with --metric")
+    _check_pages(path, labels)
+    return [StoredLabel(**{name: getattr(label, name) for name in _SCHEMA.names}) for label in labels]
 
 
-def _parse(path: Path, number: int, line: str) -> StoredLabel:
+def _parse(path: Path, number: int, line: str) -> _ExportedLabel:
+    place, wanted = f"line {number} of {path} is no label", "Import files that the page of `assay label` has exported."
     try:
-        return _LABEL.validate_json(line)
+        parse_json(line)
+        label = _LABEL.validate_json(line, strict=True)
     except ValidationError as error:
         problem = error.errors()[0]
-        what = prefix_place(problem["loc"], problem["msg"])
-        raise SourceError(
-            f"line {number} of {path} is no label ({what}). Import files that the page of `assay label` has exported."
-        ) from error
+        raise SourceError(f"{place} ({prefix_place(problem['loc'], problem['msg'])}). {wanted}") from error
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{place} ({error}). {wanted}") from error
+    if label.label is not None and label.label not in label.answers:
+        answers = ", ".join(f"{answer:g}" for answer in label.answers)
+        raise SourceError(f"{place} (label: got {label.label:g}, wanted one of {answers}). {wanted}")
+    if label.label is not None and label.labelled_at is None:
+        raise SourceError(f"{place} (labelled_at: a label without a time). {wanted}")
+    return label
+
+
+def _check_pages(path: Path, labels: Sequence[_ExportedLabel]) -> None:
+    """Check that each page is as it was written; a file may hold what several people, or one twice, have exported."""
+    pages: dict[tuple[str, str], dict[str, _ExportedLabel]] = {}
+    for label in labels:
+        items = pages.setdefault((label.page, label.annotator), {})
+        first = items.setdefault(label.item, label)
+        if (first.probability, first.stratum) != (label.probability, label.stratum):
+            raise SourceError(f"{path} has two probabilities or strata of one text. {_ALTERED}")
+    for (digest, _), items in pages.items():
+        facts = {
+            (each.run, each.metric, each.sample, each.frame, each.is_final, each.answers) for each in items.values()
+        }
+        drawn = tuple((each.item, each.probability, each.stratum) for each in items.values())
+        if len(facts) > 1 or LabelPageFacts(*facts.pop(), items=drawn).digest != digest:
+            raise SourceError(f"{path} is not as its page exported it. {_ALTERED}")
 
 
 def keep_labels(labels: Sequence[StoredLabel], items: Sequence[LabelItem]) -> Path:
@@ -144,7 +225,31 @@ def find_labels(items: Collection[str]) -> list[StoredLabel]:
         RunFolderError: A file of labels cannot be read.
     """
     wanted = pa.array(sorted(items), pa.string())
-    return [StoredLabel(**row) for row in _rows((assay_home() / FOLDER).glob("*.parquet"), wanted)]
+    found = _rows((assay_home() / FOLDER).glob("*.parquet"), wanted)
+    return [StoredLabel(**{**row, "answers": tuple(row["answers"])}) for row in found]
+
+
+def require_one_scale(labels: Iterable[StoredLabel], of: str) -> tuple[float, ...]:
+    """Return the answers that labels were chosen from.
+
+    Args:
+        of: Description of what is labelled.
+
+    Raises:
+        SourceError: Some were chosen from other answers than the others.
+    """
+    scales = sorted({label.answers for label in labels if label.labelled_at is not None})
+    if len(scales) > 1:
+        words = " and ".join(_name_scale(answers) for answers in scales)
+        raise SourceError(
+            f"labels of {of} are {words}: a calibration has one kind. Import those of one kind only; earlier ones are "
+            f"in {assay_home() / FOLDER}"
+        )
+    return scales[0] if scales else YES_OR_NO
+
+
+def _name_scale(answers: tuple[float, ...]) -> str:
+    return "yes and no" if answers == YES_OR_NO else f"grades from {answers[0]:g} to {answers[-1]:g}"
 
 
 def _rows(paths: Iterable[Path], wanted: pa.Array) -> Iterator[Mapping[str, Any]]:

@@ -24,7 +24,7 @@ from tasks.calibration.label_pairing import (
     require_enough,
     stratified_sampling,
 )
-from tasks.calibration.label_store import StoredLabel, find_labels, read_frame
+from tasks.calibration.label_store import YES_OR_NO, StoredLabel, find_labels, read_frame, require_one_scale
 from tasks.calibration.run_labels import RunLabels
 from tasks.runs.finished_run import FinishedRun
 
@@ -89,6 +89,9 @@ def pair_stored(
             f"no labels of {request.key} are stored for texts of {run.folder}: `assay label` makes a page for people, "
             "and imports what they export"
         )
+    answers = require_one_scale(known.stored, f"{request.key} in {run.folder}")
+    if answers != YES_OR_NO and rules.span is None:  # all of them may be 0 and 1
+        rules = replace(rules, span=(answers[0], answers[-1]))
     sampling, left_out = _find_sampling(known)
     values = known.by_key if sampling.probabilities is None else _only(known.by_key, sampling.probabilities)
     labels = read_labels({item.key: values.get(item.key) for item in known.items}, rules)

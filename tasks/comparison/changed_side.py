@@ -189,13 +189,15 @@ class SideFinder:
                 return ChangedSide(
                     Side.SYSTEM, "the judge has the same model, prompts and settings, and needs no server"
                 )
-            asked = len(read_findings(self._after.manifest).get("scores", {}).get(metric, ()))
-            if asked >= LEAST_SAME:
-                again = f"its answers about {asked} anchor rows are as before"
-                return ChangedSide(Side.SYSTEM, f"the judge has the same fingerprint, and {again}")
+            findings = read_findings(self._after.manifest)
+            if findings.get(
+                "judges"
+            ):  # the test of their answers adds up the runs, however few rows this one asks about
+                same = f"its answers about {findings['rows']} anchor rows asked again show no change"
+                return ChangedSide(Side.SYSTEM, f"the judge has the same fingerprint, and {same}")
             return _unknown(
-                "the judge has the same fingerprint, but too few anchor rows were asked about again to show that its "
-                "server still answers the same"
+                "the judge has the same fingerprint, but no anchor row was asked about again to show that its server "
+                "still answers the same"
             )
         again = self._asked_again(metric, sign, None if pairs.bounds is None else pairs.bounds.of_differences)
         found = "; ".join(self._other_answers) or "the judge has the same fingerprint, but its answers are in doubt"

@@ -1,7 +1,7 @@
 """Write questions without a language model: sentences with a figure or name asked for, and what a section says.
 
-They are as good as their sentences: they use the words of the index, so that any search finds their evidence. The
-sentences are parsed as English.
+They are as good as their sentences: they use the words of the index, so that a search by words finds the evidence of
+most, but not that of a title which the text does not repeat. The sentences are parsed as English.
 """
 
 import re

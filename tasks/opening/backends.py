@@ -86,7 +86,7 @@ def open_splitter(judge: SingleJudgeSettings, pipeline: Callable[[], SpacyPipeli
     if not load_profile(judge.profile or "").chunks.needs_sentences:
         return SentenceSplitter(lambda texts: [[text] for text in texts], "")
     loaded = pipeline()
-    return SentenceSplitter(loaded.sentences, repr(loaded.identity))
+    return SentenceSplitter(loaded.verbatim_sentences, f"verbatim {loaded.identity!r}")
 
 
 def import_judge_client(settings: SingleJudgeSettings) -> None:

@@ -164,15 +164,26 @@ class InProcess(_Part):
     decoder_start: int = Field(0, ge=0, description="For decoder_step: the token that decoding starts from.")
 
 
+class SentenceParts(_Part):
+    """Parts of a premise that are made of whole sentences, which are joined again, as many as fit."""
+
+    most: int = Field(ge=16, description="Largest size of a part; a longer sentence is a part of its own.")
+    unit: Literal["words", "tokens", "marks"] = Field(
+        "words",
+        description="The unit of the size: words between white space, tokens of the model, or words and marks of "
+        "punctuation each.",
+    )
+    between: str = Field(" ", description="Text that joins the sentences.")
+    keeps_lines: bool = Field(True, description="Whether the ends of lines end sentences, and stay.")
+
+
 class Chunks(_Part):
     """The size of requests. Texts that are longer are asked about in parts."""
 
     window: int = Field(ge=64, description="Largest number of tokens of a request, as the model was trained.")
-    premise_words: int | None = Field(
-        None, ge=16, description="Largest number of words of a part of a premise. Default: what the window leaves."
-    )
-    premise_sentences: str | None = Field(
-        None, description="Text that joins the sentences of a premise. Default: the premise stays as it is."
+    parts: SentenceParts | None = Field(
+        None,
+        description="Parts of a premise. Default: it stays as it is, divided if it has to be.",
     )
     reserve: int = Field(64, ge=8, description="Number of tokens kept for the claim.")
     overlap: float = Field(0.125, ge=0, le=0.5, description="Share of a part that the next one repeats.")
@@ -183,11 +194,11 @@ class Chunks(_Part):
     @property
     def needs_sentences(self) -> bool:
         """Whether requests depend on how texts are split into sentences."""
-        return self.claim == "sentences" or self.premise_sentences is not None
+        return self.claim == "sentences" or self.parts is not None
 
     def longest_part(self, room: int) -> int:
         """Return a number of tokens that a part of a premise can have in a request with this room for it."""
-        return room if self.premise_words is None else min(room, self.premise_words)
+        return room if self.parts is None else min(room, self.parts.most)
 
 
 class Canary(_Part):

@@ -11,6 +11,8 @@ from metric_core.errors import AssayError
 from metric_core.parsing.regular_files import check_folder, regular
 from metric_core.prompts.prompt_set import load_prompts
 from tasks.calibration import calibration_files
+from tasks.calibration.label_store import read_exported
+from tasks.index_questions.question_file import read_questions
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.options.load_profile import load_profile
 from tasks.runs.outcome import read_outcome
@@ -28,6 +30,8 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "calibration": ("calibration.json", calibration_files.load_calibration),
     "script of a judge": ("script.json", ScriptedJudge.from_file),
     "profile": ("profile.toml", lambda path: load_profile(str(path))),
+    "questions": ("questions.jsonl", read_questions),
+    "labels of a page": ("labels.jsonl", lambda path: read_exported(path, "faithfulness")),
     "outcome": ("outcome.json", lambda path: read_outcome(path.parent)),
     "manifest": ("run.json", lambda path: RunFolder(path.parent).read_finished_manifest()),
     "table of a run": ("scores.parquet", lambda path: RunFolder(path.parent).read_finished_manifest()),
@@ -45,6 +49,11 @@ def test_a_fifo_is_refused_wherever_a_file_is_named(kind: str, linked: bool, tmp
         os.mkfifo(tmp_path / name)
     with pytest.raises(AssayError, match=r"it is a FIFO, wanted a regular file|calibration\.json cannot be used"):
         read(tmp_path / name)
+
+
+def test_a_device_is_no_file_of_questions() -> None:
+    with pytest.raises(AssayError, match="it is a device, wanted a regular file"):
+        read_questions(Path("/dev/full"))
 
 
 def test_devices_are_refused_and_links_to_files_are_not(tmp_path: Path) -> None:

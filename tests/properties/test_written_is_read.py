@@ -17,7 +17,7 @@ from flows.alerting.alert import Alert
 from flows.alerting.recipients import FileRecipient
 from metric_core.evidence_spans import EvidenceSpan
 from metric_core.index_questions.written_question import WrittenQuestion
-from tasks.calibration.label_store import StoredLabel, find_labels, keep_labels, read_exported
+from tasks.calibration.label_store import LabelPageFacts, StoredLabel, find_labels, keep_labels, read_exported
 from tasks.index_questions.question_file import read_questions, retired_file, write_questions
 from tasks.reports.exports.qrels_table import QRELS, write_qrels
 from tasks.reports.exports.score_tables import Format, write_export
@@ -49,7 +49,7 @@ RoundTrip = Callable[[Path, Texts], Texts]
 
 
 def _question(text: str) -> WrittenQuestion:
-    span = EvidenceSpan(text, "document", 0, len(text), text, text)
+    span = EvidenceSpan(text, "document", 0, len(text), 1.0, text, text)
     return WrittenQuestion("single_fact", text, text, (text,), (span,), (text,), text, text)
 
 
@@ -71,14 +71,16 @@ def retired_questions(folder: Path, texts: Texts) -> Texts:
 
 def exported_labels(folder: Path, texts: Texts) -> Texts:
     """The page writes lines with JSON.stringify, which leaves U+2028 as it is."""
+    facts = {"run": "r", "metric": "m", "sample": "s", "frame": "f", "is_final": False, "answers": (0.0, 1.0)}
+    page = LabelPageFacts(**facts, items=tuple((text, 1.0, text) for text in texts))  # type: ignore[arg-type]
     labels = [
-        {"item": text, "annotator": "anna", "label": 1, "labelled_at": "2026-11-28T12:00:00+00:00", "sample": text}
-        | {"frame": text, "probability": 1.0, "stratum": text, "is_final": False}
+        {"item": text, "annotator": "anna", "label": 1, "labelled_at": "2026-11-28T12:00:00+00:00"}
+        | {"probability": 1, "stratum": text, **facts, "page": page.digest}
         for text in texts
     ]
     path = folder / "labels.jsonl"
     path.write_text(to_json_lines(labels), encoding="utf-8", newline="\n")
-    return [label.item for label in read_exported(path)]
+    return [label.item for label in read_exported(path, "m")]
 
 
 def stored_labels(folder: Path, texts: Texts) -> Texts:  # noqa: ARG001

@@ -64,7 +64,7 @@ SCORED = Profile.model_validate(
         "route": "score",
         "form": {"kind": "pair", "first": "{premise}", "second": "{claim}"},
         "reading": {"kind": "score"},
-        "chunks": {"window": 512, "premise_words": 200, "reserve": 80},
+        "chunks": {"window": 512, "parts": {"most": 200}, "reserve": 80},
         "serving": {"extra_args": ["--runner", "pooling"]},
     }
 )

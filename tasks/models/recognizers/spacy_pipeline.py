@@ -111,6 +111,13 @@ class SpacyPipeline:
             for text in parts
         ]
 
+    def verbatim_sentences(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return the sentences of each text as they are written, without the white space around them."""
+        with self._lock:
+            finder = next(name for name in _SENTENCE_FINDERS if name in self._pipeline.component_names)
+            found = [[sentence.text.strip() for sentence in document.sents] for document in self._run(texts, {finder})]
+        return [[sentence for sentence in sentences if sentence] for sentences in found]
+
     def parse(self, texts: Sequence[str]) -> list[Parse]:
         """Return each text with parts of speech, lemmas, dependencies and entities."""
         with self._lock:

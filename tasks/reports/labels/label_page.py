@@ -14,6 +14,7 @@ from markupsafe import Markup
 from metric_core.errors import ConfigError
 from tasks.calibration.label_items import LabelTexts, read_texts
 from tasks.calibration.label_sampling import DrawnSample
+from tasks.calibration.label_store import LabelPageFacts
 from tasks.reports.page import render_page
 from tasks.reports.run.report_page import script_json
 from tasks.runs.finished_run import FinishedRun
@@ -64,7 +65,7 @@ def write_label_page(run: FinishedRun, sample: DrawnSample, page: LabelPage, out
     """
     texts = read_texts(run, sample.items)
     rows: dict[LabelTexts, int] = {}
-    items = []
+    items: list[dict[str, Any]] = []
     for number, item in enumerate(sample.items):
         shown = texts[item.key]
         row = LabelTexts("", shown.question, "", shown.passages, shown.answer, shown.reference)
@@ -79,8 +80,18 @@ def write_label_page(run: FinishedRun, sample: DrawnSample, page: LabelPage, out
                 "given": list(page.given.get(item.digest, {}).items()),
             }
         )
-    facts = {"sample": sample.digest, "frame": sample.frame, "run": run.run_id, "metric": page.metric}
-    data = {**facts, "answers": page.answers, "is_final": bool(page.given), "items": items}
+    facts = LabelPageFacts(
+        run=run.run_id,
+        metric=page.metric,
+        sample=sample.digest,
+        frame=sample.frame,
+        is_final=bool(page.given),
+        answers=tuple(sorted(value for *_, value in page.answers)),
+        items=tuple((each["item"], each["probability"], each["stratum"]) for each in items),
+    )
+    exported: dict[str, Any] = {"sample": facts.sample, "frame": facts.frame, "run": facts.run, "metric": facts.metric}
+    exported |= {"is_final": facts.is_final, "labels": facts.answers, "page": facts.digest}
+    data = {**exported, "answers": page.answers, "items": items}
     content = {
         "metric": page.metric,
         "count": len(items),

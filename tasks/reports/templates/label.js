@@ -109,8 +109,9 @@ function answer(value) {
 function exportLabels() {
   const lines = DATA.items.map(({ item, probability, stratum }) => {
     const [label, labelled_at] = answers.get(item) ?? [null, null];
-    const { sample, frame, run, metric, is_final } = DATA;
-    return JSON.stringify({ item, annotator, label, labelled_at, sample, frame, probability, stratum, is_final, run, metric });
+    const { sample, frame, run, metric, is_final, page, labels } = DATA;
+    const drawn = { sample, frame, probability, stratum, is_final, answers: labels, run, metric, page };
+    return JSON.stringify({ item, annotator, label, labelled_at, ...drawn });
   });
   const file = new Blob([lines.join("\n"), "\n"], { type: "application/jsonl" });
   const name = `labels-${DATA.metric}-${annotator}`.replace(/[^\p{L}\p{N}-]+/gu, "-");

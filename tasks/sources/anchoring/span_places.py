@@ -234,9 +234,9 @@ class SpanPlaces:
             places, is_elsewhere = _among_words(_places(own, length, self._is_complete), span)
             own = list(dict.fromkeys(part for place in places for part in place.parts))
             near = finds.near.get(span.document, ()) if is_known else _near_words(finds.everywhere, span)
-            doubt = _find_doubt(span, places, near, finds.text)
-            if is_elsewhere and not is_known:
-                doubt = "other words stand beside it than before"
+            is_certain = [place.equal_sides(span) for place in places] == [2]  # between its own words
+            doubt = None if is_certain else _find_doubt(span, places, near, finds.text)
+            doubt = "other words stand beside it than before" if is_elsewhere and not is_known else doubt
             return _carried(span, own, length) if doubt is None else PlacedSpan(span, SpanState.UNCERTAIN, change=doubt)
         if is_known and not _gaps(found, length):
             other = next(each.chunk.document for each in found if each not in own)

@@ -13,6 +13,8 @@ DOCUMENT_KEYS = ("document", "document_id")
 _WANTED = (
     'a list of texts, or of objects as {"document": "fees.md", "start": 120, "end": 147, "text": "The fee is ..."}'
 )
+_LAST_POSITION = 10**15
+"""Greatest position of a character in a document: whatever is added to it, 64 bits hold it."""
 
 
 def as_evidence_spans(value: Any) -> list[dict[str, Any]]:
@@ -67,11 +69,16 @@ def _words(value: Any, place: str) -> str:
 
 
 def as_position(value: Any, place: str) -> int | None:
-    """Return the position of a character in a document; None if it is not known."""
+    """Return the position of a character in a document; None if it is not known.
+
+    Raises:
+        InvalidRowError: It is no whole number, or one that no document reaches and no table could hold.
+    """
     if value is None or value == "":
         return None
-    if (isinstance(value, float) and value.is_integer()) or (isinstance(value, str) and value.isdecimal()):
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidRowError(f"{place} {describe_value(value)}, wanted a whole number")
+    is_text = isinstance(value, str) and value.isdecimal() and len(value) <= len(str(_LAST_POSITION))
+    if is_text or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LAST_POSITION:
+        raise InvalidRowError(f"{place} {describe_value(value)}, wanted a whole number up to {_LAST_POSITION:,}")
     return value

@@ -121,7 +121,7 @@ def test_every_field_reaches_the_configuration(data: Path) -> None:
     assert judge is not None
     assert embedder is not None
     assert (judge.urls, judge.model, judge.api_key) == (("http://127.0.0.1:8000/v1",), "Qwen/Qwen3-8B", "env:KEY")
-    assert (judge.max_output_tokens, judge.temperature, judge.concurrency) == (512, 0.1, 128)
+    assert (judge.max_output_tokens, judge.temperature, judge.concurrency) == (512, 0.1, 10)
     assert (embedder.urls, embedder.model, embedder.api_key) == (("http://127.0.0.1:8001/v1",), "BAAI/bge-m3", None)
     assert (config.limit, config.column_map) == (5, {"asked": "user_input", "told": "response"})
     assert (config.source, config.out, config.on_bad_row) == (str(data / "handbook.jsonl"), "runs/x", "skip")
@@ -340,3 +340,12 @@ def test_file_without_a_job_is_refused(tmp_path: Path) -> None:
         JobSpec.from_file(tmp_path / "job.json")
     with pytest.raises(ConfigError, match="EVALHUB_JOB_SPEC_PATH"):
         JobSpec.from_file(tmp_path / "none.json")
+
+
+def test_a_job_sends_no_more_requests_at_once_than_the_provider_of_eval_hub_may(data: Path) -> None:
+    """Its servers were sized for one request at a time, and for ten at most."""
+    job = JobSpec.from_content(minimal(metrics=["answer_relevancy"]))
+    config = build_config(job, JobOptions(folders=DataFolders(data=data)))
+    assert config.judge.server is not None
+    assert config.embedder.server is not None
+    assert (config.judge.server.concurrency, config.embedder.server.concurrency) == (10, 10)

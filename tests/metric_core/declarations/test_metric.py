@@ -71,7 +71,7 @@ def test_wrong_parameters_are_refused() -> None:
         ({}, "toy"),
         ({"times": 1}, "toy"),
         ({"times": 2, "unit": "line"}, "toy(unit=line,times=2)"),
-        ({"words": ["a", "b"]}, "toy(words=a/b)"),
+        ({"words": ["a", "b"]}, 'toy(words=["a","b"])'),
         ({"words": "x" * 40}, "toy"),
         ({"words": {"a": 1}}, "toy"),
     ],

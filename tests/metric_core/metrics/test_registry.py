@@ -1,13 +1,17 @@
 """The table of metrics: names, command-line text, the default suite, and that declarations hold together."""
 
+import json
+
 import pytest
 
 from metric_core.columns import COLUMNS
-from metric_core.declarations.metric import Metric
+from metric_core.declarations.metric import Metric, MetricRequest
+from metric_core.declarations.metric_text import parse_metrics
 from metric_core.errors import MetricParameterError, UnknownMetricError
 from metric_core.metrics.registry import METRICS, default_suite, parse_request, resolve
 from metric_core.question_kinds import QuestionKind
 from metric_core.stages import PRODUCTS, Product, closure
+from tests.properties.sets import REQUESTS
 
 REQUIRED = {"definition": "Is it rude?"}
 ALL_NAMES = [name for metric in METRICS.values() for name in (metric.name, *metric.aliases)]
@@ -133,3 +137,22 @@ def test_complete_parameters_are_accepted_again() -> None:
     for metric in METRICS.values():
         request = metric.request(parameters_for(metric))
         assert metric.request(request.parameters) == request, metric
+
+
+@pytest.mark.parametrize("request_", [each for found in REQUESTS.values() for each in found], ids=lambda each: each.key)
+def test_a_key_names_its_metric_wherever_a_metric_is_named(request_: MetricRequest) -> None:
+    """Long parameters are left out of a key, and required ones may be."""
+    read = parse_metrics(request_.key)
+    assert [metric.name for metric in read] == [request_.metric.name]
+    short = {name: value for name, value in request_.parameters.items() if f"{name}=" in request_.key}
+    assert read[0].parameters == json.loads(json.dumps(short))
+    needed = {name: value for name, value in request_.parameters.items() if name not in short}
+    assert request_.metric.request({**needed, **read[0].parameters}) == request_
+
+
+@pytest.mark.parametrize(
+    "text", ["false", "5", "null", "a, b=c", "a)b", "'quoted'", " x ", "", "Is it (not) rude?", "[1]"]
+)
+def test_any_text_in_a_key_is_read_as_that_text(text: str) -> None:
+    [read] = parse_metrics(METRICS["aspect_critic"].request({"definition": text or "-", "strictness": 3}).key)
+    assert read.parameters == {"definition": text or "-", "strictness": 3}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from metric_core.calibration.labels import LabelRules
+from metric_core.calibration.labels import LabelRules, Scale
 from metric_core.errors import ConfigError, SourceError
 from metric_core.records import Score
 from metric_core.stages import Stage
@@ -16,7 +16,7 @@ from tasks.calibration.label_imports import draw_disagreements, import_labels
 from tasks.calibration.label_items import list_rows, list_verdicts
 from tasks.calibration.label_pairing import PairedLabels
 from tasks.calibration.label_sampling import DrawnSample, SampleOptions, draw_sample
-from tasks.calibration.label_store import find_labels, read_exported
+from tasks.calibration.label_store import LabelPageFacts, find_labels, read_exported
 from tasks.calibration.run_labels import Disagreement
 from tasks.calibration.stored_labels import pair_stored
 from tasks.runs.finished_run import FinishedRun
@@ -77,21 +77,38 @@ def write_run(folder: Path, rows: int = ROWS, word: str = "Claim") -> FinishedRu
 def export(
     sample: DrawnSample, file: Path, say: Callable[[str], float | None], name: str = "anna", **more: Any
 ) -> Path:
-    """Write what a person exports who labels all items of a page."""
+    """Write what a person exports who labels all items of a page.
+
+    Args:
+        **more: Other facts of the page.
+    """
+    drawn = zip(
+        [item.digest for item in sample.items],
+        sample.probabilities or [None] * len(sample.items),
+        sample.strata or [None] * len(sample.items),
+        strict=True,
+    )
+    facts: dict[str, Any] = {
+        "run": "run",
+        "metric": "faithfulness",
+        "sample": sample.digest,
+        "frame": sample.frame,
+        "is_final": False,
+    }
+    facts |= {"answers": (0.0, 1.0), **more}
+    page = LabelPageFacts(**facts, items=tuple(drawn))
     lines = [
         {
             "item": item.digest,
             "annotator": name,
             "label": say(item.key),
             "labelled_at": "2026-11-26T12:00:00.000Z",
-            "sample": sample.digest,
-            "frame": sample.frame,
-            "probability": sample.probabilities[n] if sample.probabilities else None,
-            "stratum": sample.strata[n] if sample.strata else None,
-            "is_final": False,
-            **more,
+            "probability": probability,
+            "stratum": stratum,
+            **facts,
+            "page": page.digest,
         }
-        for n, item in enumerate(sample.items)
+        for item, (_, probability, stratum) in zip(sample.items, page.items, strict=True)
     ]
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     return file
@@ -198,10 +215,72 @@ def test_labels_of_other_texts_and_damaged_files_are_refused(tmp_path: Path) -> 
     ):
         file.write_text(json.dumps(json.loads(good) | {field: value}), encoding="utf-8")
         with pytest.raises(SourceError, match=f"line 1 of .* is no label \\({field}"):
-            read_exported(file)
+            read_exported(file, "faithfulness")
     file.write_text("", encoding="utf-8")
     with pytest.raises(SourceError, match="has no labels"):
-        read_exported(file)
+        read_exported(file, "faithfulness")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"label": -1}, r"line 1 of .* is no label \(label: got -1, wanted one of 0, 1\)"),
+        ({"label": 1e308}, r"label: got 1e\+308, wanted one of 0, 1"),
+        ({"label": True}, "label: Input should be a valid number"),
+        ({"is_final": "yes"}, "is_final: Input should be a valid boolean"),
+        ({"is_final": True}, "is not as its page exported it"),
+        ({"probability": 1e-300}, "is not as its page exported it"),
+        ({"stratum": "b"}, "is not as its page exported it"),
+        ({"answers": [-1, 0, 1]}, "is not as its page exported it"),
+        ({"labelled_at": None}, "labelled_at: a label without a time"),
+        ({"metric": SECOND}, f"has labels of {SECOND}, wanted faithfulness"),
+    ],
+)
+def test_labels_that_are_not_as_their_page_exported_them_are_refused(
+    tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    run = write_run(tmp_path / "run")
+    sample = draw_sample(run, SampleOptions(metric="faithfulness", budget=4))
+    file = export(sample, tmp_path / "page.jsonl", lambda _: 1.0)
+    first, *others = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join([json.dumps(json.loads(first) | change), *others]), encoding="utf-8")
+    with pytest.raises(SourceError, match=problem):
+        import_labels(run, "faithfulness", [file])
+    assert find_labels({item.digest for item in sample.items}) == []
+
+
+def test_missing_lines_and_doubled_keys_are_found_and_a_file_of_two_people_is_read(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    sample = draw_sample(run, SampleOptions(metric="faithfulness", budget=4))
+    anna, ben = (export(sample, tmp_path / f"{name}.jsonl", truth, name).read_text("utf-8") for name in ("anna", "ben"))
+    file = tmp_path / "page.jsonl"
+    file.write_text(anna + ben + anna, encoding="utf-8")
+    assert len(read_exported(file, "faithfulness")) == 12
+    file.write_text(anna[anna.index("\n") + 1 :], encoding="utf-8")
+    with pytest.raises(SourceError, match="Lines were removed or changed after the export"):
+        read_exported(file, "faithfulness")
+    file.write_text(anna.replace('"label": ', '"label": 0, "label": ', 1), encoding="utf-8")
+    with pytest.raises(SourceError, match=r"line 1 of .*the key 'label' is given twice"):
+        read_exported(file, "faithfulness")
+
+
+def test_grades_stay_grades_though_all_are_0_or_1_and_do_not_mix_with_yes_and_no(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    sample = draw_sample(run, SampleOptions(metric="faithfulness", budget=12))
+    grades = export(sample, tmp_path / "grades.jsonl", truth, answers=(0.0, 1.0, 2.0, 3.0))
+    import_labels(run, "faithfulness", [grades])
+    paired = pair(run)
+    assert (paired.judged.scale, paired.span) == (Scale.GRADED, (0.0, 3.0))
+    with pytest.raises(SourceError, match="are yes and no and grades from 0 to 3: a calibration has one kind"):
+        import_labels(run, "faithfulness", [export(sample, tmp_path / "ben.jsonl", truth, "ben")])
+
+
+def test_of_two_labels_at_one_time_none_wins_by_the_name_of_its_file(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    sample = label(run, tmp_path / "page.jsonl")
+    again = export(sample, tmp_path / "again.jsonl", lambda key: 1.0 - truth(key))
+    found = import_labels(run, "faithfulness", [again]).known.settled
+    assert len(found.contested) == len(sample.items)
 
 
 def test_the_same_labels_are_stored_once_and_contested_ones_block_an_estimate(tmp_path: Path, home: Path) -> None:

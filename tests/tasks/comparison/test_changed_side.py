@@ -48,7 +48,7 @@ class Two:
         scores = {f"anchor {row}": [0.8, 0.8 + change] for row in range(30)}
         judge = {"judge": "big", "told": told and {"since": told}, "log_e_value": log_e_value, "has_returned": False}
         manifest = json.loads((run / "run.json").read_text(encoding="utf-8"))
-        manifest["anchor"] = {ASKED_AGAIN: {"judges": [judge], "scores": {"faithfulness": scores}}}
+        manifest["anchor"] = {ASKED_AGAIN: {"rows": 30, "judges": [judge], "scores": {"faithfulness": scores}}}
         (run / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
         return self
 
@@ -122,7 +122,7 @@ def test_cached_answers_of_a_server_do_not_show_that_it_still_answers_the_same(t
     assert runs.find().side is Side.UNKNOWN
     found = runs.ask_again(runs.after, 0.0).find()
     assert found.side is Side.SYSTEM
-    assert found.reason.endswith("its answers about 30 anchor rows are as before")
+    assert found.reason.endswith("its answers about 30 anchor rows asked again show no change")
 
 
 def test_rows_asked_again_show_the_judge_behind_cached_answers(tmp_path: Path) -> None:

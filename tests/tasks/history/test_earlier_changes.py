@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ def test_runs_after_the_compared_one_and_those_of_other_histories_do_not_count(e
 
 @pytest.mark.parametrize("changed", [{"index": "2"}, {"system": "2.0"}])
 def test_runs_of_another_index_or_system_say_nothing_about_a_change_of_it(
-    evaluation: Evaluation, changed: Mapping[str, str]
+    evaluation: Evaluation, changed: Mapping[str, Any]
 ) -> None:
     """One row in a hundred falls after a rebuild: no run before it had such a change."""
     first = evaluation.run(1)

@@ -129,7 +129,7 @@ def test_everything_that_may_change_an_answer_is_in_the_digest() -> None:
     profile = load_profile("minicheck-roberta")
     told = {"source": "s", "license": "l", "languages": (), "accuracy": "a", "memory_gb": 1.0, "note": "n"}
     counted: dict[str, Any] = {
-        "version": 3,
+        "version": 4,
         "model": "m",
         "threshold": 0.7,
         "above": False,

@@ -181,6 +181,9 @@ def test_chunks_are_read_in_the_forms_of_indexes(tmp_path: Path) -> None:
     write_lines(tmp_path / "chunks.jsonl", [{"id": 7}])
     with pytest.raises(SourceError, match="line 1: no text of a chunk, wanted a column page_content"):
         list(read_chunks(str(tmp_path / "chunks.jsonl")))
+    write_lines(tmp_path / "chunks.jsonl", [{"text": "One.", "start": 2**63 - 1}])
+    with pytest.raises(SourceError, match="line 1: the start of the chunk is the number 9223372036854775807, wanted"):
+        list(read_chunks(str(tmp_path / "chunks.jsonl")))
 
 
 @pytest.mark.parametrize(
@@ -190,6 +193,9 @@ def test_chunks_are_read_in_the_forms_of_indexes(tmp_path: Path) -> None:
         ([7], "span 1 is the number 7, wanted a list of texts"),
         ([{"document": "a"}], "the text of span 1 is null, wanted one that is not blank"),
         ([{"text": "It rains.", "start": 1.5}], "the start of span 1 is the number 1.5, wanted a whole number"),
+        ([{"text": "It rains.", "end": 2**63}], "the end of span 1 is the number 9223372036854775808, wanted a whole"),
+        ([{"text": "It rains.", "end": "9" * 5000}], "the end of span 1 is the text '999"),
+        ([{"text": "It rains.", "start": 1e300}], "the start of span 1 is the number 1"),
         ([{"text": "It rains.", "grade": "high"}], "the grade is the text 'high', wanted a finite number"),
     ],
 )

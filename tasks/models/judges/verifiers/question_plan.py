@@ -1,6 +1,6 @@
 """Find the requests that questions to a verifier take: the sentences of claims, and the parts of long premises."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from tasks.models.judges.openai.context_window import TOO_LONG
 from tasks.models.judges.verifiers.chunking import divide_texts, size
 from tasks.models.judges.verifiers.engine import ClaimPair
 from tasks.models.judges.verifiers.prompt_formats import guard
+from tasks.models.judges.verifiers.sentence_parts import make_parts
 from tasks.options.profile import Profile
 
 SMALLEST_ROOM = 32
@@ -34,10 +35,10 @@ class Window(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SentenceSplitter:
-    """The way to split claims into sentences.
+    """The way to split texts into sentences.
 
     Args:
-        split: Returns the sentences of each text.
+        split: Returns the sentences of each text, verbatim, without the white space around them.
         digest: Digest of everything that determines them.
     """
 
@@ -70,7 +71,7 @@ def plan_questions(
     Args:
         questions: Questions; one of another kind than a verdict on a claim has a problem.
     """
-    premises = _premises(profile, splitter, [q.texts[CONTEXT] for q in questions if q.kind in ON_CLAIMS])
+    premises = _premises(profile, splitter, window, [q.texts[CONTEXT] for q in questions if q.kind in ON_CLAIMS])
     texts = [
         (premises[question.texts[CONTEXT]], guard(question.texts[CLAIM], profile.delimiters))
         if question.kind in ON_CLAIMS
@@ -84,15 +85,16 @@ def plan_questions(
         for sentence in sentences[pair[1]] if pair is not None else ():
             room = rooms[sentence]
             if room >= SMALLEST_ROOM and pair is not None:
-                by_room.setdefault(room, {})[pair[0]] = room
-    divided = {room: _parts(profile, window, budgets) for room, budgets in by_room.items()}
+                by_room.setdefault(room, {}).update(dict.fromkeys(pair[0], room))
+    overlap = profile.chunks.overlap
+    divided = {room: divide_texts(budgets, window.count, overlap) for room, budgets in by_room.items()}
     positions: dict[ClaimPair, int] = {}
     plans = []
     for pair in texts:
         if pair is None:
             plans.append(QuestionPlan("", (), reasons.NEEDS_LANGUAGE_MODEL))
             continue
-        premise, claim = pair
+        parts_of_premise, claim = pair
         short = [sentence for sentence in sentences[claim] if rooms[sentence] < SMALLEST_ROOM]
         if short:
             detail = f"the claim leaves {rooms[short[0]]} of {window.window} tokens for the premise"
@@ -101,6 +103,7 @@ def plan_questions(
         asked = tuple(
             tuple(
                 positions.setdefault(ClaimPair(part, sentence), len(positions))
+                for premise in parts_of_premise
                 for part in divided[rooms[sentence]][premise]
             )
             for sentence in sentences[claim]
@@ -109,33 +112,18 @@ def plan_questions(
     return plans, list(positions)
 
 
-def _premises(profile: Profile, splitter: SentenceSplitter, premises: Sequence[str]) -> dict[str, str]:
-    """Return each premise as it is asked about: guarded, with its sentences joined as the profile says."""
-    between, distinct = profile.chunks.premise_sentences, list(dict.fromkeys(premises))
-    if between is None or not distinct:
-        return {premise: guard(premise, profile.delimiters) for premise in distinct}
-    joined = [between.join(parts) or text for text, parts in zip(distinct, splitter.split(distinct), strict=True)]
-    return {premise: guard(text, profile.delimiters) for premise, text in zip(distinct, joined, strict=True)}
-
-
-def _parts(profile: Profile, window: Window, budgets: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
-    """Return the parts of each premise: of at most so many words, and of at most so many tokens.
-
-    Args:
-        budgets: Premise -> largest number of tokens of a part.
-    """
-    words, overlap = profile.chunks.premise_words, profile.chunks.overlap
-    if words is None:
-        return divide_texts(budgets, window.count, overlap)
-    by_words = divide_texts(dict.fromkeys(budgets, words), _count_words, overlap)
-    smaller = divide_texts(
-        {part: budgets[premise] for premise, parts in by_words.items() for part in parts}, window.count, overlap
-    )
-    return {premise: tuple(each for part in parts for each in smaller[part]) for premise, parts in by_words.items()}
-
-
-def _count_words(texts: Sequence[str]) -> list[int]:
-    return [len(text.split()) for text in texts]
+def _premises(
+    profile: Profile, splitter: SentenceSplitter, window: Window, premises: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the parts of each premise, guarded: as the profile makes them of sentences, else the premise itself."""
+    distinct = list(dict.fromkeys(premises))
+    if profile.chunks.parts is None or not distinct:
+        return {premise: (guard(premise, profile.delimiters),) for premise in distinct}
+    made = make_parts(profile.chunks.parts, distinct, splitter.split, window.count)
+    return {
+        premise: tuple(guard(part, profile.delimiters) for part in parts or (premise,))
+        for premise, parts in zip(distinct, made, strict=True)
+    }
 
 
 def _sentences(profile: Profile, splitter: SentenceSplitter, claims: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -153,6 +153,22 @@ def test_an_edit_is_not_hidden_by_the_same_words_elsewhere() -> None:
     assert placed.change == "perhaps edited, and repeated elsewhere: '40' became '45'"
 
 
+@pytest.mark.parametrize("document", [None, "gym"])
+def test_a_near_duplicate_leaves_a_span_that_stands_between_its_own_words(document: str | None) -> None:
+    """The manuals of two halls differ in the fee alone: the text stands once, and its words are beside it."""
+    known = replace(place(nameless(SPAN), cut(TEXT, 400, None)).span, document=document)
+    other = [replace(each, id=f"other {each.id}") for each in cut(TEXT.replace(FEE, CHANGES["number"]), 400, None)]
+    for order in (1, -1):
+        chunks = [part for parts in [cut(TEXT, 400, document), other][::order] for part in parts]
+        placed = place(known, chunks)
+        assert (placed.state, [part.passage.startswith("other") for part in placed.parts]) == (
+            SpanState.CARRIED,
+            [False],
+        )
+    moved = place(known, [*cut(f"{FAR} {FEE} {FAR}", 400, document), *other])
+    assert moved.state is not SpanState.CARRIED or document is not None, "among other words, it may be another text"
+
+
 def test_overlapping_chunks_are_one_place() -> None:
     chunks = [Chunk(str(at), TEXT[at : at + 160]) for at in (0, 20, 40)]
     placed = place(nameless(SPAN), chunks)

@@ -1,5 +1,6 @@
 """Stub servers of verifiers and the judges that ask them, which are always stopped and closed."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -19,8 +20,8 @@ OpenVerifier = Callable[..., VerifierJudge]
 
 
 def split_at_stops(texts: Sequence[str]) -> list[list[str]]:
-    """Return the sentences of each text, which end with a full stop and a space."""
-    return [[f"{part.rstrip('.')}." for part in text.split(". ")] for text in texts]
+    """Return the sentences of each text, which end with a full stop and white space, verbatim."""
+    return [[part for part in re.split(r"(?<=\.)\s+", text.strip()) if part] for text in texts]
 
 
 SPLITTER = SentenceSplitter(split_at_stops, "stops")
