@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -264,3 +265,16 @@ def test_a_starter_configuration_suggests_columns_that_look_like_others(tmp_path
     (suggested,) = [line for line in written.splitlines() if line.startswith('# column_map = {"context"')]
     config = load_config(write(tmp_path, suggested.removeprefix("# ")))
     assert config.column_map == {"context": "retrieved_contexts", "expectedOutput": "reference"}
+
+
+def test_a_mistake_of_the_whole_configuration_has_no_empty_name_before_it() -> None:
+    with pytest.raises(ConfigError, match=r"cannot be used:\n  budget is 5 in money, but nothing has a price"):
+        load_config(None, {"budget": 5})
+
+
+@pytest.mark.parametrize(
+    ("launch", "got"), [({}, "neither"), ({"python": "python", "container": ["docker", "run", "image"]}, "both")]
+)
+def test_a_judge_is_launched_by_one_of_python_and_container(launch: dict[str, Any], got: str) -> None:
+    with pytest.raises(ConfigError, match=rf"judge\.launch\.container: got {got}; set either python"):
+        load_config(None, {"judge": {"launch": {"model": "m", **launch}}})

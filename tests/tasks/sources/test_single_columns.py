@@ -28,6 +28,12 @@ def test_a_sample_column_is_found_by_its_name_in_samples(tmp_path: Path) -> None
     assert found == {"response": {"a": "Yes."}}
 
 
+def test_a_column_that_nobody_has_filled_in_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("id,response,label\na,Yes.,\nb,No.,\n", encoding="utf-8")
+    with pytest.raises(SourceError, match=r"^the column 'label' is empty in every row: fill it in$"):
+        read_columns(str(tmp_path / "rows.csv"), SourceOptions(), ["label"])
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

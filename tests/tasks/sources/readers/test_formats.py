@@ -67,6 +67,11 @@ def _cells(path: Path, delimiter: str, show: Callable[[Any], str]) -> str:
     return str(path)
 
 
+def _for_excel(path: str, delimiter: str) -> str:
+    Path(path).write_text(f"sep={delimiter}\r\n{Path(path).read_text(encoding='utf-8')}", encoding="utf-8")
+    return path
+
+
 def _packed_csv(folder: Path) -> str:
     path = folder / "log.csv.gz"
     path.write_bytes(gzip.compress(Path(_cells(folder / "log.csv", ",", json.dumps)).read_bytes()))
@@ -132,6 +137,7 @@ WRITERS: dict[str, Writer] = {
     "csv with Python cells": lambda folder: _cells(folder / "log.csv", ",", _python),
     "csv with NumPy cells": lambda folder: _cells(folder / "log.csv", ",", _numpy),
     "csv with semicolons": lambda folder: _cells(folder / "log.csv", ";", _python),
+    "csv that tells Excel its delimiter": lambda folder: _for_excel(_cells(folder / "log.csv", "|", _python), "|"),
     "csv with bars": lambda folder: _cells(folder / "log.csv", "|", _python),
     "compressed csv": _packed_csv,
     "tsv": lambda folder: _cells(folder / "log.tsv", "\t", json.dumps),
