@@ -248,6 +248,11 @@ class ShardWindows:
         self._store = store
 
     @property
+    def tables(self) -> str:
+        """Path or URL of the table store."""
+        return self._store.url
+
+    @property
     def slowest(self) -> int:
         """The first window that a judged stage has yet to compute."""
         return min(self.judged.values())

@@ -213,7 +213,8 @@ def test_rows_of_a_closed_shard_leave_memory(store: RowStore) -> None:
 
 def allow_threads(monkeypatch: pytest.MonkeyPatch, count: int, name: str = "window") -> None:
     """Let no more than a number of threads with a name start, as in a container with a limit of processes."""
-    start, started = Thread.start, []
+    start = Thread.start
+    started: list[Thread] = []
 
     def start_if_allowed(self: Thread) -> None:
         if self.name.startswith(name):
