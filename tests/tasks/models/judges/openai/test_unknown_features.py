@@ -46,7 +46,7 @@ def has(name: str) -> Fails:
     return lambda _path, body: name in body
 
 
-def at(end: str) -> Fails:
+def ends_with(end: str) -> Fails:
     return lambda path, _body: path.endswith(end)
 
 
@@ -59,10 +59,10 @@ CASES: dict[str, Fails] = {
     "several": has("n"),
     "seed": has("seed"),
     "request format": lambda _path, body: "messages" in body and body["messages"][0]["role"] == "system",
-    "tokenizer": at("/tokenize"),
-    "prompt_lists": at("/v1/completions"),
-    "batches": at("/batch"),
-    "version": at("/version"),
+    "tokenizer": ends_with("/tokenize"),
+    "prompt_lists": ends_with("/v1/completions"),
+    "batches": ends_with("/batch"),
+    "version": ends_with("/version"),
 }
 
 
