@@ -113,8 +113,9 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     with running_judges(ready.config) as urls:
         config = ready.config.with_launched_judges(urls)
         evaluation = run_evaluation(config)
-        metrics, models = plan_requests(config, [ready.metric], ()), models_for(str(flow_run.id))
+        metrics = plan_requests(config, [ready.metric], ())
         plan = compose_plan(config, plan_source(config), metrics)
+        models = models_for(str(flow_run.id), plan.storage.tables_root)
         identity = metric_fingerprint(plan, ready.metric, models)
         judge = judge_name(plan, models, ready.metric)
     run = FinishedRun(evaluation.folder)

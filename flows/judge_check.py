@@ -41,7 +41,7 @@ def check_judge(folder: Path, budget: int) -> JudgeCheck:
     config = config_of(run)
     with launched_judges(config) as urls:
         settings = narrow(config.with_launched_judges(urls), JudgedSettings, refresh=False)
-        certificate = certify_judge(run, settings, RunModels(), budget)
+        certificate = certify_judge(run, settings, RunModels(config.tables_root), budget)
     kept = save_certificate(certificate)
     written = RunFolder(run.folder)
     written.write_json(MANIFEST, {**run.manifest, CERTIFICATE: certificate.entry()})

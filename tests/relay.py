@@ -2,6 +2,7 @@
 
 import socket
 from contextlib import suppress
+from pathlib import Path
 from threading import Lock, Thread
 from types import TracebackType
 from typing import Self
@@ -13,10 +14,13 @@ class Relay:
 
     Args:
         url: URL of the server.
+        path: Path of its Unix socket, if it has no port.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, path: Path | None = None) -> None:
         parts = urlsplit(url)
+        self._path = path
+        self._is_dark = False
         self._target = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._lock = Lock()
         self._open: set[socket.socket] = set()
@@ -35,6 +39,10 @@ class Relay:
                 with suppress(OSError):
                     each.shutdown(socket.SHUT_RDWR)
             self._open.clear()
+
+    def go_dark(self) -> None:
+        """Drop what is sent from now on, and close nothing, like a firewall that has forgotten the connections."""
+        self._is_dark = True
 
     def start(self) -> None:
         """Serve, at the same address as before."""
@@ -55,16 +63,24 @@ class Relay:
         with suppress(OSError):  # the listener is closed
             while True:
                 near, _ = listener.accept()
-                far = socket.create_connection(self._target)
+                far = self._connect()
                 with self._lock:
                     self._open |= {near, far}
                 for source, sink in ((near, far), (far, near)):
                     Thread(target=self._copy, args=(source, sink), daemon=True).start()
 
+    def _connect(self) -> socket.socket:
+        if self._path is None:
+            return socket.create_connection(self._target)
+        far = socket.socket(socket.AF_UNIX)
+        far.connect(str(self._path))
+        return far
+
     def _copy(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
             while content := source.recv(65536):
-                sink.sendall(content.replace(self._host, self._target_host))
+                if not self._is_dark:
+                    sink.sendall(content.replace(self._host, self._target_host))
         for each in (source, sink):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

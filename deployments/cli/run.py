@@ -109,7 +109,7 @@ def set_log_levels(verbose: bool) -> None:
 def open_judges(plan: RunPlan) -> None:
     """Begin to open the judges of a run on servers: these are waited for while Prefect is imported."""
     if plan.metrics.kinds:
-        open_early(plan.models.judges, plan.judged)
+        open_early(plan.models.judges, plan.judged, plan.storage.tables_root)
 
 
 def load_models(models: RunModelOptions, starting: LocalServer) -> None:

@@ -128,7 +128,7 @@ class DryRunner:
         self._plan = plan
         self._problems: list[str] = []
         self._ledger = Ledger()
-        self._models = RunModels()
+        self._models = RunModels(plan.storage.tables_root, read_only=True)
         self._counting = DryRunModels(self._ledger, self._models)
         steps = {stage: self._step(stage) for stage in plan.metrics.cached_stages}
         storage = plan.storage

@@ -67,7 +67,7 @@ def start_run(
     folder = choose_folder(plan.folder)
     is_judged = bool(plan.metrics.kinds)
     with folder.lock(), meter_run(options), running_judges(options, needed=is_judged) as urls:
-        models, ready = models_for(str(flow_run.id)), plan.with_launched_judges(urls)
+        models, ready = models_for(str(flow_run.id), plan.storage.tables_root), plan.with_launched_judges(urls)
         manifest = {
             **build_manifest(ready, models),
             "name": evaluation_name(outputs.name, about.name, ready.source.source),

@@ -86,7 +86,7 @@ def _statistics(cache: AnswerCache) -> list[StepStatistics]:
         *(func.min(ANSWERS.c.created), func.max(ANSWERS.c.created), func.max(ANSWERS.c.used)),
     )
     query = select(*columns).group_by(ANSWERS.c.step).order_by(ANSWERS.c.step)
-    rows = cache.database.read(lambda connection: connection.execute(query).all())
+    rows = cache.database.maintain(lambda connection: connection.execute(query).all())
     return [
         StepStatistics(step, count, int(size), *(datetime.fromtimestamp(second, UTC) for second in seconds))
         for step, count, size, *seconds in rows
@@ -106,7 +106,7 @@ def check(cache: AnswerCache, *, remove: bool = False) -> CheckResult:
     try:
         cache.ensure()
         if cache.database.is_sqlite:
-            findings = cache.database.read(lambda c: c.exec_driver_sql("PRAGMA integrity_check").scalars().all())
+            findings = cache.database.maintain(lambda c: c.exec_driver_sql("PRAGMA integrity_check").scalars().all())
             problems += [finding for finding in findings if finding != "ok"]
         for page in _pages(cache):
             count += len(page)
@@ -147,13 +147,13 @@ def _prune(cache: AnswerCache, before: datetime | None, size: int | None, dry_ru
     cutoff = min(cutoff, time.time() - YOUNGEST_SECONDS)
     is_old = ANSWERS.c.used < cutoff
     measure = select(func.count(), func.sum(func.length(ANSWERS.c.value))).where(is_old)
-    count, removed = cache.database.read(lambda connection: connection.execute(measure).one())
+    count, removed = cache.database.maintain(lambda connection: connection.execute(measure).one())
     if not dry_run:
         page = select(ANSWERS.c.key).where(is_old).limit(_PAGE)
-        while keys := cache.database.read(lambda connection: connection.execute(page).scalars().all()):
+        while keys := cache.database.maintain(lambda connection: connection.execute(page).scalars().all()):
             _remove(cache, keys)
         if cache.database.is_sqlite:
-            cache.database.read(_shrink)
+            cache.database.maintain(_shrink)
     return PruneResult(count, int(removed or 0))
 
 
@@ -184,7 +184,7 @@ def _is_intact(key: Any, value: Any, checksum: Any) -> bool:
 def _cutoff(cache: AnswerCache, size: int) -> float:
     """Return the earliest time of last use such that the values used since then fit into a size."""
     query = select(ANSWERS.c.used, func.sum(func.length(ANSWERS.c.value))).group_by(ANSWERS.c.used)
-    sizes = sorted(cache.database.read(lambda connection: connection.execute(query).all()), reverse=True)
+    sizes = sorted(cache.database.maintain(lambda connection: connection.execute(query).all()), reverse=True)
     cutoff, total = math.inf, 0
     for used, used_size in sizes:
         total += int(used_size)
@@ -204,7 +204,7 @@ def _pages(cache: AnswerCache) -> Iterator[Sequence[tuple[bytes, bytes, int]]]:
 def _page(cache: AnswerCache, after: bytes) -> list[tuple[bytes, bytes, int]]:
     query = select(ANSWERS.c.key, ANSWERS.c.value, ANSWERS.c.checksum).where(ANSWERS.c.key > after)
     ordered = query.order_by(ANSWERS.c.key).limit(_PAGE)
-    return cache.database.read(lambda connection: [tuple(row) for row in connection.execute(ordered)])
+    return cache.database.maintain(lambda connection: [tuple(row) for row in connection.execute(ordered)])
 
 
 def _remove(cache: AnswerCache, keys: Sequence[bytes]) -> None:

@@ -6,13 +6,11 @@ one. Across shards the windows are numbered through, so that the last windows of
 next one.
 """
 
-import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import replace
-from queue import SimpleQueue
 from threading import Condition
 from time import monotonic
 
@@ -24,7 +22,7 @@ from tasks.engine.stage_step import StageStep
 from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_store import RowStore
 from tasks.runtime.cancellation import current_cancellation
-from tasks.runtime.threads import ThreadLimitError, start_thread
+from tasks.runtime.threads import WorkerThreads
 from tasks.runtime.usage import StageUsage
 
 AHEAD = 4
@@ -34,9 +32,6 @@ as the prefix cache of a small server holds."""
 ROWS_OF_A_BLOCK = 50
 """Rows that a stage without questions computes at once: enough for a local model to form batches of like length, few
 enough that little is left to compute when the last question is answered."""
-
-
-_logger = logging.getLogger(__name__)
 
 
 class StoppedError(AssayError):
@@ -57,8 +52,8 @@ class Schedule:
     """
 
     def __init__(self, at_once: int, ahead: int = AHEAD) -> None:
-        self._ready: SimpleQueue[tuple[StageWork, int] | None] = SimpleQueue()
-        self._at_once = self._start_threads(at_once)
+        self._threads = WorkerThreads("window", at_once)
+        self._at_once = self._threads.count
         self._unjudged_at_once = max(1, self._at_once // 4)  # local models must not keep questions from the judge
         self._ahead = ahead
         self._changed = Condition()
@@ -96,10 +91,8 @@ class Schedule:
     def close(self) -> None:
         """Start no more windows; stages that wait for some end with an error."""
         with self._changed:
-            if not self._is_closed:
-                self._is_closed = True
-                for _ in range(self._at_once):
-                    self._ready.put(None)
+            self._is_closed = True
+            self._threads.close()
             self._changed.notify_all()
 
     def join(self) -> None:
@@ -142,23 +135,6 @@ class Schedule:
         with self._changed:
             self._changed.notify_all()
 
-    def _start_threads(self, wanted: int) -> int:
-        """Start the threads that compute windows, and return how many there are."""
-        for number in range(wanted):
-            try:
-                start_thread(f"window-{number}", self._compute_windows)
-            except ThreadLimitError as error:
-                if not number:
-                    raise
-                _logger.warning("%d windows are computed at a time, not %d: %s", number, wanted, error)
-                return number
-        return wanted
-
-    def _compute_windows(self) -> None:
-        while (ready := self._ready.get()) is not None:
-            self._compute(*ready)
-            del ready  # the results of a shard must not wait for the next window
-
     def _start_windows(self) -> None:
         """Start what is ready, the earliest rows first, in as many threads as are free."""
         while self._running < self._at_once and not self._is_closed:
@@ -175,7 +151,7 @@ class Schedule:
             work.begin(block)
             self._running += 1
             self._running_unjudged += not work.is_judged
-            self._ready.put((work, block))
+            self._threads.submit(self._compute, work, block)
 
     def _works(self) -> Iterator["StageWork"]:
         return (work for shard in self._shards for work in shard.works.values())
@@ -246,6 +222,11 @@ class ShardWindows:
         self._row_ids = samples.table["row_id"].combine_chunks()
         self._known = known
         self._store = store
+
+    @property
+    def tables(self) -> str:
+        """Path or URL of the table store."""
+        return self._store.url
 
     @property
     def slowest(self) -> int:

@@ -64,7 +64,7 @@ class RunningShard:
 def _compute_stage(step: StageStep, shard: int, windows: ShardWindows) -> StageResult:
     """Compute a stage for the rows of a shard."""
     del shard  # only names the task run
-    models = _models_of_run().select(step.settings)
+    models = _models_of_run(windows.tables).select(step.settings)
 
     def compute(tables: Tables) -> StageOutput:
         with hold_slot(step.settings, step.definition.asked_kinds(step.settings), models.judge):
@@ -73,9 +73,9 @@ def _compute_stage(step: StageStep, shard: int, windows: ShardWindows) -> StageR
     return windows.compute(step, compute)
 
 
-def _models_of_run() -> RunModels:
+def _models_of_run(tables: str) -> RunModels:
     run_id = _id_of_run()
-    return models_for(run_id) if run_id else RunModels()
+    return models_for(run_id, tables) if run_id else RunModels(tables)
 
 
 def _id_of_run() -> str:

@@ -268,17 +268,29 @@ class ReplicaPool:
                 job.is_alone = True
 
     async def _retry(self, lane: Lane, jobs: Sequence[Job], reply: Reply) -> None:
+        """Send requests again that failed together; those that have used their tries get the reply, and no others."""
         for job in jobs:
             job.tries += 1
+        spent = [job for job in jobs if not self._may_retry(job, reply)]
+        fresh = [job for job in jobs if job not in spent]
+        if fresh:
+            await asyncio.sleep(backoff_seconds(max(job.tries for job in fresh), reply.retry_after))
+            self._put_back(fresh, lane if reply.status == _TOO_MANY else self._choose_other(lane))
+        if fresh and spent:
+            self._dispatch()  # they need not wait until it is known whether the server works
+        if spent:
+            await self._settle_spent(lane, spent, reply)
+
+    def _may_retry(self, job: Job, reply: Reply) -> bool:
+        most = self._limits.max_retries
+        limit = min(1, most) if _is_incapable(job, reply) else most
+        return job.tries <= limit and job.timeouts < MOST_TIMEOUTS
+
+    async def _settle_spent(self, lane: Lane, jobs: Sequence[Job], reply: Reply) -> None:
         job = max(jobs, key=lambda job: (job.tries, job.timeouts))
-        incapable = job.request.optional and reply.status in _INCAPABLE
-        limit = min(1, self._limits.max_retries) if incapable else self._limits.max_retries
-        if job.tries <= limit and job.timeouts < MOST_TIMEOUTS:
-            await asyncio.sleep(backoff_seconds(job.tries, reply.retry_after))
-            self._put_back(jobs, lane if reply.status == _TOO_MANY else self._choose_other(lane))
-        elif incapable or await self._is_working(lane, job.first_sent or 0.0):
-            for job in jobs:
-                job.call.finish(job, reply)
+        if _is_incapable(job, reply) or await self._is_working(lane, job.first_sent or 0.0):
+            for each in jobs:
+                each.call.finish(each, reply)
         else:
             status = f"{reply.status}: " if reply.status else ""
             problem = f"{lane.replica.url} gave no answer in {job.tries} tries. Last: {status}{reply.message}"
@@ -341,6 +353,11 @@ class ReplicaPool:
         for lane in self._lanes:
             for job in lane.waiting:
                 job.call.fail(UnusableError(f"{' and '.join(self._names)} cannot be reached. {problem}"))
+
+
+def _is_incapable(job: Job, reply: Reply) -> bool:
+    """Return whether a reply may say that the server does not support a request, which it need not."""
+    return job.request.optional and reply.status in _INCAPABLE
 
 
 def _count(lane: Lane, jobs: Sequence[Job], sign: int) -> None:

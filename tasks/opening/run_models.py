@@ -5,7 +5,6 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from metric_core.calibration.sure_threshold import SureThreshold
 from metric_core.errors import AssayError, ConfigError
 from metric_core.question_kinds import KindGroup, QuestionKind
-from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel
 from tasks.models.embedders.protocol import CrossEncoder, Embedder
 from tasks.models.judges.builtin.sentence_claims import SentenceClaims
 from tasks.models.judges.panel import CascadeRule, PanelJudge
@@ -25,6 +23,7 @@ from tasks.opening.backends import JudgeHelpers, import_judge_client, load_embed
 from tasks.opening.caches import open_cache
 from tasks.opening.custom_models import CustomRecognizer
 from tasks.opening.local_models import load_cross_encoder, load_pipeline
+from tasks.opening.model_memory import ServedModels
 from tasks.opening.protocol import Models
 from tasks.options.embedder_options import EmbedderSettings
 from tasks.options.judge_options import SingleJudgeSettings
@@ -49,9 +48,15 @@ class RunModels:
 
     Runs do not share them, because the model at an address, or a prompt, may have changed since the previous run.
     Models that are loaded into the process are shared by all runs.
+
+    Args:
+        tables: Path or URL of the table store of the run, which knows the models that gave its rows; None for none.
+        read_only: True to leave the table store as it is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tables: str | None = None, *, read_only: bool = False) -> None:
+        self._tables = tables
+        self._read_only = read_only
         self._opened: dict[Hashable, Any] = {}
         self._lock = RLock()
 
@@ -137,7 +142,7 @@ class RunModels:
 
         if settings.facts.is_served:
             key = ("embedder", settings, cache)
-            embedder = self._open_once(key, lambda: open_embedder(settings, _Memory(cache)))
+            embedder = self._open_once(key, lambda: open_embedder(settings, self._memory(cache)))
         else:
             embedder = load_embedder(settings)
         return CachedEmbedder(embedder, open_cache(cache))
@@ -146,9 +151,12 @@ class RunModels:
         helpers = JudgeHelpers(
             partial(self.open_embedder, settings.embedder, settings.cache),
             partial(load_pipeline, settings.language),
-            _Memory(settings.cache),
+            self._memory(settings.cache),
         )
         return open_judge(judge, helpers)
+
+    def _memory(self, cache: str | None) -> ServedModels:
+        return ServedModels(cache, self._tables, self._read_only)
 
     def _open_once(self, key: Hashable, connect: Callable[[], T]) -> T:
         with self._lock:
@@ -186,22 +194,23 @@ class _SelectedModels:
         return load_pipeline(self._settings.language)
 
 
-def models_for(run_id: str) -> RunModels:
+def models_for(run_id: str, tables: str) -> RunModels:
     """Return the models of a run in this process, the same for all its stages.
 
     Args:
         run_id: Id of the flow run.
+        tables: Path or URL of its table store.
     """
-    return _models_for(run_id, os.getpid())
+    return _models_for(run_id, tables, os.getpid())
 
 
 @lru_cache(maxsize=_RUNS)
-def _models_for(run_id: str, process: int) -> RunModels:
+def _models_for(run_id: str, tables: str, process: int) -> RunModels:
     del run_id, process  # only keys: a forked process must not use the connections of its parent
-    return RunModels()
+    return RunModels(tables)
 
 
-def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) -> None:
+def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings, tables: str | None = None) -> None:
     """Begin to open the judges on servers that a run of this process is going to ask, in separate threads.
 
     Most of the time a server is waited for, while the command has much to import and the cache is connected. What a
@@ -210,6 +219,7 @@ def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) 
 
     Args:
         settings: Settings with which the run opens them.
+        tables: Path or URL of the table store of the run.
     """
     served = [_answering(judge) for judge in judges if judge.facts.is_served and judge.launch is None]
     new = {key: judge for judge in served if (key := (os.getpid(), _judge_key(judge, settings))) not in _EARLY}
@@ -217,7 +227,7 @@ def open_early(judges: Sequence[SingleJudgeSettings], settings: JudgedSettings) 
         import_judge_client(judge)
         future: Future[Any] = Future()
         _EARLY[key] = future
-        work = partial(_settle, future, partial(RunModels()._open_judge, judge, settings))  # noqa: SLF001
+        work = partial(_settle, future, partial(RunModels(tables)._open_judge, judge, settings))  # noqa: SLF001
         try:
             start_thread("open-judge", copy_context().run, work)
         except ThreadLimitError:
@@ -258,20 +268,3 @@ def preload(embedder: EmbedderSettings, language: LanguageSettings) -> None:
         load_pipeline(language).entities(["It rains."])
         if not embedder.facts.is_served and not embedder.is_plugin:
             RunModels().open_embedder(embedder).embed([""])
-
-
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """The served models that gave the answers in a cache."""
-
-    cache: str | None
-
-    def recall(self, kind: Kind, name: str) -> Sequence[ObservedModel]:
-        from tasks.cache.served_models import known_models  # noqa: PLC0415 loads the database driver
-
-        return known_models(open_cache(self.cache), kind, name)
-
-    def recognize(self, model: ObservedModel) -> RecognizedModel:
-        from tasks.cache.served_models import recognize_model  # noqa: PLC0415 loads the database driver
-
-        return recognize_model(open_cache(self.cache), model)

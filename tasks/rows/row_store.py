@@ -82,6 +82,8 @@ class RowStore:
     """
 
     def __init__(self, root: str, *, read_only: bool = False) -> None:
+        self.url = root
+        """Path or URL of the table store, as it was given."""
         self._fs, self._root = filesystem(root)
         self._read_only = read_only
         self._reader = SegmentReader()

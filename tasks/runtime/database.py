@@ -125,6 +125,27 @@ class Database:
         """
         return self._retry(lambda: self._run(work, isolation_level="AUTOCOMMIT"))
 
+    def maintain(self, work: Callable[[Connection], T]) -> T:
+        """Return the result of work that measures or cleans a whole table, which may take long.
+
+        Args:
+            work: Function of a connection; it may be called several times.
+        """
+        if self.is_sqlite:
+            return self.read(work)
+        from tasks.runtime import guarded_connection as guarded  # noqa: PLC0415 loads the driver of an extra
+
+        def work_patiently(connection: Connection) -> T:
+            raw: Any = connection.connection.dbapi_connection
+            raw.limit_statements(guarded.MAINTENANCE_SECONDS)
+            try:
+                return work(connection)
+            finally:
+                if not raw.closed:
+                    raw.limit_statements(guarded.ANSWER_SECONDS)
+
+        return self.read(work_patiently)
+
     def write(self, work: Callable[[Connection], T]) -> T:
         """Return the result of work that is done in one transaction.
 
@@ -180,11 +201,13 @@ class Database:
             event.listen(engine, "connect", _set_up_file)
             return engine
         try:
-            return create_engine(self._url, connect_args={"connect_timeout": _CONNECT_TIMEOUT}, max_overflow=-1)
+            engine = create_engine(self._url, connect_args={"connect_timeout": _CONNECT_TIMEOUT}, max_overflow=-1)
         except ModuleNotFoundError as error:
             raise MissingDependencyError(
                 "psycopg", f"a {self.layout.purpose} in PostgreSQL", "pip install 'rag-assay[postgres]'"
             ) from error
+        event.listen(engine, "do_connect", _connect_to_server)
+        return engine
 
 
 def _unlock_all() -> None:
@@ -205,6 +228,12 @@ def chunks(keys: Sequence[bytes]) -> list[Sequence[bytes]]:
     """Split keys into portions for one statement each, in the same order for all processes, which avoids deadlocks."""
     ordered = sorted(keys)
     return [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
+
+
+def _connect_to_server(_dialect: Any, _record: Any, arguments: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    from tasks.runtime.guarded_connection import connect  # noqa: PLC0415 loads the driver of an extra
+
+    return connect(*arguments, **parameters)
 
 
 def _set_up_file(connection: Any, _record: Any) -> None:

@@ -1,7 +1,9 @@
 """Start threads, and apply a function to many arguments at the same time."""
 
+import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -9,6 +11,9 @@ from metric_core.errors import AssayError
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+
+_logger = logging.getLogger(__name__)
 
 
 class ThreadLimitError(AssayError):
@@ -33,6 +38,48 @@ def start_thread(name: str, work: Callable[..., object], *arguments: Any, daemon
             "raise their limit (`ulimit -u`, `pids_limit` of a container)"
         ) from error
     return thread
+
+
+class WorkerThreads:
+    """Threads that are all started at once, and call what is submitted until they are closed.
+
+    Args:
+        name: Beginning of their names.
+        wanted: Number of threads; fewer, with a warning, if not so many can be started.
+
+    Raises:
+        ThreadLimitError: No thread can be started.
+    """
+
+    def __init__(self, name: str, wanted: int) -> None:
+        self._submitted: SimpleQueue[tuple[Callable[..., object], tuple[Any, ...]] | None] = SimpleQueue()
+        self.count = 0
+        """Number of the threads."""
+        for number in range(wanted):
+            try:
+                start_thread(f"{name}-{number}", self._work)
+            except ThreadLimitError as error:
+                if not number:
+                    raise
+                _logger.warning("%d threads compute at the same time instead of %d: %s", number, wanted, error)
+                break
+            self.count += 1
+
+    def submit(self, work: Callable[..., object], *arguments: Any) -> None:
+        """Call a function, which must raise no error, in the next thread that is free."""
+        self._submitted.put((work, arguments))
+
+    def close(self) -> None:
+        """End the threads once they have called everything that was submitted. Closing twice does nothing."""
+        for _ in range(self.count):
+            self._submitted.put(None)
+        self.count = 0
+
+    def _work(self) -> None:
+        while (submitted := self._submitted.get()) is not None:
+            work, arguments = submitted
+            work(*arguments)
+            del work, arguments, submitted  # what they hold must not wait for the next call
 
 
 def map_threads(function: Callable[[A], B], arguments: Iterable[A], at_once: int) -> list[B]:

@@ -30,6 +30,9 @@ SOURCES = FOLDER
 RUNNING = "running"
 """Name of the folder of the heartbeat files of runs in progress; the file of a killed run stays."""
 
+MODELS = "models"
+"""Name of the folder of the served models that gave rows."""
+
 _CLIENT_ERRORS = {
     "botocore.exceptions": ("BotoCoreError", "ClientError"),
     "google.auth.exceptions": ("GoogleAuthError",),

@@ -22,6 +22,7 @@ from tasks.opening.caches import open_cache
 from tasks.opening.run_models import RunModels
 from tasks.runtime.database_address import engine_url
 from tests.tasks.builders import says, script
+from tests.tasks.models.judges.openai.fake_server import FakeServer, step
 
 ROW = {
     "id": "r1",
@@ -109,3 +110,32 @@ def test_a_run_on_postgresql(prefect_stub: object, postgres_url: str, tmp_path: 
     run_evaluation(config_of(tmp_path, cache=postgres_url))
     assert sum(kind.count for kind in statistics(open_cache(postgres_url))) > 0
     assert not list(tmp_path.glob("*.db"))
+
+
+@pytest.mark.prefect
+@pytest.mark.models
+def test_rows_are_found_without_the_cache_and_not_of_another_model(prefect_stub: object, tmp_path: Path) -> None:  # noqa: ARG001
+    """The replies of the server vary a little, as those of a busy one do, until another model is behind it."""
+    shares = iter([0.70, 0.70, 0.71, 0.40])
+    with FakeServer() as server:
+
+        def run(name: str) -> int:
+            share, before = next(shares), len(server.asked)
+            server.say_of_itself = lambda body: _graded(body, share)
+            judge = {"backend": "server", "server": {"urls": [server.url]}}
+            options: dict[str, Any] = {"judge": judge, "metrics": ("faithfulness",), "tables": str(tmp_path / "tables")}
+            run_evaluation(config_of(tmp_path, **options, cache=str(tmp_path / f"{name}.db"), out=str(tmp_path / name)))
+            return len(server.asked) - before
+
+        asked = [run(name) for name in ("first", "cache lost", "cache lost and noise", "another model")]
+    assert asked[0] == asked[3] > 0
+    assert asked[1:3] == [0, 0]
+
+
+def _graded(body: dict[str, Any], share: float) -> dict[str, Any]:
+    """Return the reply of a model that finds the first of two or more labels this probable."""
+    labels = (body.get("structured_outputs") or {}).get("choice", ())
+    if not labels:
+        return {}
+    others = dict.fromkeys(labels[1:], (1 - share) / (len(labels) - 1))
+    return {"content": labels[0], "steps": [step(labels[0], {labels[0]: share, **others})]}

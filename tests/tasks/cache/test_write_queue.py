@@ -155,7 +155,11 @@ def test_an_owner_leaves_a_database_that_hangs(
 ) -> None:
     monkeypatch.setattr(write_queue, "CLOSE_SECONDS", 0.05)
     log, queue, answered = Log(), WriteQueue(), Event()
-    queue.open("one", lambda _values: answered.wait(SECONDS), log.beat)
+
+    def hang(_values: Sequence[QueuedValue]) -> None:
+        answered.wait(SECONDS)
+
+    queue.open("one", hang, log.beat)
     queue.put(value("one", "a"))
     assert queue.close("one")
     assert "answers are not written to the cache after 0.05 seconds" in caplog.text

@@ -167,7 +167,7 @@ def test_a_digest_is_that_of_the_loaded_code_although_the_file_has_changed_since
     path.write_text("# another formula\n", encoding="utf-8")
     assert graph.digest("metric_core.metrics.faithfulness") == before
     with pytest.raises(ChangedCodeError, match=r"faithfulness\.py"):
-        ModuleGraph(code_copy, note_files(code_copy) | {str(path): (0, 0, 0)}).digest(
+        ModuleGraph(code_copy, {**note_files(code_copy), str(path): (0, 0, 0)}).digest(
             "metric_core.metrics.faithfulness"
         )
 

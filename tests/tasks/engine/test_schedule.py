@@ -213,7 +213,8 @@ def test_rows_of_a_closed_shard_leave_memory(store: RowStore) -> None:
 
 def allow_threads(monkeypatch: pytest.MonkeyPatch, count: int, name: str = "window") -> None:
     """Let no more than a number of threads with a name start, as in a container with a limit of processes."""
-    start, started = Thread.start, []
+    start = Thread.start
+    started: list[Thread] = []
 
     def start_if_allowed(self: Thread) -> None:
         if self.name.startswith(name):
@@ -233,7 +234,9 @@ def test_windows_are_computed_in_the_threads_that_there_are(
         results = Shard(schedule, store, JUDGED, 3).compute_judged(Log())
     assert [results[stage].computed for stage in JUDGED] == [ROWS] * 3
     (message,) = caplog.messages
-    assert message.startswith("2 windows are computed at a time, not 8: the thread 'window-2' cannot be started")
+    assert message.startswith(
+        "2 threads compute at the same time instead of 8: the thread 'window-2' cannot be started"
+    )
 
 
 def test_a_schedule_without_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

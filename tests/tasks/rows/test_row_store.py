@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metric_core.errors import AssayError
-from tasks.rows import segment_files
 from tasks.rows.placed_rows import PlacedRows
 from tasks.rows.row_store import RowStore
 from tasks.runtime.usage import KindUsage, StageUsage
@@ -120,7 +119,7 @@ def test_the_row_that_was_written_last_counts_although_the_clock_went_back(
 ) -> None:
     append(RowStore(str(tmp_path)), {"a": ["Before?"], "b": ["Why?"]})
     now = time.time_ns
-    monkeypatch.setattr(segment_files.time, "time_ns", lambda: now() + hours * 3_600_000_000_000)
+    monkeypatch.setattr(time, "time_ns", lambda: now() + hours * 3_600_000_000_000)
     append(RowStore(str(tmp_path)), {"a": ["After?"]})
     assert find(RowStore(str(tmp_path)), ["a", "b"]) == {"a": ["After?"], "b": ["Why?"]}
     append(RowStore(str(tmp_path)), {"a": ["At last?"]})

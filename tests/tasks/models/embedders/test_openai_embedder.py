@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tasks.models.embedders.openai_embedder import OpenAIEmbedder
 from tasks.options.embedding_server_options import ServerEmbedderOptions
 from tests.tasks.models.embedders.embedding_server import EmbeddingServer
 from tests.tasks.models.judges.openai.fake_server import FakeServer
-from tests.tasks.models.judges.openai.test_served_model import Memory
+from tests.tasks.models.judges.openai.test_served_model import memory_of
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ def test_an_error_of_a_probe_is_not_learnt(server: EmbeddingServer, tmp_path: Pa
     cache = AnswerCache(f"sqlite:///{tmp_path / 'answers.db'}")
 
     def open_one() -> OpenAIEmbedder:
-        return OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,), max_retries=0), Memory(cache))
+        return OpenAIEmbedder(ServerEmbedderOptions(urls=(server.url,), max_retries=0), memory_of(cache))
 
     before = open_one().recognized.token if is_known else None
     server.fails = lambda body: "encoding_format" in body
@@ -174,8 +175,8 @@ def test_an_error_of_a_probe_is_not_learnt(server: EmbeddingServer, tmp_path: Pa
     assert encoded.embed(["a b"]).tolist() == [[3, 2]]
     (warning,) = encoded.warnings
     assert "the embedding server could not be probed for base64 (500: scripted failure)" in warning
-    asked: list[object] = []
-    server.fails = lambda _body: asked.append(_body) is None and len(asked) in (2, 3)  # the questions about the model
+    numbers = count()
+    server.fails = lambda _body: next(numbers) in (1, 2)  # the question about the model, and once more
     mute = open_one()
     server.fails = lambda _body: False
     assert "replies that cannot be read" in mute.warnings[0]
@@ -183,4 +184,4 @@ def test_an_error_of_a_probe_is_not_learnt(server: EmbeddingServer, tmp_path: Pa
     after = open_one()
     assert after.warnings == ()
     assert after.recognized.token == encoded.recognized.token
-    assert len(Memory(cache).recall("embedder", "embedder")) == 1
+    assert len(memory_of(cache).recall("embedder", "embedder")) == 1

@@ -17,7 +17,7 @@ from tests.waiting import DEAD_SECONDS
 def ask(url: str, answers: str, claim: str) -> None:
     """Ask as a stage does, for a run that is new to this process."""
     settings = JudgeSettings(backend="server", server=ServerJudgeOptions(urls=(url,)))
-    judge = models_for(claim).select(JudgedSettings(judge=settings, cache=answers)).judge()
+    judge = models_for(claim, f"{answers}-tables").select(JudgedSettings(judge=settings, cache=answers)).judge()
     assert judge.choose([ask_verdict(claim, "premise")])[0].label == "yes"
 
 

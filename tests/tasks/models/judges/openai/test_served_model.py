@@ -1,7 +1,7 @@
 """Tests that answers are kept for the model that gave them, whatever its server calls it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
-from tasks.cache.served_models import known_models, recognize_model
-from tasks.model_clients.observed_model import Kind, ObservedModel, RecognizedModel
+from tasks.model_clients.observed_model import ObservedModel
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.openai.openai_judge import OpenAIJudge
 from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerFeatures
+from tasks.opening.model_memory import ServedModels
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.models.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.models.judges.openai.fake_server import BATCHES, FULL, FakeServer, step
@@ -30,17 +30,9 @@ SATURATED = replace(MODEL, replies=((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 0.
 Open = Callable[..., CachedJudge]
 
 
-@dataclass(frozen=True)
-class Memory:
-    """The models that gave the answers in a cache."""
-
-    cache: AnswerCache
-
-    def recall(self, kind: Kind, name: str) -> list[ObservedModel]:
-        return known_models(self.cache, kind, name)
-
-    def recognize(self, model: ObservedModel) -> RecognizedModel:
-        return recognize_model(self.cache, model)
+def memory_of(cache: AnswerCache) -> ServedModels:
+    """Return the models that gave the answers in a cache in a file."""
+    return ServedModels(cache.database.name)
 
 
 @pytest.fixture
@@ -55,7 +47,7 @@ def open_cached(cache: AnswerCache, open_judge: OpenJudge) -> Open:
 
     def open_one(*servers: FakeServer, **options: Any) -> CachedJudge:
         settings = ServerJudgeOptions(urls=tuple(server.url for server in servers), **options)
-        return CachedJudge(OpenAIJudge(settings, Memory(cache)), cache)
+        return CachedJudge(OpenAIJudge(settings, memory_of(cache)), cache)
 
     return open_one
 
@@ -145,21 +137,21 @@ def test_a_replica_that_returns_with_another_model_gets_no_questions(serve: Serv
 
 
 def test_noise_of_a_busy_server_is_not_another_model(cache: AnswerCache) -> None:
-    token = recognize_model(cache, MODEL).token
+    token = memory_of(cache).recognize(MODEL).token
     noisy = replace(MODEL, replies=tuple((a + 0.02, b - 0.02) for a, b in GRADED), text="other", length=4096)
     assert noisy.token != token
-    assert recognize_model(cache, noisy).token == token
+    assert memory_of(cache).recognize(noisy).token == token
     flipped = replace(MODEL, replies=((0.3, 0.7), *GRADED[1:]))
-    assert recognize_model(cache, flipped).token != token
+    assert memory_of(cache).recognize(flipped).token != token
 
 
 def test_without_graded_probabilities_the_text_decides(cache: AnswerCache) -> None:
     assert not SATURATED.is_distinctive
-    token = recognize_model(cache, SATURATED).token
-    other = recognize_model(cache, replace(SATURATED, text="another"))
+    token = memory_of(cache).recognize(SATURATED).token
+    other = memory_of(cache).recognize(replace(SATURATED, text="another"))
     assert other.token != token
     assert "are others" in (other.warning or "")
-    assert recognize_model(cache, SATURATED).token == token
+    assert memory_of(cache).recognize(SATURATED).token == token
 
 
 @pytest.mark.parametrize(
@@ -171,8 +163,8 @@ def test_without_graded_probabilities_the_text_decides(cache: AnswerCache) -> No
     ],
 )
 def test_answers_of_another_server_are_named(cache: AnswerCache, old: str, new: str, is_foreign: bool) -> None:
-    recognize_model(cache, replace(MODEL, urls=(old,)))
-    foreign = recognize_model(cache, replace(MODEL, urls=(new,))).foreign
+    memory_of(cache).recognize(replace(MODEL, urls=(old,)))
+    foreign = memory_of(cache).recognize(replace(MODEL, urls=(new,))).foreign
     assert (foreign is not None) is is_foreign
     assert not is_foreign or old in str(foreign)
 

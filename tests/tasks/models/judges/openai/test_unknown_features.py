@@ -17,7 +17,7 @@ from tasks.models.judges.openai.server_features import ChoiceConstraint, ServerF
 from tasks.options.judge_server_options import ServerJudgeOptions
 from tests.tasks.models.judges.openai.conftest import OpenJudge, Serve
 from tests.tasks.models.judges.openai.fake_server import BATCHES, FULL, PLAIN, FakeServer
-from tests.tasks.models.judges.openai.test_served_model import GRADED, MODEL, Memory
+from tests.tasks.models.judges.openai.test_served_model import GRADED, MODEL, memory_of
 
 VERDICT = ask_verdict("It rains.", "Rain.")
 
@@ -37,7 +37,7 @@ def open_remembering(cache: AnswerCache, open_judge: OpenJudge) -> Open:
 
     def open_one(server: FakeServer) -> OpenAIJudge:
         options = ServerJudgeOptions(urls=(server.url,), max_retries=0, max_output_tokens=512)
-        return OpenAIJudge(options, Memory(cache))
+        return OpenAIJudge(options, memory_of(cache))
 
     return open_one
 
@@ -46,7 +46,7 @@ def has(name: str) -> Fails:
     return lambda _path, body: name in body
 
 
-def at(end: str) -> Fails:
+def ends_with(end: str) -> Fails:
     return lambda path, _body: path.endswith(end)
 
 
@@ -59,10 +59,10 @@ CASES: dict[str, Fails] = {
     "several": has("n"),
     "seed": has("seed"),
     "request format": lambda _path, body: "messages" in body and body["messages"][0]["role"] == "system",
-    "tokenizer": at("/tokenize"),
-    "prompt_lists": at("/v1/completions"),
-    "batches": at("/batch"),
-    "version": at("/version"),
+    "tokenizer": ends_with("/tokenize"),
+    "prompt_lists": ends_with("/v1/completions"),
+    "batches": ends_with("/batch"),
+    "version": ends_with("/version"),
 }
 
 
@@ -110,7 +110,7 @@ def test_replies_without_words_identify_nobody(serve: Serve, open_remembering: O
     server = serve(FULL)
     server.shape = in_reasoning
     first, second = open_remembering(server), open_remembering(server)
-    assert Memory(cache).recall("judge", "judge-model") == []
+    assert memory_of(cache).recall("judge", "judge-model") == []
     assert first.fingerprint(VERDICT.kind) != second.fingerprint(VERDICT.kind)
     assert any("replies that cannot be read" in warning for warning in first.warnings)
     server.shape = lambda reply: reply
@@ -135,11 +135,11 @@ def test_one_question_without_a_reply_does_not_make_another_model(
 ) -> None:
     server = serve(PLAIN)
     known = open_remembering(server)
-    (remembered,) = Memory(cache).recall("judge", "judge-model")
+    (remembered,) = memory_of(cache).recall("judge", "judge-model")
     server.fails = lambda _path, body: 500 if SYSTEM in str(body) and "Choose a color" in str(body) else None
     judge = open_remembering(server)
     assert judge.recognized.token == known.recognized.token
-    assert Memory(cache).recall("judge", "judge-model") == [remembered]
+    assert memory_of(cache).recall("judge", "judge-model") == [remembered]
 
 
 def test_an_error_of_a_moment_is_asked_past(serve: Serve, open_judge: OpenJudge) -> None:
