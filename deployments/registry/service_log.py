@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from threading import Event as Flag
-from threading import Thread
 from uuid import UUID
 
 import httpx
@@ -17,6 +16,7 @@ from pydantic import TypeAdapter
 
 from flows.alerting.outbox import EVENT as ALERT
 from flows.index_events.index_event import EVENT as REBUILT
+from tasks.runtime.threads import start_thread
 
 POLL_SECONDS = 2.0
 """Seconds between two looks at the events of the Prefect server."""
@@ -51,8 +51,7 @@ def follow_events(deployments: Collection[UUID], write: Callable[[str], None]) -
             follower.write_new(client)
 
     # A thread starts without the context of this one, which holds the address of the server.
-    thread = Thread(target=copy_context().run, args=(follow,), name="events", daemon=True)
-    thread.start()
+    thread = start_thread("events", copy_context().run, follow)
     try:
         yield
     finally:
