@@ -53,7 +53,7 @@ def find_run_incidents(
     found += find_growth_incidents(run, before, options.deploy.growth)
     patience = timedelta(minutes=options.deploy.late_minutes)
     known = keep_past([*absent, *runs], present(monitored_run))
-    missed = find_missed_runs(known, patience) if is_scheduled and known else None
+    missed = find_missed_runs(known, patience) if is_scheduled else None
     if missed is None:
         return found
     for warning in record_without_results(options, *missed.entries(monitored_run.name)):
