@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +36,9 @@ _NOT_YET = (
     "the Prefect server goes on to report runs that are late, missing or stuck: only a silence that begins at once can "
     "stop that"
 )
+
+LONGEST_SILENCE = timedelta(days=92)
+"""Longest time for which messages may be silenced."""
 
 if TYPE_CHECKING:
     from flows.alerting.delivery import Delivery
@@ -201,6 +204,11 @@ def silence(
     if end <= max(start, now):
         raise ConfigError(
             f"the silence would end on {_show(end)}, before it begins or in the past: set a later --until"
+        )
+    if end - start > LONGEST_SILENCE:
+        raise ConfigError(
+            f"the silence would last until {_show(end)}: nobody would hear of anything for {(end - start).days} days. "
+            f"Set an earlier --until, at most {LONGEST_SILENCE.days} days after its beginning"
         )
     log.silence(name, Silence(start, end, reason))
     stdout.print(f"no messages about {name} from {_show(start)} to {_show(end)}")

@@ -128,13 +128,14 @@ class _Chain:
         gated, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.reporter.book.read()
         open_keys = [incident.key for incident in known]
-        of_judges = find_judge_incidents(self.folder, run_id)
+        of_judges = find_judge_incidents(self.folder, run_id, keep_past(runs, present(self.monitored_run)))
         verdict = _decide(gated, alarms, of_judges)
         moves = bool(self.monitored_run.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves
         of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
         of_run = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
-        found = (*of_clock, *of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
+        # Causes first: what a judge that fails says is no reason to accept a run.
+        found = (*of_judges, *of_clock, *of_run, *of_gate.found, *alarms.incidents(run_id))
         outcome = RunOutcome(
             name=self.monitored_run.name,
             trigger=self.monitored_run.trigger,
@@ -178,9 +179,9 @@ class _Chain:
                 return _report_superseded(self.monitored_run, newer, self.folder, undelivered)
             accepts, verdict = False, "inconclusive"
             message = f"{self.monitored_run.title} was compared with nothing: another first run was accepted meanwhile"
+        undelivered = self.reporter.beat(undelivered)
         changes = {"accepted": accepts, "message": message, "incidents": incidents, "undelivered": undelivered}
         self._record(outcome.model_copy(update=changes))
-        self.reporter.beat(undelivered)
         version = None if before is None else before.version
         return ChainResult(
             verdict=verdict, message=message, folder=self.folder, baseline=version, undelivered=undelivered

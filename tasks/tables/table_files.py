@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.core import url_to_fs
 
-from metric_core.errors import AssayError, MissingDependencyError
+from metric_core.errors import AssayError, MissingDependencyError, StorageError
 from tasks.runtime.atomic_files import temporary_name
 
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
@@ -127,12 +127,12 @@ def translate_errors(
         what: Participle that says what the block does: "written", "read".
 
     Raises:
-        AssayError: The block raised an error of the file system.
+        StorageError: The block raised an error of the file system.
     """
     try:
         yield
     except storage_errors() as error:
-        raise AssayError(
+        raise StorageError(
             f"{fs.unstrip_protocol(path)} cannot be {what}: {error}. Check the place that `{setting}` names, the "
             "credentials in the environment, and the free space there."
         ) from error
@@ -160,7 +160,7 @@ def open_stored(path: str, what: str, metadata: pq.FileMetaData | None = None) -
     except (pa.ArrowException, OSError) as error:
         raise AssayError(f"{what} cannot be read ({error}). Delete it and run the evaluation again.") from error
     except storage_errors() as error:
-        raise AssayError(
+        raise StorageError(
             f"{what} cannot be reached: {error}. Check the storage and the credentials in the environment, and run the "
             "evaluation again; rows that are stored are not recomputed."
         ) from error

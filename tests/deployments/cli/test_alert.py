@@ -112,8 +112,10 @@ def test_an_evaluation_that_the_history_does_not_know_is_refused(assay: Assay, l
 def test_maintenance_of_a_configuration_is_listed(assay: Assay, log: AlertLog, tmp_path: Path) -> None:
     del log
     config = tmp_path / "assay.toml"
+    begun = datetime.now(UTC) - timedelta(hours=1)
+    cron = f"{begun.minute} {begun.hour} * * *"
     config.write_text(
-        'source = "rows.jsonl"\n[deploy.alerts]\nmaintenance = [{cron = "* * * * *", hours = 1}]', encoding="utf-8"
+        f'source = "rows.jsonl"\n[deploy.alerts]\nmaintenance = [{{cron = "{cron}", hours = 4}}]', encoding="utf-8"
     )
     shown = assay("alert", "list", "--config", str(config)).out
     assert "  silenced until 20" in shown
@@ -172,3 +174,9 @@ def test_incidents_are_closed_by_hand_and_their_recipients_are_told(
     assert alert["text"].endswith("Closed by hand, by ada.")
     assert log.open_incidents("nightly") == []
     assert assay("alert", "close", "nightly", "--config", str(config)).out == "nightly has no open incident\n"
+
+
+def test_silence_that_would_last_for_ever_is_refused(assay: Assay, log: AlertLog) -> None:
+    del log
+    refused = assay("alert", "silence", "nightly", "--until", "9999-01-01T00:00")
+    assert (refused.code, "at most 92 days after its beginning" in refused.err) == (2, True)

@@ -110,6 +110,32 @@ def test_metric_that_becomes_worse_again_is_told_again(nights: Nights) -> None:
     assert all(since[incident.key] == incident.since for incident in outcome.incidents.continuing)
 
 
+def test_limits_of_a_drop_do_not_cross_when_most_of_it_is_regained(nights: Nights) -> None:
+    nights.deploy["gate"] = None
+    for level in (0.85, 0.85, 0.1, 0.1, 0.1, 0.1):
+        _, outcome = nights.run(level)
+    for level in (0.7, 0.45, 0.7):
+        before, (_, outcome) = outcome, nights.run(level)
+        for alarm, last in zip(outcome.alarms, before.alarms, strict=True):
+            assert alarm.drop is not None
+            assert alarm.drop[0] <= alarm.drop[1], alarm.sentence
+            assert not alarm.is_regained or alarm.drop == last.drop, alarm.sentence
+
+
+def test_judge_that_collapsed_is_named_before_what_follows_from_it(nights: Nights) -> None:
+    def anchor(mean: float) -> dict[str, Any]:
+        return {"digest": "d", "metrics": {"faithfulness": {"mean": mean, "scored": 60}}, "agreement": {}}
+
+    nights.run(anchor=anchor(0.9))
+    verdict, outcome = nights.run(judge=OTHER_JUDGE, anchor=anchor(1.0))
+    assert verdict == "inconclusive"
+    assert [each.kind for each in outcome.incidents.opened][:2] == ["judge", "comparison"]
+    assert outcome.incidents.opened[0].sentence == (
+        "the judge gives all 60 rows of the anchor the same faithfulness, 1, where their mean was 0.900: its scores "
+        "say nothing about the system. Look at the server of the judge; do not accept this run"
+    )
+
+
 def test_rule_that_can_no_longer_be_decided_has_not_recovered(nights: Nights) -> None:
     nights.run()
     nights.run(0.2)
