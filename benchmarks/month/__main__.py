@@ -6,9 +6,10 @@ It needs the extra `test`; docs/design/month.md says what it shows.
 
 Seventeen evaluations run on one real Prefect server with two workers, at an interval of `--minutes`. Each has a story
 of faults: the system gets worse, sources are cut, judges change, runs and workers are killed, recipients are away,
-events are malformed, clocks, stores and histories are wrong or gone. Alerts are received by a real HTTP server and a real SMTP server on the loopback interface. At the end
-every message is matched with what the stories expected: silent, lost, doubled, false. The figures on the pages of the
-histories, the heartbeats and the escalations are compared with what the script saw itself.
+events are malformed, clocks, stores and histories are wrong or gone. Alerts are received by a real HTTP server and a
+real SMTP server on the loopback interface. At the end every message is matched with what the stories expected: silent,
+lost, doubled, false. The figures on the pages of the histories, the heartbeats and the escalations are compared with
+what the script saw itself.
 
 An interval of two minutes or more is long beside a run, as a day is; `--minutes 1` shows what is left when it is not.
 A story whose scheduled runs took more than half of their interval, as on a busy machine, is marked as void.

@@ -24,7 +24,7 @@ class ClosedByHand:
     """The incidents that a person closed.
 
     Args:
-        sent: What became of the messages about their ends.
+        sent: The state of the messages about their ends.
     """
 
     incidents: tuple[OutcomeIncident, ...]

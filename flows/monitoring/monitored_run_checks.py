@@ -70,7 +70,7 @@ def find_run_incidents(
 def find_judge_incidents(folder: Path, run_id: str, runs: Sequence[RecordedRun]) -> list[OutcomeIncident]:
     """Return the judges that have changed, by the anchor rows that were asked about again, as incidents.
 
-    A judge that was asked about the whole anchor anew, because it is known to be another one, and gives all of it one
+    A judge that is known to be another one, was therefore asked about the whole anchor again, and gives all of it one
     extreme score, is an incident too.
 
     Args:

@@ -395,7 +395,6 @@ class PanelEvidence:
         continued = replace(
             self.carry_over(earlier), rows=alarm.rows, baseline_rows=alarm.baseline_rows, groups=alarm.groups
         )
-        # A run that has regained much contradicts those before it: no one drop is the limit of both.
         if 0 < limits.low <= limits.high and not continued.is_regained:
             return replace(continued, drop=alarm.drop, interval=alarm.interval, runs=alarm.runs)
         return replace(continued, runs=alarm.runs)

@@ -14,9 +14,7 @@ from flows.monitoring.acceptance import accept_run
 from flows.monitoring.missed_runs import MissedRun, MissedRuns
 from flows.planning import planner
 from flows.planning.planner import plan_run, use_plan
-from metric_core.errors import ConfigError, JudgeError
-from tasks.history.alert_log import AlertLog
-from tasks.history.catalogue import Catalogue
+from metric_core.errors import JudgeError
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.finished_run import FinishedRun
@@ -277,42 +275,6 @@ def test_history_that_cannot_be_used_costs_no_alert(nights: Nights, monkeypatch:
     assert alert["outcome"] == "partly recovered"
     assert [each["kind"] for each in alert["incidents"] if each["change"] == "resolved"] == ["gate"] * 2
     assert [each["kind"] for each in alert["incidents"] if each["change"] != "resolved"] == ["record", "alarm", "alarm"]
-
-
-def test_what_was_told_while_the_history_could_not_be_written_is_ended(
-    nights: Nights, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nights.deploy["gate"] = None
-    nights.run()
-    with monkeypatch.context() as patch:
-        for step in ("report", "open_incidents", "incidents"):
-            patch.setattr(AlertLog, step, _refuse)
-        nights.run(rows=20)
-    (alert,) = nights.alerts()
-    assert [each["key"] for each in alert["incidents"]] == ["support/source: rows"]
-    nights.run()
-    (alert,) = nights.alerts()
-    assert [(each["key"], each["change"]) for each in alert["incidents"]] == [("support/source: rows", "resolved")]
-    assert nights.history.open_incidents("support") == []
-
-
-def _refuse(*_: object, **_more: object) -> Any:
-    raise ConfigError("the history cannot be written")
-
-
-def test_open_incidents_outlive_a_history_that_is_lost(nights: Nights) -> None:
-    nights.deploy["gate"] = None
-    nights.run()
-    nights.run(rows=20)
-    nights.alerts()
-    (nights.folder / "history.db").rename(nights.folder / "lost.db")
-    nights.history = Catalogue(str(nights.folder / "history.db"))
-    nights.run(rows=20)
-    assert nights.alerts() == []
-    assert [each.key for each in nights.history.open_incidents("support")] == ["source: rows"]
-    nights.run()
-    (alert,) = nights.alerts()
-    assert [(each["key"], each["change"]) for each in alert["incidents"]] == [("support/source: rows", "resolved")]
 
 
 def test_run_that_is_not_like_for_like_says_so_and_can_be_accepted(nights: Nights) -> None:
