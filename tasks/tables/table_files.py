@@ -148,7 +148,8 @@ def open_stored(path: str, what: str, metadata: pq.FileMetaData | None = None) -
         metadata: Metadata of the file, if it is known.
 
     Raises:
-        AssayError: The file is missing, damaged or unreachable.
+        AssayError: The file is missing or damaged.
+        StorageError: The store cannot be reached, or refuses the request.
     """
     try:
         fs, location = filesystem(path)
@@ -157,9 +158,9 @@ def open_stored(path: str, what: str, metadata: pq.FileMetaData | None = None) -
             yield pq.ParquetFile(file, metadata=metadata, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise AssayError(f"{what} does not exist. Run the evaluation again to recompute it.") from error
-    except (pa.ArrowException, OSError) as error:
-        raise AssayError(f"{what} cannot be read ({error}). Delete it and run the evaluation again.") from error
-    except storage_errors() as error:
+    except (pa.ArrowException, *storage_errors()) as error:
+        if isinstance(error, pa.ArrowException) or is_local(fs):
+            raise AssayError(f"{what} cannot be read ({error}). Delete it and run the evaluation again.") from error
         raise StorageError(
             f"{what} cannot be reached: {error}. Check the storage and the credentials in the environment, and run the "
             "evaluation again; rows that are stored are not recomputed."
