@@ -29,7 +29,8 @@ from flows.index_events.announced_dataset import check_dataset
 from flows.index_events.debounce import claim_newest, supersede_older
 from flows.index_events.index_event import FROM_INDEX, ArrivedEvent, IndexRebuilt
 from flows.index_events.unhandled import start_unhandled
-from flows.monitoring.chain import ChainResult, run_chain
+from flows.monitoring.chain import run_chain
+from flows.monitoring.chain_result import ChainResult
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.reporter import Reporter, report_refused
 from flows.planning.planner import plan_run

@@ -19,7 +19,8 @@ from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from flows.execution.deployed_parameters import as_deployed
-from flows.monitoring.chain import ChainResult, run_chain
+from flows.monitoring.chain import run_chain
+from flows.monitoring.chain_result import ChainResult
 from flows.monitoring.messages import Verdict
 from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
 from flows.monitoring.monitored_run import MonitoredRun

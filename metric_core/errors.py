@@ -96,6 +96,10 @@ class RunFolderError(AssayError):
     """A run folder that cannot be written, or a folder that is not a run."""
 
 
+class StorageError(AssayError):
+    """A store of tables or baselines cannot be reached, or refuses a request."""
+
+
 class BudgetSpentError(AssayError):
     """A run that stopped because its budget is spent. All of its answers are cached, so that it can be continued."""
 

@@ -77,16 +77,7 @@ def by_hand(nights: Nights) -> None:
     """`assay monitor` is called by cron: everything that keeps it from beginning is told."""
     world = nights.world
     world.write(1)
-
-    def call(what: str, *expected: Any, fault: bool = True, code: int = 0, **changes: Any) -> None:
-        nights.number += 1
-        entry = nights.note(what, *expected, fault=fault)
-        entry.mean, entry.kind = world.mean(), "failed" if code else "finished"
-        done = nights.assay("monitor", config={**nights.config(), **changes})
-        entry.state, entry.ended = f"exit code {done.returncode}", datetime.now(UTC)
-        if done.returncode != code:
-            nights.month.say(f"{nights.name}: UNEXPECTED EXIT CODE {done.returncode}, expected {code}: {done.stderr}")
-
+    call = nights.call
     call("the first night", fault=False)
     world.write(2)
     call("a quiet night", fault=False)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,6 +33,9 @@ from tests.tasks.models.judges.openai.fake_server import FakeServer
 Found = TypeVar("Found")
 
 POOL = "nights"
+FAILED_CODES = range(2, 10)
+"""Exit codes of runs without a result."""
+ROOT = Path(__file__).parents[2]
 _TIMEOUT_SECONDS = 2400.0
 _BAD_RESULTS = ("Gate failed", "Worse")
 """Names of final states of failed runs that have a result."""
@@ -108,6 +111,7 @@ class Nights:
         pool: Name of the work pool.
         at: Minute of the interval at which its runs are due.
         is_silenced: True while incidents begin and end of which nobody is told.
+        is_compared: False if its page cannot show what the script saw, as with a clock that is wrong.
         over: End of the story.
     """
 
@@ -123,6 +127,7 @@ class Nights:
     deploy_options: dict[str, Any] = field(default_factory=dict)
     last: FlowRun | None = None
     is_silenced: bool = False
+    is_compared: bool = True
     over: datetime | None = None
     _seen: int = 0
 
@@ -278,14 +283,43 @@ class Nights:
         """Let the time of some nights pass."""
         time.sleep(nights * timedelta(minutes=self.month.interval).total_seconds())
 
-    def assay(self, *arguments: str, config: Mapping[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command of rag-assay in the folder of the month, with a file of the configuration if one is given."""
-        program = [sys.executable, "-m", "rag_assay", *arguments]
+    def call(
+        self, what: str, *expected: Any, fault: bool = True, code: int = 0, ahead: float = 0.0, **changes: Any
+    ) -> None:
+        """Run a night by hand with `assay monitor`, and note what people must be told of it.
+
+        Args:
+            what: Events of the night in words.
+            expected: Changes that people must be told of.
+            fault: True for a fault, false for its end.
+            code: Exit code that is expected.
+            ahead: Days by which the clock of the run is ahead.
+            changes: Options of this run only.
+        """
+        self.number += 1
+        entry = self.note(what, *expected, fault=fault)
+        entry.mean, entry.kind = self.world.mean(), "failed" if code in FAILED_CODES else "finished"
+        done = self.assay("monitor", config={**self.config(), **changes}, ahead=ahead)
+        entry.state, entry.ended = f"exit code {done.returncode}", datetime.now(UTC)
+        if done.returncode != code:
+            self.month.say(f"{self.name}: UNEXPECTED EXIT CODE {done.returncode}, expected {code}: {done.stderr}")
+
+    def assay(
+        self, *arguments: str, config: Mapping[str, Any] | None = None, ahead: float = 0.0
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command of rag-assay in the folder of the month, with a file of the configuration if one is given.
+
+        Args:
+            ahead: Days by which its clock is ahead.
+        """
+        clock = ["-m", "benchmarks.month.wrong_clock", str(ahead)] if ahead else ["-m", "rag_assay"]
+        program = [sys.executable, *clock, *arguments]
         if config is not None:
             path = self.month.folder / f"{self.name}.yaml"
             path.write_text(json.dumps(config), encoding="utf-8")
             program.append(str(path))
         environment = {**os.environ, **self.month.environment(self.name), "PREFECT_API_URL": self.month.url}
+        environment["PYTHONPATH"] = str(ROOT)
         done = subprocess.run(
             program, cwd=self.month.folder, env=environment, capture_output=True, text=True, check=False
         )
@@ -299,6 +333,23 @@ class Nights:
             return None
         self._seen += 1
         return runs[self._seen - 1]
+
+
+def find_void(evaluations: Iterable[Nights], interval: timedelta) -> Iterator[str]:
+    """Yield a sentence on each evaluation with a scheduled run that took more than half of the interval.
+
+    What is missed or late in such a story says how busy the machine was. Runs that a story lets hang do not count: no
+    night waits for them.
+    """
+    for nights in evaluations:
+        waited_for = {entry.run for entry in nights.month.entries if entry.evaluation == nights.name}
+        times = [
+            run.end_time - run.start_time
+            for run in nights.runs()
+            if run.start_time and run.end_time and str(run.id) in waited_for and run.run_count == 1
+        ]
+        if times and (longest := max(times)) > interval / 2:
+            yield f"{nights.name}: a run took {longest.total_seconds():.0f} of {interval.total_seconds():.0f} s"
 
 
 def _plain(time: Any) -> datetime:

@@ -8,7 +8,9 @@ from benchmarks.month.ledger import Account, Entry
 _HEAD = "| evaluation | fault | state | told | after | to | times |\n|---|---|---|---|---|---|---|"
 
 
-def write_table(entries: Iterable[Entry], total: Account, minutes: int, deviations: Sequence[str]) -> str:
+def write_table(
+    entries: Iterable[Entry], total: Account, minutes: int, deviations: Sequence[str], void: Sequence[str] = ()
+) -> str:
     """Return the table, and the sums.
 
     Args:
@@ -16,6 +18,7 @@ def write_table(entries: Iterable[Entry], total: Account, minutes: int, deviatio
         total: Faults of the messages about all evaluations.
         minutes: Minutes between two nights.
         deviations: Sentences on what pages show, or others were told, otherwise than the script saw it.
+        void: Sentences on the stories that prove nothing, because their runs took too long.
     """
     entries = list(entries)
     faults = [entry for entry in entries if entry.is_fault]
@@ -33,6 +36,9 @@ def write_table(entries: Iterable[Entry], total: Account, minutes: int, deviatio
         f"{len(deviations)} deviations of pages, heartbeats and escalations",
         *(f"- {each}" for each in deviations),
     ]
+    if void:
+        lines += [f"{len(void)} stories are void, because their runs took more than half of the interval"]
+        lines += [f"- {each}" for each in void]
     return "\n".join([*lines, ""])
 
 

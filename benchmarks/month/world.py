@@ -23,6 +23,7 @@ class World:
         rows: Number of rows.
         wrong: Share of responses that contradict their passage.
         strict: Share of right responses that the judge refuses.
+        says_yes: True if the judge finds everything right.
         fault: Function that returns what the judge does instead of answering; None if it answers.
     """
 
@@ -30,6 +31,7 @@ class World:
     rows: int = 60
     wrong: float = 0.05
     strict: float = 0.05
+    says_yes: bool = False
     fault: Callable[[], Fault | dict[str, Any] | None] = field(default=lambda: None)
 
     @property
@@ -72,7 +74,10 @@ class World:
             found = [_STATEMENT.findall(f"{row['retrieved_contexts'][0]} {row['response']}") for row in rows]
         except (OSError, ValueError, KeyError):
             return None
-        right = [len({hour for _, hour, *_ in both}) == 1 and not self._refuses(both[0][0]) for both in found]
+        right = [
+            self.says_yes or (len({hour for _, hour, *_ in both}) == 1 and not self._refuses(both[0][0]))
+            for both in found
+        ]
         return sum(right) / len(right) if right else None
 
     def judge(self, body: dict[str, Any]) -> dict[str, Any] | Fault:
@@ -82,7 +87,8 @@ class World:
         found = _STATEMENT.findall(str(body["messages"][-1]["content"]))
         if labels := body.get("structured_outputs", {}).get("choice"):
             hours = {hour for _, hour, *_ in found}
-            label = labels[0] if len(hours) == 1 and not self._refuses(found[0][0]) else labels[1]
+            is_right = self.says_yes or (len(hours) == 1 and not self._refuses(found[0][0]))
+            label = labels[0] if is_right else labels[1]
             return {
                 "content": label,
                 "steps": [step(label, {each: 0.97 if each == label else 0.03 for each in labels})],

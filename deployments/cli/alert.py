@@ -1,8 +1,10 @@
-"""`assay alert`: open incidents and who got messages about them; acknowledge and silence them; test the recipients."""
+"""`assay alert`: open incidents and who got messages; acknowledge, close and silence them; test the recipients."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,11 +37,16 @@ _NOT_YET = (
     "stop that"
 )
 
+LONGEST_SILENCE = timedelta(days=92)
+"""Longest time for which messages may be silenced."""
+
 if TYPE_CHECKING:
     from flows.alerting.delivery import Delivery
 
 app = VerbGroup(
-    help="Show, explain, acknowledge and silence open incidents.", invoke_without_command=True, no_args_is_help=True
+    help="Show, explain, acknowledge, close and silence open incidents.",
+    invoke_without_command=True,
+    no_args_is_help=True,
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the evaluation.", show_default=False)]
@@ -70,7 +77,7 @@ def alert(
     config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show, explain, acknowledge and silence open incidents."""
+    """Show, explain, acknowledge, close and silence open incidents."""
     if explain is None:
         if context.invoked_subcommand is None:
             raise ConfigError("name a run with --explain, or a command: `assay alert --help` lists them")
@@ -137,6 +144,44 @@ def acknowledge(
         stdout.print(f"{name} has no open incident")
 
 
+@app.command("close")
+def close(
+    name: Name,
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY",
+            help="Keys of incidents, also of the Prefect server, such as 'missed runs'. Default: all open ones.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[str, typer.Option("--by", metavar="WHO", help="Who closes it.")] = "",
+    history: Address = None,
+    config: ConfigFile = None,
+) -> None:
+    """Close incidents that no run will find over, and tell the recipients; give their configuration with --config."""
+    if config is None:
+        raise ConfigError("name the configuration with --config: its recipients are told that the incidents are over")
+    options = load_config(config)
+    if history is not None:
+        options = options.model_copy(update={"history": find_history(history, None)})
+    set_log_levels(verbose=False)
+    with _server_for(options.deploy.alerts):
+        from flows.monitoring.closing import close_incidents
+
+        done = close_incidents(options, name, keys or (), by)
+    for each in done.incidents:
+        stdout.print(f"closed {each.key}: {each.sentence}")
+    if not done.incidents:
+        stdout.print(f"{name} has no open incident")
+    if done.sent.is_silenced:
+        stderr.print("messages are silenced: the recipients are told after the silence", style="yellow")
+    for sentence in done.sent.undelivered:
+        stderr.print(f"not delivered: {sentence}", style="yellow")
+    if done.sent.undelivered:
+        raise typer.Exit(PROBLEM)
+
+
 @app.command("silence")
 def silence(
     name: Name,
@@ -159,6 +204,11 @@ def silence(
     if end <= max(start, now):
         raise ConfigError(
             f"the silence would end on {_show(end)}, before it begins or in the past: set a later --until"
+        )
+    if end - start > LONGEST_SILENCE:
+        raise ConfigError(
+            f"the silence would last until {_show(end)}: nobody would hear of anything for {(end - start).days} days. "
+            f"Set an earlier --until, at most {LONGEST_SILENCE.days} days after its beginning"
         )
     log.silence(name, Silence(start, end, reason))
     stdout.print(f"no messages about {name} from {_show(start)} to {_show(end)}")
@@ -293,13 +343,18 @@ def _iso(time: datetime) -> str:
 
 
 def _send(settings: AlertSettings) -> "tuple[Delivery, ...]":
-    """Send the message; a Prefect server is needed only for blocks."""
+    with _server_for(settings):
+        from flows.alerting.outbox import send_test
+
+        return send_test(settings)
+
+
+@contextmanager
+def _server_for(settings: AlertSettings) -> Iterator[None]:
+    """Start a Prefect server for the block if messages need one: only blocks do."""
     blocks = [settings.block, settings.escalation and settings.escalation.block]
     if not any(blocks) and not any(each.startswith("block:") for each in find_secret_references(settings)):
-        from flows.alerting.outbox import send_test
-
-        return send_test(settings)
+        yield
+        return
     with use_server(start_server(assay_home()).wait()):
-        from flows.alerting.outbox import send_test
-
-        return send_test(settings)
+        yield

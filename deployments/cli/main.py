@@ -19,6 +19,7 @@ from metric_core.errors import (
     NotComparableError,
     RunFolderError,
     SourceError,
+    StorageError,
 )
 from tasks.runtime.proxies import exempt_loopback
 from tasks.runtime.telemetry import disable_telemetry
@@ -29,6 +30,7 @@ EXIT_CODES: tuple[tuple[type[AssayError], int], ...] = (
     (JudgeError, 4),
     (EmbedderError, 4),
     (RunFolderError, 5),
+    (StorageError, 5),
     (FailedCellsError, 8),
     (BudgetSpentError, 9),
     (NotComparableError, 12),

@@ -26,7 +26,7 @@ from tasks.runs.run_folder import COMPARISON
 from tasks.runtime.home import assay_home
 
 if TYPE_CHECKING:
-    from flows.monitoring.chain import ChainResult
+    from flows.monitoring.chain_result import ChainResult
 
 app = VerbGroup()
 

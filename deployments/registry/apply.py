@@ -32,6 +32,7 @@ from deployments.registry.automations import (
 )
 from deployments.registry.changes import AppliedChanges, Change
 from deployments.registry.checks import server_checks
+from deployments.registry.open_incidents import find_open_incidents
 from deployments.registry.recipients import apply_recipients, remove_recipients
 from deployments.registry.report_events import WATCHED, deployment_event, send_events
 from deployments.registry.schedules import describe_schedule, find_gaps, prefect_schedule
@@ -145,6 +146,8 @@ def remove(suffix: str, *, dry_run: bool) -> list[AppliedChanges]:
             if spec.is_watched:
                 done += remove_recipients(client, spec.name, dry_run=dry_run)
             if (existing := found.get(spec.name)) is not None:
+                if spec.is_watched:
+                    done += find_open_incidents(existing.parameters.get("config") or {})
                 if not dry_run:
                     client.delete_deployment(existing.id)
                 done.append(AppliedChanges("deployment", spec.full_name, change, _schedules(existing)))

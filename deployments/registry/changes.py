@@ -20,7 +20,8 @@ class AppliedChanges:
 
     Args:
         kind: Kind of the object: work pool, deployment, automation, block or limit; "overlap" for two deployments that
-            evaluate the same index, "unreported" for a recipient that the server cannot send messages to.
+            evaluate the same index, "unreported" for a recipient that the server cannot send messages to, "incident"
+            for one that stays open although its deployment is removed.
         detail: Schedule or events of a deployment, type of a pool, or slots of a limit.
     """
 

@@ -32,11 +32,9 @@ from deployments.registry.report_events import WATCHED
 from deployments.registry.schedules import Gaps
 from deployments.registry.templates import Field, json_template, literal
 from flows.alerting.alert import Alert, AlertIncident, Subject
+from flows.monitoring.closing import STUCK, UNREPORTED
 from flows.monitoring.missed_runs import KEY as MISSED
 from flows.monitoring.missed_runs import WAITS
-
-UNREPORTED = "error: not reported"
-"""Key of the incident that a run failed before it could report."""
 
 _RUN = "prefect.flow-run."
 _STARTED, _CRASHED = f"{_RUN}Running", f"{_RUN}Crashed"
@@ -233,7 +231,7 @@ def _watches(deployment: WatchedDeployment) -> Iterator[tuple[Report, EventTrigg
     yield (
         Report(
             kind="stuck",
-            key="stuck",
+            key=STUCK,
             title=f"evaluation {evaluation} has not finished: {_DUE} has been running for {describe_duration(period)}",
             text="The next run was due, and waits for it. Look at its log; end it with prefect flow-run cancel "
             "{{ event.resource.id | replace('prefect.flow-run.', '') }} if it does nothing.",

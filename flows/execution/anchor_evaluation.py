@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from flows.execution.anchor_repeats import EarlierRepeats, ask_again, is_suspiciously_uniform, keep_findings
+from flows.execution.anchor_repeats import EarlierRepeats, ask_again, keep_findings
 from flows.execution.engine import compute_rows
 from flows.execution.read_source import read_source
 from flows.execution.run import Run
 from flows.execution.run_record import build_manifest
 from flows.execution.run_writing import write_run_folder
+from flows.execution.uniform_scores import is_suspiciously_uniform
 from flows.planning.anchor import AnchorPlan, plan_anchor
 from metric_core.calibration.calibrate import measure_human_agreement
 from metric_core.errors import AssayError

@@ -46,9 +46,6 @@ from tasks.tables.merge import select_rows
 LABELLED = frozenset({Stage.RATINGS, Stage.VERDICTS})
 """Stages that ask a judge for labels; the texts that it writes are not asked for again."""
 
-_IMPROBABLE = 0.01
-"""Probability below which it is no chance that all rows of a run have the same score."""
-
 _RUNS = 3 * RUNS_READ
 """Number of runs of the history to read: some may have had no anchor."""
 
@@ -105,32 +102,6 @@ def can_ask_again(plan: RunPlan) -> bool:
     """Return whether a run has judges that may answer differently when they are asked again."""
     served = any(judge.backend not in IN_PROCESS for judge in plan.models.judges)
     return served and not LABELLED.isdisjoint(plan.metrics.stages)
-
-
-def is_suspiciously_uniform(tables: RunTables, before: Sequence[RecordedMetric]) -> bool:
-    """Return whether all rows of a run have the same score by a metric, though the run before had others.
-
-    With a mean of m, at least a share of |m - v| of the earlier scores, as a part of their range, was not v: the rest
-    to the power of the number of rows is the probability that all are v by chance.
-
-    Args:
-        tables: Tables of the run.
-        before: Metrics of the run before.
-    """
-    scores: dict[str, list[float]] = {}
-    for shard in tables.shards(Stage.AGGREGATION, ["metric", "value"]):
-        for metric, value in zip(shard["metric"].to_pylist(), shard["value"].to_pylist(), strict=True):
-            if value is not None:
-                scores.setdefault(metric, []).append(value)
-    for each in before:
-        found = scores.get(each.metric, [])
-        if each.slice_column or each.mean is None or each.bounds is None or len(set(found)) != 1:
-            continue
-        low, high = each.bounds
-        share = 1 - abs(each.mean - found[0]) / (high - low)
-        if share ** len(found) < _IMPROBABLE:
-            return True
-    return False
 
 
 def expect_rows(anchor: AnchorPlan, rows: int, earlier: EarlierRepeats) -> int:

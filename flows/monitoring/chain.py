@@ -20,6 +20,7 @@ from flows.config.deploy_options import default_gate
 from flows.config.gate_file import GateSettings
 from flows.config.result_options import MonitoringOptions
 from flows.execution.anchor_evaluation import missing_scores
+from flows.monitoring.chain_result import ChainResult
 from flows.monitoring.clock_checks import BEHIND, find_clock_incidents, is_clock_behind, keep_past, present
 from flows.monitoring.gating import GatedRun, describe_metric_change, describe_unlike, find_gate_incidents, judge_run
 from flows.monitoring.incidents import change_incidents
@@ -30,6 +31,7 @@ from flows.monitoring.monitored_run_alarms import RunAlarms, find_run_alarms
 from flows.monitoring.monitored_run_checks import find_judge_incidents, find_run_incidents
 from flows.monitoring.reporter import Reporter
 from flows.monitoring.source_checks import is_loss
+from flows.monitoring.superseded import end_superseded, is_superseded, report_superseded
 from flows.publishing.artifacts import COMPARISON_ARTIFACT, write_artifact
 from flows.publishing.history_record import NotRecordedError, record_in_history, record_surely
 from flows.publishing.metrics_file import write_metrics_file
@@ -45,7 +47,7 @@ from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.comparison.comparison_page import comparison_page
 from tasks.runs.baselines import Baseline, Baselines
 from tasks.runs.finished_run import FinishedRun
-from tasks.runs.outcome import OutcomeBaseline, OutcomeIncident, OutcomeIncidents, RunOutcome, write_outcome
+from tasks.runs.outcome import OutcomeBaseline, OutcomeIncident, RunOutcome, write_outcome
 from tasks.runs.run_folder import COMPARISON, RunFolder
 from tasks.runtime.atomic_files import write_output
 
@@ -54,26 +56,6 @@ _NOT_RECORDED, _HISTORY = "not recorded", "history"
 
 _RUNS_READ = 366 * 24
 """Runs of the history that are looked at: a year of hourly ones."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainResult:
-    """The result of a monitored run.
-
-    Args:
-        verdict: Accepted: the run is the baseline. Passed: nothing is wrong, and the baseline stays. Inconclusive or
-            failed: the outcome of the gate. Worse: there is an alarm. Recovering: another run like this one ends the
-            alarm. Superseded: a newer version is the baseline.
-        folder: Run folder; None if nothing was evaluated.
-        baseline: Version of the baseline before the run; None without one.
-        undelivered: A sentence for each recipient that has not accepted a message.
-    """
-
-    verdict: Verdict
-    message: str
-    folder: Path | None = None
-    baseline: str | None = None
-    undelivered: tuple[str, ...] = ()
 
 
 def run_chain(reporter: Reporter, monitored_run: MonitoredRun, evaluate: Callable[[Path | None], Path]) -> ChainResult:
@@ -88,13 +70,13 @@ def run_chain(reporter: Reporter, monitored_run: MonitoredRun, evaluate: Callabl
     """
     store = Baselines(reporter.options.deploy.baselines, monitored_run.deployment)
     before = _read_baseline(store, reporter, monitored_run)
-    if _is_superseded(monitored_run, before):
-        return _end_superseded(reporter, monitored_run, before)
+    if is_superseded(monitored_run, before):
+        return end_superseded(reporter, monitored_run, before)
     with monitored_run.start.apply():
         folder = evaluate(_find_folder(store, before)[0])
     before = _read_baseline(store, reporter, monitored_run)  # another run may have been accepted meanwhile
-    if _is_superseded(monitored_run, before):
-        return _end_superseded(reporter, monitored_run, before, folder)
+    if is_superseded(monitored_run, before):
+        return end_superseded(reporter, monitored_run, before, folder)
     return _Chain(reporter, monitored_run, store, folder).finish(before)
 
 
@@ -128,13 +110,14 @@ class _Chain:
         gated, alarms = self._judge(before), self._find_alarms(before, runs)
         known = self.reporter.book.read()
         open_keys = [incident.key for incident in known]
-        of_judges = find_judge_incidents(self.folder, run_id)
+        of_judges = find_judge_incidents(self.folder, run_id, keep_past(runs, present(self.monitored_run)))
         verdict = _decide(gated, alarms, of_judges)
         moves = bool(self.monitored_run.index) or self.options.deploy.accept == "passed"
         follows = before is not None and verdict == "passed" and moves
         of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
         of_run = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
-        found = (*of_clock, *of_run, *of_gate.found, *of_judges, *alarms.incidents(run_id))
+        # Causes first: what a judge that fails says is no reason to accept a run.
+        found = (*of_judges, *of_clock, *of_run, *of_gate.found, *alarms.incidents(run_id))
         outcome = RunOutcome(
             name=self.monitored_run.name,
             trigger=self.monitored_run.trigger,
@@ -175,12 +158,12 @@ class _Chain:
         ):
             newer = self.store.current(self.monitored_run.key)
             if self.monitored_run.index:
-                return _report_superseded(self.monitored_run, newer, self.folder, undelivered)
+                return report_superseded(self.monitored_run, newer, self.folder, undelivered)
             accepts, verdict = False, "inconclusive"
             message = f"{self.monitored_run.title} was compared with nothing: another first run was accepted meanwhile"
+        undelivered = self.reporter.beat(undelivered)
         changes = {"accepted": accepts, "message": message, "incidents": incidents, "undelivered": undelivered}
         self._record(outcome.model_copy(update=changes))
-        self.reporter.beat(undelivered)
         version = None if before is None else before.version
         return ChainResult(
             verdict=verdict, message=message, folder=self.folder, baseline=version, undelivered=undelivered
@@ -319,41 +302,6 @@ def _find_folder(store: Baselines, baseline: Baseline | None) -> tuple[Path | No
     except AssayError as error:
         return None, str(error)
     return folder, None
-
-
-def _is_superseded(monitored_run: MonitoredRun, before: Baseline | None) -> bool:
-    """Return whether a run evaluates an old version of an index: a run about no index is never older than another."""
-    if before is None or not monitored_run.index:
-        return False
-    place = before.place_at(datetime.now(UTC))
-    return _is_same_version(monitored_run, before) or place.is_newer_than(monitored_run.place)
-
-
-def _is_same_version(monitored_run: MonitoredRun, baseline: Baseline) -> bool:
-    """Return whether the baseline is of the same event."""
-    return baseline.place == monitored_run.place
-
-
-def _end_superseded(
-    reporter: Reporter, monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None = None
-) -> ChainResult:
-    """Send what could not be sent earlier, and end a run whose version is older than its baseline."""
-    return _report_superseded(monitored_run, newer, folder, reporter.report(OutcomeIncidents()).undelivered)
-
-
-def _report_superseded(
-    monitored_run: MonitoredRun, newer: Baseline | None, folder: Path | None, undelivered: tuple[str, ...]
-) -> ChainResult:
-    by = "a newer baseline" if newer is None else f"its baseline, version {newer.version}"
-    is_same = newer is not None and _is_same_version(monitored_run, newer)
-    what = "its baseline already" if is_same else f"older than {by}"
-    return ChainResult(
-        verdict="superseded",
-        message=f"{monitored_run.title} of index {monitored_run.index} is {what}",
-        folder=folder,
-        baseline=None if newer is None else newer.version,
-        undelivered=undelivered,
-    )
 
 
 def _decide(gated: GatedRun, alarms: RunAlarms, of_judges: Collection[OutcomeIncident]) -> Verdict:

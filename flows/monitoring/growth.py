@@ -16,7 +16,7 @@ _RUNS = 30
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """What is measured of a run.
+    """A figure that is measured of a run.
 
     Args:
         least: Value up to which growth does not matter.

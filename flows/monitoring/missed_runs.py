@@ -194,8 +194,8 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
         finished = [each for each in known if each.outcome is not None and each.status == COMPLETED]
         last = max(finished, key=lambda each: each.created, default=None)
         times = wait_for_server(lambda: _read_last_run(client, run, until)) if last is None else _times(last)
-        if times is None:
-            return None
+        if times is None:  # the first run, which may be late all the same
+            times = (_due_date(run), _due_date(run))
         start, since = times
         due = wait_for_server(lambda: _read_due(client, run, since, until))
         states = wait_for_server(lambda: client.read_flow_run_states(run.id))
@@ -216,6 +216,8 @@ def find_missed_runs(runs: Sequence[RecordedRun], patience: timedelta) -> Missed
     failed = (each for each in due if not recorded & {_due_date(each), str(each.id)})
     if unreported := tuple(found for each in sorted(failed, key=_due_date) if (found := _unreported(each)) is not None):
         missed = replace(missed or MissedRuns(since), unreported=unreported)
+    if missed is None and (late := _failed_late(due, run, patience)) is not None:
+        return MissedRuns(since, late=late)
     return missed
 
 
@@ -295,6 +297,19 @@ def _started_late(states: Sequence[State[Any]], started: datetime, patience: tim
     """Return whether the server has reported that a run had not started: not if it waited for another."""
     late = [state.timestamp for state in states if state.name == "Late"]
     return bool(late) and started - min(late) > patience and all(state.name != WAITS for state in states)
+
+
+def _failed_late(due: Collection[FlowRun], own: FlowRun, patience: timedelta) -> datetime | None:
+    """Return when an earlier run was due that started late and has no result: no run has said yet that it started."""
+    return max(
+        (
+            _due_date(each)
+            for each in due
+            if each.id != own.id and each.start_time is not None and _has_started(each)
+            if each.start_time - _due_date(each) > patience and each.state_type is StateType.FAILED
+        ),
+        default=None,
+    )
 
 
 def _was_resumed_late(states: Sequence[State[Any]], since: datetime, patience: timedelta) -> bool:

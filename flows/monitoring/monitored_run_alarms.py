@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from math import sqrt
+from math import isclose, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from flows.config.result_options import MonitoringOptions
 from flows.config.run_rate import runs_per_year
 from metric_core.errors import AssayError, ConfigError
 from metric_core.statistics.alarms import ERROR, RUNS_OF_YEAR, Alarm, AlarmSettings
-from metric_core.statistics.shared_noise import limit_deviations
+from metric_core.statistics.shared_noise import ASSUMED_NOISE, limit_deviations
 from tasks.comparison.changed_side import Side, SideFinder
 from tasks.comparison.run_pair import Matching, RunPair
 from tasks.history.alarm_entries import outcome_alarm, write_alarm_state
@@ -57,14 +57,17 @@ class RunAlarms:
 
     @property
     def margin(self) -> str:
-        """Sentence on the noise of whole runs that drops have to exceed; empty if that of their rows is larger."""
+        """Sentence on the noise of whole runs that drops have to exceed.
+
+        It is empty if that of their rows is larger, or as long as the noise is assumed, because no runs have shown it.
+        """
         deviations = limit_deviations(ERROR, RUNS_OF_YEAR)
         sizes = [
             f"{deviations * sqrt(2) * noise:.2g} for {metric}"
             for metric, noise in self.shared_noise.items()
-            if metric in self.steps and sqrt(2) * noise > self.steps[metric][1]
+            if metric in self.steps and sqrt(2) * noise > self.steps[metric][1] and not isclose(noise, ASSUMED_NOISE)
         ]
-        return f"all rows of a run may move together by chance: up to {', '.join(sizes)}" if sizes else ""
+        return f"by earlier runs, all rows of a run move together by up to {', '.join(sizes)}" if sizes else ""
 
     def incidents(self, run_id: str) -> tuple[OutcomeIncident, ...]:
         """Return the alarms as incidents."""

@@ -1,8 +1,9 @@
 """Find what is wrong around a monitored run: its data, its judges, and scheduled runs that did not take place."""
 
-from collections.abc import Collection
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from flows.config.result_options import MonitoringOptions
 from flows.monitoring.clock_checks import keep_past, present
@@ -20,6 +21,10 @@ from tasks.prefect_support.run_log import run_logger
 from tasks.runs.finished_run import FinishedRun
 from tasks.runs.judge_drift import find_changed_judges, read_findings
 from tasks.runs.outcome import OutcomeIncident
+from tasks.runs.run_folder import ANCHOR
+
+_LEAST_COLLAPSED = 3.0
+"""Rows whose scores must have become the extreme one, so that it is no chance."""
 
 _RUNS = 400
 """Number of runs of the history to read: a year of daily runs."""
@@ -53,7 +58,7 @@ def find_run_incidents(
     found += find_growth_incidents(run, before, options.deploy.growth)
     patience = timedelta(minutes=options.deploy.late_minutes)
     known = keep_past([*absent, *runs], present(monitored_run))
-    missed = find_missed_runs(known, patience) if is_scheduled and known else None
+    missed = find_missed_runs(known, patience) if is_scheduled else None
     if missed is None:
         return found
     for warning in record_without_results(options, *missed.entries(monitored_run.name)):
@@ -62,13 +67,21 @@ def find_run_incidents(
     return found if told is None else [*found, told]
 
 
-def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
+def find_judge_incidents(folder: Path, run_id: str, runs: Sequence[RecordedRun]) -> list[OutcomeIncident]:
     """Return the judges that have changed, by the anchor rows that were asked about again, as incidents.
+
+    A judge that is known to be another one, was therefore asked about the whole anchor again, and gives all of it one
+    extreme score, is an incident too.
+
+    Args:
+        run_id: Id of the run.
+        runs: Earlier runs of the evaluation, oldest first.
 
     Raises:
         RunFolderError: The run folder is damaged.
     """
-    return [
+    manifest = FinishedRun(folder).manifest
+    changed = [
         OutcomeIncident(
             key=f"judge:{each['judge']}",
             kind="judge",
@@ -76,5 +89,27 @@ def find_judge_incidents(folder: Path, run_id: str) -> list[OutcomeIncident]:
             since=datetime.fromisoformat(each["told"]["since"]),
             run_id=run_id,
         )
-        for each in find_changed_judges(read_findings(FinishedRun(folder).manifest))
+        for each in find_changed_judges(read_findings(manifest))
     ]
+    return changed or list(_find_collapsed(manifest, run_id, runs))
+
+
+def _find_collapsed(manifest: Mapping[str, Any], run_id: str, runs: Sequence[RecordedRun]) -> Iterator[OutcomeIncident]:
+    """Yield an incident for each metric by which all anchor rows have the same score, though they had others before."""
+    anchor = manifest.get(ANCHOR) or {}
+    earlier = [each.details.get(ANCHOR) or {} for each in runs]
+    same = [each for each in earlier if each.get("digest") == anchor.get("digest")]
+    for metric, now in (anchor.get("metrics") or {}).items():
+        means = [(each.get("metrics") or {}).get(metric, {}).get("mean") for each in same]
+        usual = next((mean for mean in reversed(means) if mean not in (None, 0.0, 1.0)), None)
+        if now["mean"] not in (0.0, 1.0) or usual is None:
+            continue
+        if abs(usual - now["mean"]) * now["scored"] >= _LEAST_COLLAPSED:
+            sentence = (
+                f"the judge gives all {now['scored']} rows of the anchor the same {metric}, {now['mean']:g}, where "
+                f"their mean was {usual:.3f}: its scores say nothing about the system. Look at the server of the "
+                "judge; do not accept this run"
+            )
+            yield OutcomeIncident(
+                key=f"judge:{metric}", kind="judge", sentence=sentence, since=datetime.now(UTC), run_id=run_id
+            )

@@ -5,7 +5,7 @@ only a few options, which are read separately. docs/design/reporting.md says in 
 """
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -102,6 +102,9 @@ class Reporter:
             known = self.book.read()
             replaced = {each.key for each in known if each.kind == "error"} - {key}
             incidents = change_incidents(known, [incident], lambda _open: False, replaced)
+        else:
+            incident = OutcomeIncident(key="error", kind="error", sentence=reason, since=datetime.now(UTC))
+            incidents = OutcomeIncidents(opened=(incident,))
         is_news = bool(incidents.opened) or self.monitored_run is None or bool(self.monitored_run.index)
         alert = self._error_alert(incidents, folder, *(() if incidents.opened else (reason,)))
         sent = self.report(incidents, alert if is_news else None)
@@ -115,20 +118,25 @@ class Reporter:
         for sentence in sent.undelivered:
             error.add_note(f"{NOT_DELIVERED}{sentence}")
 
-    def beat(self, undelivered: Collection[str]) -> None:
+    def beat(self, undelivered: tuple[str, ...]) -> tuple[str, ...]:
         """Call the heartbeat monitor after a run that has finished, unless a message about it was not delivered.
 
         Runs for an event do not count: they come whether or not the schedule works.
 
         Args:
             undelivered: Sentences on recipients that have not accepted a message.
+
+        Returns:
+            These sentences, and one on the heartbeat monitor if it could not be called.
         """
         address = self.options.deploy.heartbeat
         if address is None or self.monitored_run is None or self.monitored_run.trigger == "event" or undelivered:
-            return
+            return undelivered
         warning = call_heartbeat(address, self.name, self.flow_run)
-        if warning is not None:
-            run_logger().warning(warning)
+        if warning is None:
+            return undelivered
+        run_logger().warning(warning)
+        return (warning,)
 
     def _error_alert(self, incidents: OutcomeIncidents, folder: Path | None, *notes: str) -> Alert:
         about = (
@@ -142,7 +150,9 @@ class Reporter:
             index=show_value(about.get("index")) if has_index else "",
             version=show_value(about.get("version")),
             outcome="error",
-            incidents=alert_incidents(self.name, incidents, with_continuing=False),
+            incidents=alert_incidents(
+                self.name or f"index {show_value(about.get('index'))}", incidents, with_continuing=False
+            ),
             notes=notes,
             folder=None if folder is None else str(folder),
             report=None if folder is None else self.options.deploy.alerts.link_to(folder, REPORT),

@@ -383,7 +383,7 @@ class PanelEvidence:
             since=panel.runs[first],
             raised=panel.runs[-1],
             drop=0.0 if np.isnan(means).all() else -float(np.nanmean(means)) * size,
-            interval=Interval(limits.low * size, limits.high * size),
+            interval=Interval(min(limits.low, limits.high) * size, limits.high * size),
             rows=panel.count_rows(self._last, stream),
             baseline_rows=panel.size_of(stream),
             groups=panel.count_groups(stream),
@@ -395,6 +395,6 @@ class PanelEvidence:
         continued = replace(
             self.carry_over(earlier), rows=alarm.rows, baseline_rows=alarm.baseline_rows, groups=alarm.groups
         )
-        if limits.low > 0:
+        if 0 < limits.low <= limits.high and not continued.is_regained:
             return replace(continued, drop=alarm.drop, interval=alarm.interval, runs=alarm.runs)
         return replace(continued, runs=alarm.runs)

@@ -166,7 +166,7 @@ def _find_shift(changes: Sequence[Floats]) -> float:
 def split_variance(
     scores: Floats, judge: JudgeVariance, questions: Sequence[str] | None = None
 ) -> VarianceShares | None:
-    """Return the shares of the variance of a mean; None if it has none.
+    """Return the shares of the variance of a mean; None if it has none, or if there are no scores.
 
     Args:
         scores: Scores of all rows of a run.
@@ -178,6 +178,8 @@ def split_variance(
     (0.87, 0.13, 0.33)
     """
     rows = len(scores)
+    if not rows:
+        return None
     found = None if questions is None else _split_by_question(scores, questions)
     if found is None:
         total = float(scores.var(ddof=1)) / rows if rows > 1 else 0.0

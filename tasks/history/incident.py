@@ -32,7 +32,7 @@ class IncidentFinding:
 
 @dataclass(frozen=True, slots=True)
 class IncidentChanges:
-    """What a run changes of the incidents of an evaluation.
+    """The changes of the incidents of an evaluation by a run.
 
     Args:
         opened: Problems that the run found first; their details name the flow run as OPENER.
@@ -49,7 +49,7 @@ class IncidentChanges:
 
 @dataclass(frozen=True, slots=True)
 class ChangedIncidents:
-    """What became of the changes of a run: another one at the same time may have made some of them.
+    """The changes that a run has made itself: another one at the same time may have made some of them.
 
     Args:
         opened: Keys of the incidents that the run has opened.

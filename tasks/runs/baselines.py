@@ -181,7 +181,7 @@ class Baselines:
     def is_superseded(self, baseline: Baseline) -> bool:
         """Return whether a newer version of an index is its baseline, or another run for one that would be the first.
 
-        A run about no index is never older than its baseline: each evaluates the data anew.
+        A run about no index is never older than its baseline: each evaluates what the data are now.
         """
         current = self.current(baseline.index)
         if current is None or current.run_id == baseline.run_id:

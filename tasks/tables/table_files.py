@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.core import url_to_fs
 
-from metric_core.errors import AssayError, MissingDependencyError
+from metric_core.errors import AssayError, MissingDependencyError, StorageError
 from tasks.runtime.atomic_files import PRIVATE_FILE, create_private_folder, sync_to_disk, temporary_name
 from tasks.runtime.stored_data import FOLDER
 
@@ -144,12 +144,12 @@ def translate_errors(
         what: Participle that says what the block does: "written", "read".
 
     Raises:
-        AssayError: The block raised an error of the file system.
+        StorageError: The block raised an error of the file system.
     """
     try:
         yield
     except storage_errors() as error:
-        raise AssayError(
+        raise StorageError(
             f"{fs.unstrip_protocol(path)} cannot be {what}: {error}. Check the place that `{setting}` names, the "
             "credentials in the environment, and the free space there."
         ) from error
@@ -165,7 +165,8 @@ def open_stored(path: str, what: str, metadata: pq.FileMetaData | None = None) -
         metadata: Metadata of the file, if it is known.
 
     Raises:
-        AssayError: The file is missing, damaged or unreachable.
+        AssayError: The file is missing or damaged.
+        StorageError: The store cannot be reached, or refuses the request.
     """
     try:
         fs, location = filesystem(path)
@@ -174,10 +175,10 @@ def open_stored(path: str, what: str, metadata: pq.FileMetaData | None = None) -
             yield pq.ParquetFile(file, metadata=metadata, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise AssayError(f"{what} does not exist. Run the evaluation again to recompute it.") from error
-    except (pa.ArrowException, OSError) as error:
-        raise AssayError(f"{what} cannot be read ({error}). Delete it and run the evaluation again.") from error
-    except storage_errors() as error:
-        raise AssayError(
+    except (pa.ArrowException, *storage_errors()) as error:
+        if isinstance(error, pa.ArrowException) or is_local(fs):
+            raise AssayError(f"{what} cannot be read ({error}). Delete it and run the evaluation again.") from error
+        raise StorageError(
             f"{what} cannot be reached: {error}. Check the storage and the credentials in the environment, and run the "
             "evaluation again; rows that are stored are not recomputed."
         ) from error

@@ -17,7 +17,7 @@ from flows.judge_check import check_judge
 from flows.monitor import run_monitor
 from flows.planning.planner import draft_plan
 from flows.results.gated_comparison import CompareOptions, apply_gate
-from metric_core.errors import JudgeError
+from metric_core.errors import FailedCellsError, JudgeError
 from metric_core.statistics.asked_again import count_rows
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import CERTIFIED, JUDGED, find_version_changes
@@ -229,6 +229,20 @@ def test_judge_that_gives_everything_one_answer_is_asked_about_the_whole_anchor_
     assert evaluation.entry["rows"] == count_rows(0.1, len(ANCHOR_WORDS))[0], "it is known by now"
     evaluation.verdict = KNOWN
     assert evaluation.night().incidents.recovered == (), "one good night is no proof"
+
+
+def test_judge_that_writes_no_claims_ends_no_run(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    def say(body: dict[str, Any]) -> dict[str, Any] | None:
+        schema = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+        return {"content": json.dumps({name: [] for name in schema.get("properties", {})})} if schema else None
+
+    evaluation.night()
+    evaluation.night()
+    monkeypatch.setattr(evaluation.server, "say", lambda body: evaluation._say(body) or say(body))
+    for revision in (None, "new"):
+        evaluation.revision = revision
+        with pytest.raises(FailedCellsError, match="most often: no claims in the response"):
+            evaluation.night()
 
 
 def test_run_whose_scores_are_all_the_same_by_no_chance_has_the_whole_anchor_asked_about(

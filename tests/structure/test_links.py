@@ -54,7 +54,8 @@ def test_every_file_that_a_page_names_exists() -> None:
     for page in pages():
         text = text_of(page)
         named = [each for each in _NAMED.findall(text) if "NAME" not in each]
-        named += [package + module.replace(".", "/") + ".py" for package, module in _BENCHMARK.findall(text)]
+        programs = [package + module.replace(".", "/") for package, module in _BENCHMARK.findall(text)]
+        named += [each if (ROOT / each / "__main__.py").exists() else f"{each}.py" for each in programs]
         assert [each for each in named if not (ROOT / each).exists()] == [], page
 
 

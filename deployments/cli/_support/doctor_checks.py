@@ -17,6 +17,8 @@ import httpx
 from deployments.cli._support.run_lines import left_out_lines
 from deployments.local_server import ServerAddress, find_address, find_configured_url, server_status, use_server
 from deployments.web.http_guard import basic_authorization
+from flows.alerting.silencing import check_maintenance
+from flows.config.deploy_options import DeployOptions
 from flows.config.run_config import RunConfig
 from flows.planning.checks import RunCheck, run_checks
 from flows.planning.planner import draft_plan, plan_source, plan_without_data
@@ -130,6 +132,14 @@ def check_embedder(options: EmbedderOptions | None) -> Iterator[DoctorCheck]:
     embedder = RunModels().open_embedder(options.embedder if options else EmbedderSettings())
     embedder.embed(["one sentence"])
     yield DoctorCheck("embedder", Level.OK, f"{embedder.identity.model}, {embedder.identity.dimensions} dimensions")
+
+
+def check_maintenance_windows(options: DeployOptions | None) -> Iterator[DoctorCheck]:
+    """Check that periods without messages end."""
+    windows = () if options is None else options.deploy.alerts.maintenance
+    if windows:
+        check_maintenance(windows, datetime.now(UTC))
+        yield DoctorCheck("maintenance", Level.OK, f"{len(windows)} recurring periods without messages, which end")
 
 
 def check_prefect() -> Iterator[DoctorCheck]:
@@ -344,6 +354,7 @@ def all_checks(config: RunConfig | None) -> Iterator[DoctorCheck]:
         ("answers", lambda: check_cache(config), "see `cache` in the configuration, or ASSAY_HOME"),
         ("entities", lambda: check_entities(config), "install the spaCy pipeline that language.pipeline names"),
         ("embedder", lambda: check_embedder(config), "correct `embedder` in the configuration"),
+        ("maintenance", lambda: check_maintenance_windows(config), "correct deploy.alerts.maintenance"),
         ("Prefect", check_prefect, "see PREFECT_API_URL"),
         ("judge", lambda: check_judge_servers(config), _JUDGE_ADVICE),
         *([] if config is None else _groups_of_plans(config)),

@@ -42,7 +42,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "deploy": "Deploy evaluations to a Prefect work pool.",
         "undeploy": "Remove deployments with their schedules and automations.",
         "job": "Run a job of eval-hub: JobSpec in, JobResults out.",
-        "alert": "Show, explain, acknowledge and silence open incidents.",
+        "alert": "Show, explain, acknowledge, close and silence open incidents.",
         "event": "Announce an event, such as a rebuilt index.",
     },
     "Servers and storage": {

@@ -112,8 +112,10 @@ def test_an_evaluation_that_the_history_does_not_know_is_refused(assay: Assay, l
 def test_maintenance_of_a_configuration_is_listed(assay: Assay, log: AlertLog, tmp_path: Path) -> None:
     del log
     config = tmp_path / "assay.toml"
+    begun = datetime.now(UTC) - timedelta(hours=1)
+    cron = f"{begun.minute} {begun.hour} * * *"
     config.write_text(
-        'source = "rows.jsonl"\n[deploy.alerts]\nmaintenance = [{cron = "* * * * *", hours = 1}]', encoding="utf-8"
+        f'source = "rows.jsonl"\n[deploy.alerts]\nmaintenance = [{{cron = "{cron}", hours = 4}}]', encoding="utf-8"
     )
     shown = assay("alert", "list", "--config", str(config)).out
     assert "  silenced until 20" in shown
@@ -147,3 +149,34 @@ def test_only_a_run_with_a_baseline_is_explained(assay: Assay, log: AlertLog, tm
     outcome = assay("alert", "--explain", str(tmp_path / "first"))
     assert (outcome.code, "no alarm was looked for after the run in" in outcome.err) == (2, True)
     assert assay("alert", "--explain", str(tmp_path / "first"), "list").code == 2
+
+
+def test_incidents_are_closed_by_hand_and_their_recipients_are_told(
+    assay: Assay, log: AlertLog, tmp_path: Path
+) -> None:
+    config = tmp_path / "assay.toml"
+    told = tmp_path / "told.jsonl"
+    config.write_text(f'name = "nightly"\n[deploy.alerts]\nfile = "{told}"\n', encoding="utf-8")
+    refused = assay("alert", "close", "nightly")
+    assert (refused.code, "name the configuration with --config" in refused.err) == (2, True)
+    unknown = assay("alert", "close", "nightly", "gate:men", "--config", str(config))
+    assert (unknown.code, "has no open incident 'gate:men', but gate:mean" in unknown.err) == (2, True)
+    done = assay("alert", "close", "nightly", GATE, "missed runs", "--by", "ada", "--config", str(config))
+    assert done.out.splitlines() == [
+        f"closed {GATE}: faithfulness is 0.6",
+        "closed missed runs: the Prefect server reported: missed runs",
+    ]
+    (alert,) = map(json.loads, told.read_text(encoding="utf-8").splitlines())
+    assert [(each["key"], each["change"]) for each in alert["incidents"]] == [
+        (f"nightly/{GATE}", "resolved"),
+        ("nightly/missed runs", "resolved"),
+    ]
+    assert alert["text"].endswith("Closed by hand, by ada.")
+    assert log.open_incidents("nightly") == []
+    assert assay("alert", "close", "nightly", "--config", str(config)).out == "nightly has no open incident\n"
+
+
+def test_silence_that_would_last_for_ever_is_refused(assay: Assay, log: AlertLog) -> None:
+    del log
+    refused = assay("alert", "silence", "nightly", "--until", "9999-01-01T00:00")
+    assert (refused.code, "at most 92 days after its beginning" in refused.err) == (2, True)

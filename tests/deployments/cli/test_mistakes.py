@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from deployments.cli._support.cli_errors import describe_server_error
+from deployments.cli.main import EXIT_CODES
+from metric_core.errors import StorageError
 from tests.deployments.cli.conftest import Outcome
 
 Assay = Callable[..., Outcome]
@@ -158,3 +160,7 @@ def test_interrupted_command_reports_what_it_has_saved(
     monkeypatch.setattr("deployments.cli.metrics._table", interrupt)
     outcome = assay(*call)
     assert (outcome.code, " ".join(outcome.err.split())) == (130, said.strip())
+
+
+def test_store_that_is_away_is_no_mistake_of_the_user() -> None:
+    assert next(code for kind, code in EXIT_CODES if issubclass(StorageError, kind)) == 5

@@ -116,7 +116,7 @@ def test_the_wait_that_a_recipient_asks_for_is_honoured_within_the_time_of_a_run
 def test_mail_that_is_confirmed_late_is_waited_for_and_a_copy_has_the_same_message_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "RUN_SECONDS", 0.5)
+    monkeypatch.setattr(delivery, "TRIES", 1)
     email = {"server": "env:MAIL", "to": ["a@b.example"], "sender": "c@d.example"}
     settings = AlertSettings.model_validate({"email": email})
     alert = Alert(name="support", outcome="error", notes=("no file",), flow_run="1")
@@ -125,9 +125,11 @@ def test_mail_that_is_confirmed_late_is_waited_for_and_a_copy_has_the_same_messa
         box = Outbox(settings, str(tmp_path / "history.db"), "support")
         monkeypatch.setattr(smtp, "CONFIRMATION_SECONDS", 0.2)
         (sentence,) = box.send(alert).undelivered
-        assert sentence.endswith("TimeoutError: timed out")
+        assert sentence.endswith("timed out")
         monkeypatch.setattr(smtp, "CONFIRMATION_SECONDS", 60.0)
-        assert box.resend().undelivered == ()
+        monkeypatch.setattr(delivery, "RUN_SECONDS", 0.5)
+        while box.resend().undelivered:  # on a busy machine the time of a run may be over before it sends anything
+            assert len(mailbox.received) == 1, "what is sent is waited for"
         assert box.resend().undelivered == ()
     first, second = mailbox.received
     assert first.message["Message-ID"] == second.message["Message-ID"]

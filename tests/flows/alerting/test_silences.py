@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.alerting.silencing import active_silence
+from flows.alerting.silencing import active_silence, check_maintenance
 from flows.config.alert_options import AlertSettings, MaintenanceWindow
 from metric_core.errors import ConfigError
 from tasks.history.catalogue import Catalogue
@@ -128,3 +128,18 @@ def test_of_several_silences_the_last_end_counts() -> None:
 def test_maintenance_needs_a_cron_expression() -> None:
     with pytest.raises(ConfigError, match="a cron expression and a time zone, got 'every sunday' in 'UTC'"):
         active_silence([], [MaintenanceWindow(cron="every sunday", hours=1)], START)
+
+
+@pytest.mark.parametrize(
+    ("cron", "hours", "ends"),
+    [("* * * * *", 1, False), ("0 2 * * *", 24, False), ("0 2 * * *", 23, True), ("0 0-23 * * 0", 1, True)],
+)
+def test_maintenance_that_never_ends_is_refused_and_silences_nothing(cron: str, hours: float, ends: bool) -> None:
+    window = MaintenanceWindow(cron=cron, hours=hours)
+    if ends:
+        check_maintenance([window], START)
+        return
+    with pytest.raises(ConfigError, match="maintenance never ends"):
+        check_maintenance([window], START)
+    with pytest.raises(ConfigError, match="maintenance never ends"):
+        active_silence([], [window], START)

@@ -14,9 +14,7 @@ from flows.monitoring.acceptance import accept_run
 from flows.monitoring.missed_runs import MissedRun, MissedRuns
 from flows.planning import planner
 from flows.planning.planner import plan_run, use_plan
-from metric_core.errors import ConfigError, JudgeError
-from tasks.history.alert_log import AlertLog
-from tasks.history.catalogue import Catalogue
+from metric_core.errors import JudgeError
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.baselines import EVALUATIONS, Baselines
 from tasks.runs.finished_run import FinishedRun
@@ -108,6 +106,32 @@ def test_metric_that_becomes_worse_again_is_told_again(nights: Nights) -> None:
     _, outcome = nights.run(0.5)
     assert len(outcome.incidents.continuing) == 2
     assert all(since[incident.key] == incident.since for incident in outcome.incidents.continuing)
+
+
+def test_limits_of_a_drop_do_not_cross_when_most_of_it_is_regained(nights: Nights) -> None:
+    nights.deploy["gate"] = None
+    for level in (0.85, 0.85, 0.1, 0.1, 0.1, 0.1):
+        _, outcome = nights.run(level)
+    for level in (0.7, 0.45, 0.7):
+        before, (_, outcome) = outcome, nights.run(level)
+        for alarm, last in zip(outcome.alarms, before.alarms, strict=True):
+            assert alarm.drop is not None
+            assert alarm.drop[0] <= alarm.drop[1], alarm.sentence
+            assert not alarm.is_regained or alarm.drop == last.drop, alarm.sentence
+
+
+def test_judge_that_collapsed_is_named_before_what_follows_from_it(nights: Nights) -> None:
+    def anchor(mean: float) -> dict[str, Any]:
+        return {"digest": "d", "metrics": {"faithfulness": {"mean": mean, "scored": 60}}, "agreement": {}}
+
+    nights.run(anchor=anchor(0.9))
+    verdict, outcome = nights.run(judge=OTHER_JUDGE, anchor=anchor(1.0))
+    assert verdict == "inconclusive"
+    assert [each.kind for each in outcome.incidents.opened][:2] == ["judge", "comparison"]
+    assert outcome.incidents.opened[0].sentence == (
+        "the judge gives all 60 rows of the anchor the same faithfulness, 1, where their mean was 0.900: its scores "
+        "say nothing about the system. Look at the server of the judge; do not accept this run"
+    )
 
 
 def test_rule_that_can_no_longer_be_decided_has_not_recovered(nights: Nights) -> None:
@@ -251,42 +275,6 @@ def test_history_that_cannot_be_used_costs_no_alert(nights: Nights, monkeypatch:
     assert alert["outcome"] == "partly recovered"
     assert [each["kind"] for each in alert["incidents"] if each["change"] == "resolved"] == ["gate"] * 2
     assert [each["kind"] for each in alert["incidents"] if each["change"] != "resolved"] == ["record", "alarm", "alarm"]
-
-
-def test_what_was_told_while_the_history_could_not_be_written_is_ended(
-    nights: Nights, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nights.deploy["gate"] = None
-    nights.run()
-    with monkeypatch.context() as patch:
-        for step in ("report", "open_incidents", "incidents"):
-            patch.setattr(AlertLog, step, _refuse)
-        nights.run(rows=20)
-    (alert,) = nights.alerts()
-    assert [each["key"] for each in alert["incidents"]] == ["support/source: rows"]
-    nights.run()
-    (alert,) = nights.alerts()
-    assert [(each["key"], each["change"]) for each in alert["incidents"]] == [("support/source: rows", "resolved")]
-    assert nights.history.open_incidents("support") == []
-
-
-def _refuse(*_: object, **_more: object) -> Any:
-    raise ConfigError("the history cannot be written")
-
-
-def test_open_incidents_outlive_a_history_that_is_lost(nights: Nights) -> None:
-    nights.deploy["gate"] = None
-    nights.run()
-    nights.run(rows=20)
-    nights.alerts()
-    (nights.folder / "history.db").rename(nights.folder / "lost.db")
-    nights.history = Catalogue(str(nights.folder / "history.db"))
-    nights.run(rows=20)
-    assert nights.alerts() == []
-    assert [each.key for each in nights.history.open_incidents("support")] == ["source: rows"]
-    nights.run()
-    (alert,) = nights.alerts()
-    assert [(each["key"], each["change"]) for each in alert["incidents"]] == [("support/source: rows", "resolved")]
 
 
 def test_run_that_is_not_like_for_like_says_so_and_can_be_accepted(nights: Nights) -> None:

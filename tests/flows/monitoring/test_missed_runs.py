@@ -282,6 +282,37 @@ def test_a_run_that_was_reported_as_not_started_says_that_it_has_started(
 
 
 @pytest.mark.prefect
+def test_first_run_that_was_reported_as_not_started_says_that_it_has_started(
+    prefect_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del prefect_server
+    with get_client(sync_client=True) as client:
+        schedule = DeployedSchedule(client, 1)
+        schedule.set_states(0, Late(), Running())
+        monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[0].id))
+        missed = find_missed_runs([], timedelta(0))
+        assert missed is not None
+        assert missed.sentence.endswith("started late")
+        assert find_missed_runs([], DAY) is None
+
+
+@pytest.mark.prefect
+def test_run_that_started_late_and_failed_is_said_to_have_started_by_the_next(
+    schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        schedule.set_states(number, Running(), Completed())
+    schedule.set_states(5, Late(), Running(), Failed(name="Error"))  # it was due a day before it started
+    schedule.set_states(6, Running())
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", str(schedule.runs[6].id))
+    finished = schedule.make_entry(4, outcome=RunOutcome(name="support", trigger="schedule"))
+    failed = schedule.make_entry(5, status="failed", deployment=schedule.name, run_id=str(schedule.runs[5].id))
+    missed = find_missed_runs([finished, failed], timedelta(minutes=15))
+    assert missed is not None
+    assert (missed.runs, missed.late) == ((), schedule.due(schedule.runs[5]).astimezone(UTC))
+
+
+@pytest.mark.prefect
 def test_a_run_that_was_reported_as_not_resumed_says_that_it_is(
     schedule: DeployedSchedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:

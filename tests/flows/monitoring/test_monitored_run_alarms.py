@@ -10,6 +10,7 @@ from flows.monitoring.monitored_run_alarms import RunAlarms, name_cause
 from metric_core.statistics.alarms import Alarm
 from metric_core.statistics.resampling import Interval
 from metric_core.statistics.run_panel import Stream
+from metric_core.statistics.shared_noise import ASSUMED_NOISE
 from tasks.comparison.changed_side import ChangedSide, Side
 from tasks.history.alarm_entries import outcome_alarm
 
@@ -77,5 +78,7 @@ def test_the_margin_for_shared_noise_is_named() -> None:
     assert RunAlarms().margin == ""
     assert RunAlarms(shared_noise={"faithfulness": 0.02}).margin == "", "the first run has no step"
     steps = {"faithfulness": (0.0, 0.01), "recall": (0.0, 0.02), "precision": (0.0, 0.02)}
-    named = RunAlarms(steps=steps, shared_noise={"faithfulness": 0.01, "recall": 0.02, "precision": 0.01}).margin
-    assert named == "all rows of a run may move together by chance: up to 0.059 for faithfulness, 0.12 for recall"
+    named = RunAlarms(steps=steps, shared_noise={"faithfulness": 0.01, "recall": 0.022, "precision": 0.01}).margin
+    assert named == "by earlier runs, all rows of a run move together by up to 0.059 for faithfulness, 0.13 for recall"
+    assumed = RunAlarms(steps=steps, shared_noise={"recall": ASSUMED_NOISE})
+    assert assumed.margin == "", "no run has shown it"

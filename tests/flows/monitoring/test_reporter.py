@@ -22,7 +22,7 @@ from flows.monitoring.incidents import IncidentBook, alert_incidents, change_inc
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.monitored_run_alarms import RunAlarms
 from flows.monitoring.reporter import Reporter
-from metric_core.errors import JudgeError
+from metric_core.errors import ConfigError, JudgeError
 from tasks.history.alert_log import AlertLog
 from tasks.reports.history.history_view import history_view
 from tasks.runs.baselines import EVALUATIONS, Baselines
@@ -270,7 +270,14 @@ def test_heartbeat_is_called_after_good_nights_only(
     assert len(heartbeats.calls) == 4, "a recovery is not delivered"
     del nights.deploy["alerts"]["webhook"]
     heartbeats.statuses += [404] * 10
-    assert nights.run()[0] == "passed"
+    verdict, outcome = nights.run()
+    assert (verdict, outcome.undelivered) == (
+        "passed",
+        ("the heartbeat monitor could not be called: it replied with status 404",),
+    )
+    recorded = nights.history.run(f"night-{len(nights.folders)}")
+    assert recorded is not None
+    assert recorded.outcome == outcome, "the history says so, too"
     assert "the heartbeat monitor could not be called: it replied with status 404" in caplog.text
     assert heartbeats.url not in caplog.text
 
@@ -296,3 +303,12 @@ def test_cause_of_an_incident_stays_known(tmp_path: Path) -> None:
     assert (known.cause, known.since, known.run_id) == ("system", START, "1")
     (told,) = alert_incidents("support", change_incidents(book.read(), []))
     assert (told.cause, told.status, told.key) == ("system", "resolved", "support/alarm:a")
+
+
+def test_alert_about_an_event_that_nobody_hears_has_the_key_that_services_keep(nights: Nights) -> None:
+    options = nights.configuration()
+    reporter = Reporter(options=options, payload={"index": "handbok", "version": "2"}, flow_run="1")
+    reporter.report_error(ConfigError("no deployment listens to it"))
+    (alert,) = nights.alerts()
+    assert [(each["key"], each["change"]) for each in alert["incidents"]] == [("index handbok/error", "opened")]
+    assert alert["worse"] == ["no deployment listens to it"]

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.prefect]
 FAR = timedelta(days=100)
 
 
-def told(nights: Nights) -> list[tuple[str, str]]:
+def changes_in_alerts(nights: Nights) -> list[tuple[str, str]]:
     """Return key and change of the incidents in the alerts since the last call."""
     return [(each["key"], each["change"]) for alert in nights.alerts() for each in alert["incidents"]]
 
@@ -31,7 +31,7 @@ def test_baseline_in_the_future_is_compared_with_and_told(nights: Nights) -> Non
         "entry: assay history --forget night-1"
     )
     assert nights.run(0.2)[0] == "failed"
-    assert ("support/alarm:faithfulness", "opened") in told(nights)
+    assert ("support/alarm:faithfulness", "opened") in changes_in_alerts(nights)
 
 
 def test_night_in_the_future_is_left_out_until_it_is_removed(nights: Nights) -> None:
@@ -43,20 +43,20 @@ def test_night_in_the_future_is_left_out_until_it_is_removed(nights: Nights) -> 
     nights.ahead = timedelta(0)
     verdict, outcome = nights.run()
     assert (verdict, outcome.accepted) == ("accepted", True)
-    assert told(nights) == [("support/clock", "opened")]
+    assert changes_in_alerts(nights) == [("support/clock", "opened")]
     verdict, outcome = nights.run()
     assert (outcome.baseline and outcome.baseline.run_id) == "night-4"
     assert nights.history.forget("night-3")
     assert not nights.history.forget("night-3")
     nights.run()
-    assert told(nights) == [("support/clock", "resolved")]
+    assert changes_in_alerts(nights) == [("support/clock", "resolved")]
 
 
 def test_clock_that_is_behind_ends_no_alarm(nights: Nights) -> None:
     nights.deploy["gate"] = None
     for level in (0.8, 0.8, 0.2):
         nights.run(level)
-    assert ("support/alarm:faithfulness", "opened") in told(nights)
+    assert ("support/alarm:faithfulness", "opened") in changes_in_alerts(nights)
     nights.ahead = -FAR
     verdict, outcome = nights.run(0.8)
     assert (verdict, [each.kind for each in outcome.incidents.recovered]) == ("inconclusive", [])
@@ -66,4 +66,4 @@ def test_clock_that_is_behind_ends_no_alarm(nights: Nights) -> None:
     )
     nights.ahead = timedelta(0)
     nights.run(0.2)
-    assert ("support/clock", "resolved") in told(nights)
+    assert ("support/clock", "resolved") in changes_in_alerts(nights)

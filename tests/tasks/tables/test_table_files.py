@@ -4,16 +4,17 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 import fsspec
 import pytest
 from fsspec.registry import _registry
 
-from metric_core.errors import AssayError, MissingDependencyError
+from metric_core.errors import AssayError, MissingDependencyError, StorageError
 from metric_core.schemas import SAMPLES
 from metric_core.stages import Stage
 from tasks.rows.prune_tables import prune_tables
-from tasks.tables.table_files import atomic_fs_write, filesystem
+from tasks.tables.table_files import atomic_fs_write, filesystem, open_stored
 from tasks.tables.table_store import StageRef, TableStore, read
 from tests.tasks.builders import samples_table
 
@@ -86,9 +87,9 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_an_error_of_a_client_becomes_a_message(unreachable: str) -> None:
     fs, path = filesystem(unreachable)
-    with pytest.raises(AssayError, match=r"cannot be written: Unable to locate credentials\..*`tables`"):
+    with pytest.raises(StorageError, match=r"cannot be written: Unable to locate credentials\..*`tables`"):
         atomic_fs_write(fs, path, b"content")
-    with pytest.raises(AssayError, match="cannot be written: Unable to locate credentials"):
+    with pytest.raises(StorageError, match="cannot be written: Unable to locate credentials"):
         TableStore(unreachable).write(samples_table({"response": "It rains."}), SAMPLES)
     ref = StageRef(
         stage=Stage.SAMPLES, path=f"{unreachable}/a.parquet", digest="", rows=1, schema_version=SAMPLES.version
@@ -97,3 +98,14 @@ def test_an_error_of_a_client_becomes_a_message(unreachable: str) -> None:
         read(ref)
     with pytest.raises(AssayError, match="cannot be read: Unable to locate credentials"):
         prune_tables(unreachable, before=datetime.now(UTC))
+
+
+def test_store_that_is_away_is_no_damaged_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **_more: object) -> NoReturn:
+        raise OSError(16, "Please reduce your request rate")
+
+    fs = fsspec.filesystem("memory")
+    monkeypatch.setattr(type(fs), "open", refuse)
+    told = pytest.raises(StorageError, match=r"the table cannot be reached: .*reduce your request rate")
+    with told, open_stored("memory://a.parquet", "the table"):
+        pass
