@@ -145,7 +145,7 @@ class _Declared:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What a run may set, and the places of what it may not and has set."""
+    """Rules about the parameters of a run, and the places of those that broke them."""
 
     choices: Mapping[tuple[str, ...], RunChoice]
     is_monitored: bool
