@@ -93,7 +93,7 @@ def _tell(options: MonitoringOptions, error: Exception) -> None:
         from flows.monitoring.monitored_run import MonitoredRun
         from flows.monitoring.reporter import Reporter
 
-        Reporter(options=options, monitored_run=MonitoredRun.now(options, "hand")).report_error(error)
+        Reporter(options=options, monitored_run=MonitoredRun.now(options, "manual")).report_error(error)
 
 
 def _print(done: "ChainResult", as_json: bool, verbose: bool) -> None:

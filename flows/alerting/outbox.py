@@ -17,7 +17,7 @@ from prefect.events import emit_event
 from flows.alerting import delivery
 from flows.alerting.alert import Alert
 from flows.alerting.delivery import Delivery
-from flows.alerting.delivery_round import DeliveryRound, further_recipients, own_recipients
+from flows.alerting.delivery_round import DeliveryRound, escalation_recipients, own_recipients
 from flows.alerting.recipients import Recipient
 from flows.alerting.silencing import active_silence
 from flows.config.alert_options import AlertSettings
@@ -152,7 +152,7 @@ class Outbox:
 def send_test(settings: AlertSettings) -> tuple[Delivery, ...]:
     """Send a test message to each recipient, or to the default file without one, and return what came back."""
     alert = Alert(index="test", version="test", outcome="test", flow_run="")
-    recipients = {**own_recipients(settings), **further_recipients(settings)}
+    recipients = {**own_recipients(settings), **escalation_recipients(settings)}
     return tuple(replace(delivery.try_once(each, alert), channel=name) for name, each in recipients.items())
 
 

@@ -137,7 +137,7 @@ def find_open_alarms(
     """Return the alarms that are open after a run.
 
     They are computed from the monitored runs whose outcome names the same baseline. Runs without an outcome, which
-    someone started by hand, do not count.
+    someone started manually, do not count.
 
     Args:
         history: Recorded runs of the evaluation, oldest first.
