@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.results_tables import publish
 from benchmarks.labelled_examples import DATA, Example, attributions, begin, factcheck, factscore, nuggets, wice
+from benchmarks.results_tables import publish
 from metric_core.calibration import judge_error, sampled_labels, sure_answers, transfer, weighted_statistics
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.calibrate import LabelledScores, measure_human_agreement

@@ -83,7 +83,7 @@ def _reporting(options: MonitoringOptions) -> Iterator[None]:
 
 
 def _tell(options: MonitoringOptions, error: Exception) -> None:
-    """Tell of an error before the run; only blocks need a Prefect server, which may be what is broken."""
+    """Report an error before the run; only blocks need a Prefect server, which may be down."""
     set_log_levels(verbose=False)
     with ExitStack() as stack:
         alerts = options.deploy.alerts

@@ -74,7 +74,7 @@ class Outbox:
 
         Args:
             changes: Changes of incidents that the alert is about, written with it; what another run at the same time
-                has changed is no news.
+                has changed is not news.
 
         Returns:
             What the recipients have not accepted; the log of the flow run has it, too.
@@ -87,7 +87,7 @@ class Outbox:
         """Send what recipients have not accepted, what was silenced until now, and what is to be escalated.
 
         Args:
-            changes: Changes of incidents that nobody need be told of.
+            changes: Changes of incidents that need no message.
         """
         return self._log(self._work(None, changes))
 

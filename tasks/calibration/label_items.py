@@ -176,7 +176,7 @@ def list_verdicts(run: FinishedRun, request: MetricRequest, *, aside: SetAside |
         aside: Labels whose verdicts are left out; None for those that must not measure the judge of the run.
 
     Raises:
-        ConfigError: The metric is no mean of verdicts.
+        ConfigError: The metric is not a mean of verdicts.
     """
     items: list[LabelItem] = []
     aside = set_aside(run) if aside is None else aside
@@ -192,8 +192,8 @@ def list_verdicts(run: FinishedRun, request: MetricRequest, *, aside: SetAside |
             weights = verdict_weights(request, evidence)
             if weights is None:
                 raise ConfigError(
-                    f"{request.key} is no mean of verdicts in the row {row_id!r}, so that labels of single claims do "
-                    "not correct it; label rows instead (without --claims)"
+                    f"{request.key} is not a mean of verdicts in the row {row_id!r}, so that labels of single claims "
+                    "do not correct it; label rows instead (without --claims)"
                 )
             texts, question = verdict_texts(evidence, tables.get(Stage.VERDICTS)), digest_question(evidence.sample)
             digests = {key: texts[key].digest(request.key) for key in weights}

@@ -28,8 +28,8 @@ class Usage(Numbers):
         cached_tokens: Number of these tokens that the server found in its prefix cache.
         output_tokens: Number of tokens generated.
         seconds: Time from the question to its answer.
-        unreported_tokens: Number of prompt tokens for which the server did not report how many were in its prefix cache,
-            as for several conversations in one request.
+        unreported_tokens: Number of prompt tokens for which the server did not report how many were in its prefix
+            cache, as for several conversations in one request.
         splits: Number of requests with several conversations that failed, whose conversations were sent again one by
             one.
     """
@@ -155,7 +155,8 @@ class StageUsage(_Cost):
             name and both languages, as in `claims de en`.
         models: Work of the models in this process: `embedder`, `recognizer`.
         kinds: Cost by kind of question.
-        unreported_tokens: Number of prompt tokens for which the server did not report how many were in its prefix cache.
+        unreported_tokens: Number of prompt tokens for which the server did not report how many were in its prefix
+            cache.
         splits: Number of requests with several conversations that failed, whose conversations were sent again one by
             one.
     """

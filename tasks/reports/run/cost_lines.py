@@ -1,4 +1,4 @@
-"""Say what the questions of a run have cost, and how near it came to the limit of its judge server."""
+"""Describe the cost of a run, and how near it came to the limit of its judge server."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
