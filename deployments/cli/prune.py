@@ -11,7 +11,6 @@ from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json, declared_option
 from deployments.cli._support.sizes import format_size, parse_days, parse_size
 from deployments.cli._support.verb import VerbGroup
-from flows.config.loading import refuse_renamed_variables
 
 app = VerbGroup()
 
@@ -75,7 +74,6 @@ def prune(
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.prune import PruneSettings, run_prune
 
-    refuse_renamed_variables(os.environ)
     settings = PruneSettings(
         older_than_days=age,
         max_bytes=most,
