@@ -275,8 +275,8 @@ def test_judges_are_compared_on_the_same_labels_and_claims(home: Path, tmp_path:
     assert told == ["rough", "good"]
     assert not (home / "calibrations").exists()
     best, other = result.judges
-    assert (Path(best.name).stem, best.agreement) == ("good", 1.0)
-    assert (Path(other.name).stem, other.agreement) == ("rough", pytest.approx(0.7))
+    assert [Path(each.name).stem for each in (best, other)] == ["good", "rough"]
+    assert [best.agreement, other.agreement] == pytest.approx([1.0, 0.7])
     for folder in result.folders.values():
         roles = {role["groups"][0]: role["model"] for role in manifest_of(folder)["judges"]}
         assert set(roles) == {"verdicts", "writing"}

@@ -24,7 +24,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "questions": "Write questions from an index, and keep them up to date.",
         "metrics": "List the metrics, or describe one.",
         "doctor": "Check what a run depends on, and say how to fix it.",
-        "prompts": "Export the packaged prompts, or check your own.",
+        "prompts": "Export the packaged prompts.",
     },
     "Look": {
         "report": "Write the report of a run again, as one offline HTML file.",
