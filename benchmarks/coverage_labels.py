@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/coverage_labels.py [--runs 1000] [--public] [--write]
 
 Prints coverage of 95 % intervals, half widths, false passes of gates, and errors and power of audits, beside an obvious
-or former method; `--write` puts the tables into docs/statistics-labels.md. 1,000 runs take half an hour of CPU time.
+or former method; `--write` puts the tables into benchmarks/results/labels.md. 1,000 runs take half an hour of CPU time.
 A short form is in tests/metric_core/calibration. `--public` measures the ways to choose labels, and the thresholds of a
 cascade, on public data that people have labelled, with the built-in judge; it needs the data in `../shared/meta_eval`
 beside the repository.
@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.docs_tables import publish
 from benchmarks.labelled_examples import DATA, Example, attributions, begin, factcheck, factscore, nuggets, wice
+from benchmarks.results_tables import publish
 from metric_core.calibration import judge_error, sampled_labels, sure_answers, transfer, weighted_statistics
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.calibrate import LabelledScores, measure_human_agreement
@@ -107,7 +107,7 @@ def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="runs per cell")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-labels.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into benchmarks/results/labels.md")
     parser.add_argument("--public", action="store_true", help="choose labels of public data")
     options = parser.parse_args()
     if options.public and not DATA.is_dir():
