@@ -4,8 +4,8 @@
 
 A world is 200 rows, or 40, each a claim and three passages. The judges read texts: one without a bias compares names,
 numbers and negations with every sentence, each other has one fault. A noisy one gives a share of its answers at random,
-more on some rows than on others. `--write` also puts the table into
-`benchmarks/results/judges.md`. A thousand draws take some twenty minutes on one core.
+more on some rows than on others. `--write` also puts the table into `benchmarks/results/judges.md`. A thousand draws
+take some twenty minutes on one core.
 """
 
 import argparse
@@ -116,7 +116,7 @@ JUDGES = (
 
 
 def draw_claims(generator: np.random.Generator, rows: int = 200) -> list[JudgedClaim]:
-    """Return claims with three passages each; three in five are supported, one in three of these by the first."""
+    """Return claims with three passages each; three in five are supported, of which one in three is by the first."""
     drawn = []
     for row in range(rows):
         facts = [_draw_fact(generator) for _ in range(4)]

@@ -24,7 +24,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "questions": "Write questions from an index, and keep them up to date.",
         "metrics": "List the metrics, or describe one.",
         "doctor": "Check what a run depends on, and say how to fix it.",
-        "prompts": "Export the packaged prompts, or check your own.",
+        "prompts": "Export the packaged prompts.",
     },
     "Look": {
         "report": "Write the report of a run again, as one offline HTML file.",
@@ -73,9 +73,6 @@ SUGGESTIONS = {
 }
 """Verbs of other tools and the verbs to suggest for them. Misspelled verbs are found by similarity."""
 
-RENAMED = {"label-sample": "label"}
-"""Earlier name of a verb -> current name."""
-
 _KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate", "job", "questions")
 _CONTINUE = "; answers and finished stage tables are stored; the same command continues from there"
 
@@ -107,11 +104,8 @@ class Verbs(TyperGroup):
             from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 only for a mistake
 
             nearest = suggest_names(args[0], [*self.commands, *SUGGESTIONS], most=1)
-            renamed = RENAMED.get(args[0])
             hint = (
-                f"It is now called {renamed!r}."
-                if renamed
-                else f"Did you mean {SUGGESTIONS.get(nearest[0], nearest[0])!r}?"
+                f"Did you mean {SUGGESTIONS.get(nearest[0], nearest[0])!r}?"
                 if nearest
                 else "`assay --help` lists them."
             )
