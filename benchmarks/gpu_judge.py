@@ -227,19 +227,14 @@ def print_run(name: str, manifest: Mapping[str, Any]) -> None:
     batches = (manifest["judge_features"] or {}).get("batches", False)
     failed = f"{sum(usage['failed'].values()):,} of {usage['questions']:,} answers failed"
     for server in manifest["throughput"]["servers"]:
-        share = server.get("share_of_limit")
-        limit = (
-            server.get("reason")
-            if share is None
-            else f"{share:.0%} of the limit, held back by {server['held_back_by']}"
-        )
         cached = server["cached_tokens"]
         found = (
             "cached tokens unknown" if cached is None else f"{cached / server['prompt_tokens']:.0%} of tokens cached"
         )
         print(
             f"{name}: {server['rows_per_second']:.3g} rows/s, {server['requests']:,} requests, "
-            f"{server['prompt_tokens']:,} prompt tokens, {found}, batches {batches}, {limit}; {failed}",
+            f"{server['prompt_tokens']:,} prompt tokens, {found}, batches {batches}, "
+            f"{server['in_flight']:.0f} in flight; {failed}",
             flush=True,
         )
 
