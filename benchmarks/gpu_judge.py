@@ -101,7 +101,11 @@ CONFIGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """Role -> size -> configuration: Llama 3.1 8B, Qwen3 8B, RoBERTa-large."""
 
-PROFILES = {"verifier": "minicheck-roberta", "decision": "pplx-decider-1.1"}
+_PACKAGED = Path(__file__).parents[1] / "tasks" / "options" / "profiles"
+PROFILES = {
+    "verifier": Path(__file__).with_name("classifier.toml"),
+    "decision": _PACKAGED / "pplx-decider-1.1.toml",
+}
 
 OFFLINE = """
 import json, sys, time
@@ -341,11 +345,10 @@ def measure_writer(bench: Bench, parts: Sequence[str]) -> None:
 
 def measure_profile(bench: Bench, role: str) -> None:
     """Measure a verifier, whose made-up weights answer no canary and prefer no label."""
-    packaged = Path(__file__).parents[1] / "tasks" / "options" / "profiles" / f"{PROFILES[role]}.toml"
-    lines = packaged.read_text(encoding="utf-8").splitlines()
+    lines = PROFILES[role].read_text(encoding="utf-8").splitlines()
     profile = bench.folder / f"{role}.toml"
     profile.write_text("\n".join(line for line in lines if not line.startswith("least_label_mass")), encoding="utf-8")
-    assert load_profile(str(profile)).route == load_profile(PROFILES[role]).route
+    assert load_profile(str(profile)).route == load_profile(str(PROFILES[role])).route
     with bench.serve(role) as urls:
         judge = {"profile": str(profile), "canaries": False, "server": {"urls": urls, "timeout": 600}}
         print_run(role, bench.run(role, VERDICTS, judge))
