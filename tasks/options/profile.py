@@ -61,7 +61,7 @@ class DecisionForm(_Part):
 
     kind: Literal["decision"] = "decision"
     state: Text = Field("{premise}", description="What the questions of a request are about.")
-    question: Text = Field(description="Question with the answers yes and no, of which yes means supported.")
+    question: Text = Field(description="Question with the answers yes and no; yes means supported.")
     criteria: dict[Literal["true", "false"], Text] = Field(
         {}, description="What yes (true) and no (false) mean, for systemone."
     )

@@ -1,4 +1,4 @@
-"""Say what the questions of a run have cost, and what its judge servers did per second."""
+"""Describe the cost of a run, and what its judge servers did per second."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -133,7 +133,7 @@ class ServedEngine:
         self.overhead = self._find_overhead()
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text; without a tokenizer the number of its bytes, which is no less."""
+        """Return the number of tokens of each text; without a tokenizer the number of its bytes, an upper bound."""
         if not self.has_tokenizer:
             return [size(text) for text in texts]
         with self._lock:
