@@ -107,10 +107,10 @@ def _evaluate(config: RunConfig, quiet: bool) -> "Evaluation":
     set_log_levels(verbose=False)
     server = start_server(assay_home()).wait()
     with use_server(server), nullcontext() if quiet else stage_progress(plan.metrics.stages):
-        from flows.evaluate import Evaluation, run_planned
+        from flows.evaluate import Evaluation, evaluate_plan
 
         try:
-            return run_planned(config, plan)
+            return evaluate_plan(plan)
         except FailedCellsError as error:
             return Evaluation.from_folder(error.folder)
 

@@ -79,9 +79,9 @@ def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> N
     with print_despite_failed_cells(as_json, verbose):
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
             with gc_paused():
-                from flows.evaluate import run_planned
+                from flows.evaluate import evaluate_plan
 
-            evaluation = run_planned(config, plan)
+            evaluation = evaluate_plan(plan)
         print_evaluation(evaluation, as_json, verbose)
 
 
