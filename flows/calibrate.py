@@ -16,8 +16,7 @@ from flows.evaluate import evaluate_plan
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
 from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judges
-from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan, plan_run, plan_source
+from flows.planning.planner import plan_run, plan_source
 from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import write_artifact
 from metric_core.calibration.calibrate import HumanAgreement, measure_human_agreement
@@ -128,10 +127,8 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
 def _calibrate(ready: Ready, plan: RunPlan) -> CalibrationResult:
     request = ready.request
     with running_judges(ready.config) as urls:
-        config = ready.config.with_launched_judges(urls)
-        evaluation = evaluate_plan(plan.with_launched_judges(urls))
-        metrics = plan_requests(config, [ready.metric], ())
-        plan = compose_plan(config, plan_source(config), metrics)
+        plan = plan.with_launched_judges(urls)
+        evaluation = evaluate_plan(plan)
         models = models_for(str(flow_run.id), plan.storage.tables_root)
         identity = metric_fingerprint(plan, ready.metric, models)
         judge = judge_name(plan, models, ready.metric)
@@ -157,18 +154,8 @@ def _calibrate(ready: Ready, plan: RunPlan) -> CalibrationResult:
     )
 
 
-def run_calibration(request: CalibrationRequest) -> CalibrationResult:
-    """Run the flow `calibrate`; if the Prefect server goes away meanwhile, a warning says so."""
-    return _outlive(lambda: calibrate(request))
-
-
 def calibrate_plan(ready: Ready, plan: RunPlan) -> CalibrationResult:
-    """Run the flow `calibrate` by a plan that is made and checked.
-
-    Args:
-        ready: Calibration whose labels are read.
-        plan: Plan of the evaluation of its rows.
-    """
+    """Run the flow `calibrate` by a checked plan; if the Prefect server goes away meanwhile, a warning says so."""
 
     @crash_without_server
     @stop_at_budget
@@ -176,11 +163,7 @@ def calibrate_plan(ready: Ready, plan: RunPlan) -> CalibrationResult:
         del request  # it is ready
         return _calibrate(ready, plan)
 
-    return _outlive(lambda: with_function(calibrate, run)(ready.request))
-
-
-def _outlive(run: Callable[[], CalibrationResult]) -> CalibrationResult:
-    result, is_gone = outlive_server(run)
+    result, is_gone = outlive_server(lambda: with_function(calibrate, run)(ready.request))
     return replace(result, warnings=(*result.warnings, SERVER_GONE)) if is_gone else result
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.options import Json, seed_option, with_config_except
 from deployments.cli._support.print_document import print_table
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
-from deployments.cli.run import Verbose, load_models, set_log_levels
+from deployments.cli.run import Verbose, load_models
 from deployments.local_server import start_server, use_server
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.options import Json, with_config_except
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.compare import GATE_CODES
-from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
+from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation
 from deployments.local_server import start_server, use_server
 from flows.alerting.alert import has_told
 from flows.config.loading import InvalidOptionsError, reporting_options
