@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/coverage.py [--runs 1000] [--write]
 
 Prints Markdown tables of the measured share of runs, and the average width, of the bootstrap (BCa) and of the bounded
-means that the project uses. `--write` also puts them into `docs/statistics-runs.md`. Takes some minutes.
+means that the project uses. `--write` also puts them into `benchmarks/results/runs.md`. Takes some minutes.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
 from benchmarks.coverage_pairs import DRAWS, SCORE, Share, detectable_table, earlier_table, pair_tables, serial_table
-from benchmarks.docs_tables import publish
+from benchmarks.results_tables import publish
 from metric_core.gates.rules import Threshold
 from metric_core.gates.thresholds import Confidence, check_mean
 from metric_core.statistics.bounded_means import LEAST_UNITS, BoundedMean, Bounds
@@ -39,7 +39,7 @@ def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="runs per cell")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-runs.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into benchmarks/results/runs.md")
     options = parser.parse_args()
     publish(tables(options.runs), BEGIN, END, write=options.write)
 

@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/coverage_labels.py [--runs 1000] [--public] [--write]
 
 Prints coverage of 95 % intervals, half widths, false passes of gates, and errors and power of audits, beside an obvious
-or former method; `--write` puts the tables into docs/statistics-labels.md. 1,000 runs take half an hour of CPU time.
+or former method; `--write` puts the tables into benchmarks/results/labels.md. 1,000 runs take half an hour of CPU time.
 A short form is in tests/metric_core/calibration. `--public` measures the ways to choose labels, and the thresholds of a
 cascade, on public data that people have labelled, with the built-in judge; it needs the data in `../shared/meta_eval`
 beside the repository.
@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.docs_tables import publish
 from benchmarks.labelled_examples import DATA, Example, attributions, begin, factcheck, factscore, nuggets, wice
+from benchmarks.results_tables import publish
 from metric_core.calibration import judge_error, sampled_labels, sure_answers, transfer, weighted_statistics
 from metric_core.calibration.beta_means import BetaMean
 from metric_core.calibration.calibrate import LabelledScores, measure_human_agreement
@@ -28,13 +28,10 @@ from metric_core.calibration.judge_error import correct_mean, estimate_judge_err
 from metric_core.calibration.labels import Scale
 from metric_core.calibration.sampled_labels import SampledLabels, estimate_label_mean
 from metric_core.calibration.sure_answers import measure_sure_answers
-from metric_core.errors import SourceError
-from metric_core.prompts.judge_questions import CLAIM, NO, YES, ask_verdict
+from metric_core.prompts.judge_questions import YES
 from metric_core.statistics.bounded_means import BoundedMean
 from metric_core.statistics.resampling import Floats, Interval, Units
-from tasks.calibration.label_items import LabelItem
 from tasks.calibration.label_sampling import active_strata, draw, draw_from_strata
-from tasks.calibration.prompt_examples import LabelledClaim, choose_examples
 from tasks.models.embedders.minilm import MiniLm
 from tasks.models.judges.builtin.builtin_judge import BuiltinJudge
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
@@ -48,11 +45,6 @@ GROUPS = (10, 20, 60)
 GROUPED = (50, 100, 200)
 CLAIMS = (30, 50, 100, 200)
 WAYS = {"uniform": "uniform", "strata": "by score (`--strata 5`)", "active": "`--active`"}
-SHOWN = {
-    "aside": "uniform, without the labels set aside for six examples in prompts",
-    "alone": "uniform, without the six examples alone",
-    "kept": "uniform, with the six examples, which the judge then judges as people do",
-}
 PUBLIC: dict[str, Callable[[], list[Example]]] = {
     "BEGIN": begin,
     "WiCE": wice,
@@ -115,7 +107,7 @@ def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="runs per cell")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-labels.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into benchmarks/results/labels.md")
     parser.add_argument("--public", action="store_true", help="choose labels of public data")
     options = parser.parse_args()
     if options.public and not DATA.is_dir():
@@ -171,13 +163,11 @@ def _tables(runs: int) -> Iterator[str]:
         yield _row(name, [_by_score(judge, size, runs) for size in SIZES])
     yield "\n**Single claims.** Labels of claims of a run of 500 rows with 1 to 9 claims each; those of a row are good "
     yield "or hard to judge together, and the mean score counts rows equally. Coverage (half width), root mean square "
-    yield "error; share of draws with too few labels for [six examples](prompts.md#labels-as-examples).\n\n"
+    yield "error.\n\n"
     yield _row("choice", [f"{size} labels" for size in CLAIMS]) + _row("---", ["---"] * len(CLAIMS))
     for way, title in WAYS.items():
         yield _row(title, [_claims(way, size, runs) for size in CLAIMS])
     yield _row("uniform, as if claims were independent and equal", [_claims("naive", size, runs) for size in CLAIMS])
-    for way, title in SHOWN.items():
-        yield _row(title, [_claims(way, size, runs) for size in CLAIMS])
     yield "\n**Audits** with 30 labels, 70 % good, of a calibration with 100, 60 % good: share that finds "
     yield "a difference.\n\n"
     yield _row("judge now", ["found"]) + _row("---", ["---"])
@@ -335,59 +325,11 @@ def _claims(way: str, size: int, runs: int) -> str:
         sample = _choose(way, size, _Population(labels, (beliefs >= 0.5).astype(np.float64), beliefs), generator)
         if way != "naive":
             sample = replace(sample, groups=[f"{number:03}" for number in row], weights=1 / numbers[row])
-        if way in SHOWN:
-            try:
-                sample = _show(sample, way, generator)
-            except SourceError:
-                continue
         found = estimate_label_mean(sample).estimate
         held.append(_covers(found.interval(), 1.75 / 2.33))
         widths.append(_half(found.interval()))
         errors.append((found.value or 0.0) - 1.75 / 2.33)
-    if not errors:
-        return "too few labels"
-    refused = f", {1 - len(held) / runs:.0%} too few" if len(held) < runs else ""
-    return f"{_cell(held, widths)}, {np.sqrt(np.mean(np.square(errors))):.3f}{refused}".replace("% too", " % too")
-
-
-def _show(sample: SampledLabels, way: str, generator: np.random.Generator) -> SampledLabels:
-    """Return the labels that measure a judge whose prompts show six of them.
-
-    Raises:
-        SourceError: There are too few labels.
-    """
-    groups = sample.groups or ()
-    digests = {group: f"{number:05}" for number, group in enumerate(generator.permutation(sorted(set(groups))))}
-    labelled = [
-        LabelledClaim(
-            LabelItem(str(at), groups[at], str(at), digests[groups[at]], 0.0),
-            ask_verdict(str(at), "passage"),
-            YES if sample.labels[at] else NO,
-        )
-        for at in np.flatnonzero(np.isfinite(sample.labels))
-    ]
-    found = choose_examples(labelled, 6, "faithfulness")
-    shown = [int(example.texts[CLAIM]) for example in found.examples]
-    if way == "kept":
-        scores = sample.scores.copy()
-        scores[shown] = sample.labels[shown]
-        return replace(sample, scores=scores)
-    keep = np.ones(len(groups), dtype=bool)
-    if way == "alone":
-        keep[shown] = False
-    else:
-        keep = np.array([digests[group] not in found.aside.questions for group in groups])
-    assert sample.probabilities is not None
-    assert sample.weights is not None
-    return SampledLabels(
-        [row for row, is_kept in zip(sample.rows, keep, strict=True) if is_kept],
-        sample.scores[keep],
-        sample.labels[keep],
-        sample.probabilities[keep],
-        [group for group, is_kept in zip(groups, keep, strict=True) if is_kept],
-        None,
-        sample.weights[keep],
-    )
+    return f"{_cell(held, widths)}, {np.sqrt(np.mean(np.square(errors))):.3f}"
 
 
 def _own_tables(runs: int) -> Iterator[str]:

@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/coverage_slices.py [--runs 300] [--write]
 
 Prints a Markdown table of the share of runs with any error: without the correction for the number of slices, and with
-the correction that the project makes. `--write` also puts it into `docs/statistics-runs.md`. Takes some minutes.
+the correction that the project makes. `--write` also puts it into `benchmarks/results/runs.md`. Takes some minutes.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.docs_tables import publish
+from benchmarks.results_tables import publish
 from metric_core.gates import drafts
 from metric_core.gates.checks import GateFacts, check_gate
 from metric_core.gates.rules import AbsoluteRule, Gate, Outcome, SliceSelection, Statistic, Threshold
@@ -44,7 +44,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=300, help="runs per cell")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/statistics-runs.md")
+    parser.add_argument("--write", action="store_true", help="write the table into benchmarks/results/runs.md")
     options = parser.parse_args()
     # A fifth of the draws tells as much about hundreds of runs.
     bounded_means.BoundedMean.__init__.__defaults__ = ("", 999)

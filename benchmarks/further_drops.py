@@ -4,7 +4,7 @@
 
 The world is that of `benchmarks/nights.py`. A drop comes in the third or fourth week, is told, and stays for the rest
 of the year. Where nothing else happens, every further alarm is false; in as many other years as much is lost again two
-weeks later. `--write` also puts the table into `docs/statistics-alarms.md`. Takes half an
+weeks later. `--write` also puts the table into `benchmarks/results/alarms.md`. Takes half an
 hour on one core.
 """
 
@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from benchmarks.docs_tables import publish
 from benchmarks.nights import KINDS, METRICS, YEAR, Drift, MonitoredYear, Simulation, World, percent
+from benchmarks.results_tables import publish
 from metric_core.statistics.alarms import (
     RUNS_ADDED,
     SHARE_OF_FURTHER,
@@ -135,7 +135,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--years", type=int, default=200, help="years of each line")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/statistics-alarms.md")
+    parser.add_argument("--write", action="store_true", help="write the table into benchmarks/results/alarms.md")
     options = parser.parse_args()
     publish(further_drops(options.years), BEGIN, END, write=options.write)
 

@@ -4,8 +4,8 @@
 
 A world is 200 rows, or 40, each a claim and three passages. The judges read texts: one without a bias compares names,
 numbers and negations with every sentence, each other has one fault. A noisy one gives a share of its answers at random,
-more on some rows than on others. `--write` also puts the table into `docs/statistics-judges.md`. A thousand draws take
-some twenty minutes on one core.
+more on some rows than on others. `--write` also puts the table into `benchmarks/results/judges.md`. A thousand draws
+take some twenty minutes on one core.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.docs_tables import publish
+from benchmarks.results_tables import publish
 from metric_core.calibration.judge_check import (
     CheckResult,
     JudgedClaim,

@@ -5,7 +5,7 @@
 A year is an anchor that is asked about again every night. The judge repeats a verdict with noise in its log-odds: a
 part that is new at every question, as from batches on a busy server, and a part that lasts until the server starts
 again. A changed judge gives a share of the verdicts otherwise from one night on. `--write` also puts the tables into
-`docs/statistics-judges.md`. Takes some ten minutes on one core.
+`benchmarks/results/judges.md`. Takes some ten minutes on one core.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from benchmarks.docs_tables import publish
+from benchmarks.results_tables import publish
 from metric_core.statistics.asked_again import RUNS_TESTED, count_rows
 from metric_core.statistics.resampling import Floats
 from tasks.runs.judge_drift import RUNS_READ, JudgeDriftDetector, PastRepeat, RowAnswers
@@ -171,7 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--years", type=int, default=100, help="years per cell")
     parser.add_argument("--only", default="", help="part of the name of the table to measure")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-judges.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into benchmarks/results/judges.md")
     options = parser.parse_args()
     tables = {"quiet": quiet_years, "changed": changed_years}
     parts = (part for name, table in tables.items() if options.only in name for part in table(options.years))

@@ -7,7 +7,7 @@ gives some questions another answer every night, and so did the accepted run. A 
 true and errs at fixed rates, always in the same way for the same text; some texts are judged again and get another
 verdict. Scores are mostly 1, four metrics are correlated through the quality of the answer, a fifth needs no judge.
 Rows leave for a while or for good, cells fail, nights are skipped. `--write` also puts the tables into
-`docs/statistics-alarms.md`. Two hundred years a line take an hour on one core, half of it
+`benchmarks/results/alarms.md`. Two hundred years a line take an hour on one core, half of it
 the table of noise that rows share.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from benchmarks.docs_tables import publish
+from benchmarks.results_tables import publish
 from metric_core.statistics import run_evidence
 from metric_core.statistics.alarms import (
     RUNS_ADDED,
@@ -440,7 +440,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--years", type=int, default=200, help="years of each line")
     parser.add_argument("--only", default="", help="tables whose name contains this text")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/statistics-alarms.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into benchmarks/results/alarms.md")
     options = parser.parse_args()
     parts = (part for name, table in TABLES.items() if options.only in name for part in table(options.years))
     publish(parts, BEGIN, END, write=options.write)

@@ -15,6 +15,7 @@ from flows.index_events.listeners import describe_listeners, listening, read_lis
 from metric_core.errors import AssayError, ConfigError
 from tasks.runtime.credentials import mask_url
 from tasks.runtime.home import assay_home
+from tasks.runtime.http_errors import name_http_error
 
 
 def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: datetime | None = None) -> UUID:
@@ -65,7 +66,7 @@ def emit_index_rebuilt(index: str, version: str, dataset: str, *, announced: dat
             client.request("POST", "/events", json=[event.model_dump(mode="json")])
     except (httpx.HTTPError, PrefectHTTPStatusError) as error:
         raise AssayError(
-            f"the Prefect server at {mask_url(url)} did not accept the event ({type(error).__name__}); "
+            f"the Prefect server at {mask_url(url)} did not accept the event ({name_http_error(error)}); "
             "the index was not announced"
         ) from error
     return event.id

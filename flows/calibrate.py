@@ -1,6 +1,6 @@
 """The flow `calibrate`: evaluate labelled rows, and compare the judge with the labels of people."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,15 +1,16 @@
-"""Compare judges on the same labels: calibrate each, and compare its agreement, cost and speed with the others."""
+"""Compare judges on the same labels: calibrate each, and list its agreement with people, its cost and its speed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.calibrate import prepare_calibration, run_calibration
+from flows.calibrate import calibrate_plan, prepare_calibration
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.planning.capabilities import scoring_kinds
-from metric_core.calibration.judge_comparison import JudgeComparison, compare_judges
+from flows.planning.planner import plan_run
+from metric_core.calibration.judge_comparison import JudgeAgreement, compare_agreements
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
 from metric_core.question_kinds import KindGroup
@@ -64,17 +65,16 @@ class JudgesResult:
     """The result of a comparison of judges.
 
     Args:
-        recommended: Cheapest judge that is non-inferior to every other, within the margin; None if there is none.
-        by: Unit of the costs that decided, `money` or `tokens`.
+        rows: Number of labelled rows that all judges scored.
+        judges: Judges, the one that agrees most first.
     """
 
     metric: str
-    comparison: JudgeComparison
+    rows: int
+    judges: tuple[JudgeAgreement, ...]
     costs: Mapping[str, JudgeCost]
     calibrations: Mapping[str, Calibration]
     folders: Mapping[str, str]
-    recommended: str | None
-    by: str
 
 
 def parse_candidates(words: str, prices: Prices) -> tuple[Candidate, ...]:
@@ -114,7 +114,6 @@ def _candidate(name: str, prices: Prices) -> Candidate:
 def compare_candidates(
     request: CalibrationRequest,
     candidates: tuple[Candidate, ...],
-    margin: float,
     on_next: Callable[[str, int], None] = lambda _name, _number: None,
 ) -> JudgesResult:
     """Calibrate each judge on the same labels, and compare them.
@@ -124,7 +123,6 @@ def compare_candidates(
     for later runs.
 
     Args:
-        margin: Difference of agreement that does not matter, in [0, 1].
         on_next: Called with the name and the number, from 1, of each judge before it is asked.
 
     Raises:
@@ -143,7 +141,8 @@ def compare_candidates(
             "prices": candidate.prices,
         }
         config = config.model_copy(update=changes)
-        result = run_calibration(request.model_copy(update={"config": config, "keep": False}))
+        own = prepare_calibration(request.model_copy(update={"config": config, "keep": False}))
+        result = calibrate_plan(own, plan_run(own.config))
         run = FinishedRun(result.folder)
         paired = pair_labels(run, ready.metric, ready.data, request.rules)
         if paired.of_run is None:
@@ -154,10 +153,8 @@ def compare_candidates(
         costs[candidate.name] = _cost(run, ready.metric, candidate.prices)
         calibrations[candidate.name], folders[candidate.name] = result.calibration, result.folder
     rows = find_common_rows(labels, next(iter(calibrations.values())).scale)
-    comparison = compare_judges(rows, margin, request.seed)
-    by = "money" if all(cost.money is not None for cost in costs.values()) else "tokens"
-    recommended = comparison.cheapest({name: getattr(cost, by) for name, cost in costs.items()})
-    return JudgesResult(ready.metric.key, comparison, costs, calibrations, folders, recommended, by)
+    judges = compare_agreements(rows, request.seed)
+    return JudgesResult(ready.metric.key, len(rows.labels), judges, costs, calibrations, folders)
 
 
 def _candidate_judge(options: JudgeOptions, candidate: Candidate, metric: MetricRequest) -> SingleJudgeSettings:
@@ -201,28 +198,16 @@ def _cost(run: FinishedRun, metric: MetricRequest, prices: Prices) -> JudgeCost:
 
 def comparison_content(result: JudgesResult) -> dict[str, Any]:
     """Return a comparison of judges as JSON."""
-    agreement = {judge.name: asdict(judge) for judge in result.comparison.judges}
-    figures = {
-        name: {key: figure.value for key, figure in calibration.figures.items()}
-        for name, calibration in result.calibrations.items()
-    }
     return {
         "metric": result.metric,
-        "rows": result.comparison.rows,
-        "margin": result.comparison.margin,
-        "recommended": result.recommended,
-        "cheapest_by": result.by,
+        "rows": result.rows,
         "judges": [
             {
-                **agreement[name],
-                "cost_per_1000_rows": asdict(result.costs[name]),
-                "figures": figures[name],
-                "folder": result.folders[name],
+                **asdict(judge),
+                "cost_per_1000_rows": asdict(result.costs[judge.name]),
+                "figures": {key: figure.value for key, figure in result.calibrations[judge.name].figures.items()},
+                "folder": result.folders[judge.name],
             }
-            for name in agreement
+            for judge in result.judges
         ],
-        "errors": {
-            "wrong_for_all": result.comparison.wrong_for_all,
-            "pairs": [asdict(overlap) for overlap in result.comparison.overlaps],
-        },
     }

@@ -50,17 +50,13 @@ class _Versions:
     config: RunConfig
 
     @staticmethod
-    def own_version(
-        payload: Mapping[str, Any], announced: str, parameter: Mapping[str, Any] | str | None
-    ) -> IndexRebuilt:
+    def own_version(payload: Mapping[str, Any], announced: str, parameter: Mapping[str, Any] | None) -> IndexRebuilt:
         """Return the version that the parameters of the run name."""
         if not isinstance(parameter, Mapping):
             return IndexRebuilt.from_payload(payload, _time(announced))
         return ArrivedEvent.from_parameter(parameter).rebuilt()
 
-    def newest(
-        self, payload: dict[str, Any], announced: str, parameter: Mapping[str, Any] | str | None
-    ) -> IndexRebuilt:
+    def newest(self, payload: dict[str, Any], announced: str, parameter: Mapping[str, Any] | None) -> IndexRebuilt:
         """Return the version to evaluate; for a run that an event started, the newest waiting version."""
         if not isinstance(parameter, Mapping):
             return self.own_version(payload, announced, parameter)
@@ -122,7 +118,7 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
     version: str = "",
     dataset: str = "",
     announced: str = "",
-    event: dict[str, Any] | str | None = None,
+    event: dict[str, Any] | None = None,
 ) -> State[dict[str, Any]]:
     """Evaluate a new version of an index, and accept it as the baseline if the gate passes.
 
@@ -133,7 +129,7 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
         dataset: Source of its new responses and contexts.
         announced: Time of the announcement, in ISO 8601; default now.
         event: The event, with the fields of its payload as they were sent, which replace the parameters above. None
-            for a run that was started by hand; triggers of earlier releases pass only its id.
+            for a run that was started by hand.
 
     Returns:
         A state named Accepted, Superseded, Inconclusive, or Failed.

@@ -67,7 +67,6 @@ class PruneReport:
     merged: int
     tables: int
     sources: int
-    earlier: int
     temporary: int
     runs: int
     tables_bytes: int
@@ -105,7 +104,6 @@ def run_prune(settings: PruneSettings) -> PruneReport:
         merged=tables.merged,
         tables=tables.tables,
         sources=tables.sources,
-        earlier=tables.earlier,
         temporary=tables.temporary,
         runs=tables.runs,
         tables_bytes=tables.size,

@@ -53,16 +53,13 @@ class TableSchema:
 
     Args:
         version: Version, incremented with every change of meaning.
-        also_reads: Earlier versions that differ only in what they lack, which is null for them: columns, or members of
-            the objects in a list.
         optional: Columns that a table without values in them is stored without, so that its digest does not depend on
-            them. A table without any of them is stored as the first version of `also_reads`.
+            them.
     """
 
     stage: Stage
     version: int
     fields: tuple[pa.Field, ...]
-    also_reads: tuple[int, ...] = ()
     optional: tuple[str, ...] = ()
 
     @property
@@ -73,21 +70,19 @@ class TableSchema:
     def arrow_without(self, lacking: Collection[str]) -> pa.Schema:
         """Return the Arrow schema of a table that is stored without some of the optional columns.
 
-        >>> SAMPLES.arrow_without(SAMPLES.optional).metadata[b"assay.version"], SAMPLES.arrow.metadata[b"assay.version"]
-        (b'1', b'3')
+        >>> CLAIMS.arrow_without(["importance"]).names == [name for name in CLAIMS.arrow.names if name != "importance"]
+        True
         """
-        is_earliest = bool(self.optional) and set(self.optional) <= set(lacking)
-        version = self.also_reads[0] if is_earliest else self.version
         fields = [field for field in self.fields if field.name not in lacking]
-        return pa.schema(fields, metadata={"assay.stage": str(self.stage), "assay.version": str(version)})
+        return pa.schema(fields, metadata={"assay.stage": str(self.stage), "assay.version": str(self.version)})
 
     def can_read(self, version: str) -> bool:
         """Return whether tables with this version in their metadata can be read.
 
-        >>> CLAIMS.can_read("2"), CLAIMS.can_read("1"), CLAIMS.can_read("?")
-        (True, False, False)
+        >>> CLAIMS.can_read(str(CLAIMS.version)), CLAIMS.can_read("?")
+        (True, False)
         """
-        return version in {str(each) for each in (self.version, *self.also_reads)}
+        return version == str(self.version)
 
 
 def _text(name: str, nullable: bool = True) -> pa.Field:
@@ -135,7 +130,6 @@ SAMPLES = TableSchema(
         pa.field("evidence_spans", pa.list_(_EVIDENCE_SPAN)),
         pa.field("point_evidence", pa.list_(pa.list_(_EVIDENCE_SPAN))),
     ),
-    also_reads=(1, 2),
     optional=(
         *("retrieved_context_scores", "session_id", "conversation"),
         *("earlier_turns", "earlier_contexts", "tool_results", "earlier_answers"),
@@ -167,7 +161,6 @@ CLAIMS = TableSchema(
         _REPLY,
         _text("importance"),
     ),
-    also_reads=(3, 2),
     optional=("importance",),
 )
 """Claims and sentences. A side without any, or with an unusable reply, has one row with a null claim_id. `reply` is set
@@ -216,7 +209,6 @@ VERDICTS = TableSchema(
         _text("statement"),
         _text("premise_text"),
     ),
-    also_reads=(3,),
 )
 """One verdict per claim and premise, 1 or 0, null unless answered; claim_id is "" for usefulness. An answer in three
 levels is two rows, of the kinds `support` (`full_support` if a metric requests it) and `partial_support`; the votes of
@@ -243,7 +235,6 @@ EXPLANATIONS = TableSchema(
         _text("metric"),
         _text("template"),
     ),
-    also_reads=(2,),
 )
 """Explanations by the judge; `text` is null unless answered. Those of verdicts have the keys of the verdicts. Those of
 ratings have the kind "rating", and metric and template of the rating; their claim_id and premise are empty."""
@@ -308,7 +299,6 @@ DIAGNOSES = TableSchema(
         pa.field("lost_points", pa.list_(_LOST_POINT)),
         _text("points_digest"),
     ),
-    also_reads=(2,),
     optional=("key_points", "lost_points", "points_digest"),
 )
 """One row per sample. `diagnosis` is null where a row cannot be diagnosed, for `reason`; `part` is the part of the

@@ -30,7 +30,6 @@ from tasks.reports.calibration.calibration_text import (
     saved_line,
 )
 from tasks.reports.calibration.cascade_text import sureness_lines
-from tasks.reports.calibration.judges_text import HEADINGS, comparison_rows, overlap_lines, recommendation
 from tasks.reports.documents.blocks import make_table
 from tasks.runtime.home import assay_home
 
@@ -113,16 +112,6 @@ Judges = Annotated[
         help="Compare these judges on the labels: builtin, URLs, plugins, or configuration files with a [judge].",
     ),
 ]
-Margin = Annotated[
-    float,
-    typer.Option(
-        "--margin",
-        envvar="ASSAY_CALIBRATE_MARGIN",
-        min=0.0,
-        max=1.0,
-        help="With --judges: difference of agreement with people that does not matter.",
-    ),
-]
 Seed = Annotated[int | None, seed_option("ASSAY_CALIBRATE_SEED")]
 Replace = Annotated[
     bool,
@@ -179,7 +168,6 @@ def calibrate(
     run: Run = None,
     audit: AuditFlag = False,
     judges: Judges = None,
-    margin: Margin = 0.02,
     seed: Seed = None,
     keep: Keep = True,
     replace: Replace = False,
@@ -202,7 +190,7 @@ def calibrate(
 
     request = CalibrationRequest(config=config, **options)
     if judges is not None:
-        _compare(request, judges, margin, verbose, as_json)
+        _compare(request, judges, verbose, as_json)
         return
     if run is None:
         result = _run_calibration(request, verbose, as_json)
@@ -220,7 +208,7 @@ def calibrate(
         _print(result)
 
 
-def _compare(request: CalibrationRequest, judges: str, margin: float, verbose: bool, as_json: bool) -> None:
+def _compare(request: CalibrationRequest, judges: str, verbose: bool, as_json: bool) -> None:
     set_log_levels(verbose)
     from flows.calibrate import prepare_calibration
     from flows.compare_judges import compare_candidates, comparison_content, parse_candidates
@@ -236,7 +224,7 @@ def _compare(request: CalibrationRequest, judges: str, margin: float, verbose: b
             stderr.print(f"judge {number} of {len(candidates)}: {name}")
 
     with use_server(starting.wait()):
-        result = compare_candidates(request, candidates, margin, tell)
+        result = compare_candidates(request, candidates, tell)
     if as_json:
         stdout.print_json(json.dumps(comparison_content(result)))
     else:
@@ -244,18 +232,17 @@ def _compare(request: CalibrationRequest, judges: str, margin: float, verbose: b
 
 
 def _print_comparison(result: "JudgesResult") -> None:
-    comparison = result.comparison
-    title = f"{result.metric}: judges compared on {comparison.rows:,} labelled rows that all of them scored"
+    title = f"{result.metric}: judges compared on {result.rows:,} labelled rows that all of them scored"
     stdout.print(title, style="bold")
     rows = []
-    for row in comparison_rows(comparison):
-        cost = result.costs[row[0]]
+    for judge in result.judges:
+        cost = result.costs[judge.name]
         price = f"{cost.money:.4g} {cost.currency}" if cost.money else _tokens(cost.tokens)
-        rows.append((*row, price, "not asked" if cost.seconds is None else f"{cost.seconds:.3f}"))
-    print_table(stdout, make_table((*HEADINGS, "per 1,000 rows", "s a question"), rows))
-    known = {name: getattr(cost, result.by) is not None for name, cost in result.costs.items()}
-    for line in (*overlap_lines(comparison), recommendation(comparison, result.recommended, result.by, known)):
-        stdout.print(line)
+        seconds = "not asked" if cost.seconds is None else f"{cost.seconds:.3f}"
+        interval = judge.interval
+        reach = "too few rows" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"
+        rows.append((judge.name, f"{judge.agreement:.3f}", reach, price, seconds))
+    print_table(stdout, make_table(("judge", "agreement", "95 % interval", "per 1,000 rows", "s a question"), rows))
 
 
 def _tokens(tokens: float | None) -> str:

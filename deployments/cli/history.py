@@ -1,7 +1,6 @@
 """`assay history`: show the runs of an evaluation over time, and write them as one offline page."""
 
 import json
-import os
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from deployments.cli._support.print_document import print_table
 from deployments.cli._support.verb import VerbGroup
 from deployments.history_server.history_pages import HOST, open_history
 from flows.config.history_options import check_history
-from flows.config.loading import load_config, refuse_renamed_variables
+from flows.config.loading import load_config
 from metric_core.errors import ConfigError
 from metric_core.parsing.suggestions import suggest_names
 from tasks.history.catalogue import Catalogue
@@ -139,7 +138,6 @@ def _check_options(page: Path | None, serve: bool, show: bool, as_json: bool) ->
 
 def find_history(history: str | None, config: Path | None) -> str | None:
     """Return the address of the history: as given, or as in the configuration."""
-    refuse_renamed_variables(os.environ)
     if history is not None:
         return check_history(history)
     return None if config is None else load_config(config).history

@@ -11,7 +11,6 @@ from deployments.cli._support.console import stdout
 from deployments.cli._support.options import Json, declared_option
 from deployments.cli._support.sizes import format_size, parse_days, parse_size
 from deployments.cli._support.verb import VerbGroup
-from flows.config.loading import refuse_renamed_variables
 
 app = VerbGroup()
 
@@ -75,7 +74,6 @@ def prune(
     age, most = parse_days(older_than), None if max_size is None else parse_size(max_size)
     from flows.prune import PruneSettings, run_prune
 
-    refuse_renamed_variables(os.environ)
     settings = PruneSettings(
         older_than_days=age,
         max_bytes=most,
@@ -96,8 +94,7 @@ def prune(
         return
     verb = "would remove" if done.dry_run else "removed"
     files = f"{done.segments} segments of rows, {done.tables} tables, {done.sources} data files"
-    others = f"{done.earlier} files of earlier versions and {done.temporary} temporary files"
-    stdout.print(f"{verb} {files}, {others}: {format_size(done.tables_bytes)}")
+    stdout.print(f"{verb} {files} and {done.temporary} temporary files: {format_size(done.tables_bytes)}")
     if done.merged:
         merged = "would merge" if done.dry_run else "merged"
         stdout.print(f"{merged} {done.merged} small segments of rows into larger ones")
@@ -109,7 +106,7 @@ def prune(
         stdout.print(f"{verb} {done.recorded_runs} runs from the history; their folders stay")
     if done.runs:
         stdout.print(f"runs in progress: {done.runs}; files that they may need are kept")
-    found = done.segments + done.merged + done.tables + done.sources + done.earlier + done.temporary
+    found = done.segments + done.merged + done.tables + done.sources + done.temporary
     found += done.answers + done.run_folders + done.recorded_runs
     if done.dry_run and found:
         stdout.print("nothing was removed; add --yes to remove")

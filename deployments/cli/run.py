@@ -34,6 +34,7 @@ from tasks.reports.calibration.calibration_text import agreement_lines
 from tasks.reports.calibration.cascade_text import cascade_lines
 from tasks.reports.calibration.certificate_text import certificate_lines
 from tasks.reports.calibration.correction_text import CorrectionText
+from tasks.reports.documents.blocks import Line, own
 from tasks.reports.run.anchor_view import anchor_line
 from tasks.reports.run.cost_lines import cost_lines, throughput_lines
 from tasks.reports.run.diagnosis_view import class_counts, diagnosis_line, key_points_line
@@ -43,6 +44,7 @@ from tasks.reports.run.summary_rows import LOWER_IS_BETTER, note_lines, summary_
 from tasks.runs.run_folder import MANIFEST, SUMMARY, RunFolder
 from tasks.runtime.home import assay_home
 from tasks.runtime.start_up import gc_paused
+from tasks.runtime.stored_data import shown_source
 from tasks.runtime.threads import ThreadLimitError, start_thread
 from tasks.runtime.wording import shorten_path
 
@@ -130,7 +132,8 @@ def print_evaluation(evaluation: "Evaluation", as_json: bool, verbose: bool = Fa
         return
     for warning in evaluation.warnings:
         stderr.print(f"warning: {warning}", style="yellow")
-    stdout.print(f"{summary['rows']} rows of {manifest['source']}", style="bold")
+    title = (own(f"{summary['rows']} rows of "), shown_source(manifest["source"]))
+    print_document(stdout, [Line(title, is_strong=True)])
     print_table(stdout, summary_table(summary))
     for line in _lines(manifest, summary):
         stdout.print(line)

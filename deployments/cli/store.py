@@ -1,7 +1,6 @@
 """`assay store`: show and check the table store and the answer cache."""
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -14,7 +13,6 @@ from deployments.cli._support.print_document import print_table
 from deployments.cli._support.sizes import format_size
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.prune import Cache, Tables
-from flows.config.loading import refuse_renamed_variables
 from metric_core.errors import ConfigError
 from tasks.cache.maintenance import StepStatistics, statistics
 from tasks.cache.maintenance import check as check_answers
@@ -34,7 +32,6 @@ DAMAGED = 6
 @app.command()
 def store(tables: Tables = None, cache: Cache = None, check: Check = False, as_json: Json = False) -> None:
     """Show or check the stored tables and cached answers."""
-    refuse_renamed_variables(os.environ)
     root = tables or str(assay_home() / "tables")
     inventory, answer_cache = Inventory(root), open_cache(cache)
     entries = list(inventory.entries())

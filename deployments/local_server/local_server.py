@@ -53,18 +53,18 @@ class ServerRecord(ServiceRecord):
         version: Version of its Prefect.
         api_url: Value for PREFECT_API_URL.
         token: Token that the server repeats when asked.
-        credentials: `user:password` that it asks for; empty in records of releases whose servers ask for none.
+        credentials: `user:password` that it asks for.
     """
 
     version: str
     api_url: str
     token: str = field(repr=False)
-    credentials: str = field(default="", repr=False)
+    credentials: str = field(repr=False)
 
     @property
     def address(self) -> ServerAddress:
         """Where and how clients use the server."""
-        return ServerAddress(self.api_url, self.credentials or None)
+        return ServerAddress(self.api_url, self.credentials)
 
     def query(self, timeout: float = 2.0, *, use: bool = False) -> Mapping[str, Any] | None:
         """Return what the server reports about itself; None if it does not answer or another process does.
@@ -168,14 +168,12 @@ class LocalServer(Service[ServerRecord]):
         if reported is None and self.is_locked():
             reported = record.query(HANGING_SECONDS, use=True)
         installed = version("prefect")
-        if reported is not None and record.version == installed and record.credentials:
+        if reported is not None and record.version == installed:
             return record.address
         if reported is not None and reported["open_connections"]:
-            found = f"of version {record.version}, but {installed} is installed here"
             raise AssayError(
-                f"the local Prefect server in {self.path} is in use and "
-                f"{found if record.credentials else 'of an earlier release of rag-assay, which any program can use'}. "
-                "Wait for the run that uses it, or set ASSAY_HOME to another folder."
+                f"the local Prefect server in {self.path} is in use and of version {record.version}, but {installed} "
+                "is installed here. Wait for the run that uses it, or set ASSAY_HOME to another folder."
             )
         self.stop()
         return None

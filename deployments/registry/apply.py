@@ -53,6 +53,7 @@ from metric_core.errors import AssayError, ConfigError
 from tasks.engine.concurrency_limits import create_limits
 from tasks.history.run_entry import evaluation_name
 from tasks.options.judge_options import JudgeOptions
+from tasks.runtime.http_errors import name_http_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,5 +314,5 @@ def _translate_server_errors() -> Iterator[None]:
         ) from error
     except httpx.TransportError as error:
         raise AssayError(
-            f"the Prefect server cannot be reached ({type(error).__name__}); check PREFECT_API_URL"
+            f"the Prefect server cannot be reached ({name_http_error(error)}); check PREFECT_API_URL"
         ) from error

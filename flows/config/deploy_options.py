@@ -42,7 +42,6 @@ class EventSettings(OptionGroup, affects_scores=False):
         float,
         Option(
             "Seconds that an event of an index waits for a later one; a burst of events is evaluated once.",
-            renamed_from="quiet_seconds",
             ge=0,
             le=3600,
         ),

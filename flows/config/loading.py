@@ -1,6 +1,5 @@
 """Load a configuration from a TOML or YAML file, the environment and the command line; later ones win."""
 
-import os
 import reprlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,10 +18,8 @@ from metric_core.errors import ConfigError
 from tasks.options.option import (
     ENVIRONMENT_PREFIX,
     OptionFacts,
-    declarations,
     map_values,
     may_hold_secret,
-    variable_name,
 )
 from tasks.options.source_options import split_kind
 from tasks.runtime.credentials import is_reference
@@ -68,7 +65,6 @@ def load_config(file: Path | None = None, overrides: Mapping[str, Any] | None = 
         ConfigError: The file cannot be read.
         InvalidOptionsError: A value cannot be used.
     """
-    refuse_renamed_variables(os.environ)
     merged = _read_file(file) if file is not None else {}
     merged = _merge(merged, EnvSettingsSource(_Environment)())
     merged = _merge(merged, {name: value for name, value in (overrides or {}).items() if value is not None})
@@ -140,22 +136,11 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _resolve_path(file: Path, facts: OptionFacts, value: Any) -> Any:
     """Resolve a path against the folder of the file that names it; return any other value unchanged."""
-    if not facts.is_path or not isinstance(value, str) or value in (*facts.words, *facts.renamed_values):
+    if not facts.is_path or not isinstance(value, str) or value in facts.words:
         return value
     kind, path = split_kind(value)
     is_elsewhere = "://" in value or path.startswith(("hub:", "~")) or is_reference(value)
     return value if is_elsewhere else f"{kind}{file.parent / path}"
-
-
-def refuse_renamed_variables(environment: Mapping[str, str]) -> None:
-    """Refuse environment variables under the earlier name of an option, which nothing reads.
-
-    Raises:
-        ConfigError: A variable is set under an earlier name; the message says the current one.
-    """
-    for option in declarations(RunConfig):
-        if option.earlier_place is not None and (earlier := variable_name(option.earlier_place)) in environment:
-            raise ConfigError(f"the environment variable {earlier} is now called {variable_name(option.place)}")
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

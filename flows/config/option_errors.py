@@ -6,7 +6,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from metric_core.parsing.suggestions import suggest_names
-from tasks.options.option import OptionGroup, current_name
 
 
 def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
@@ -23,8 +22,6 @@ def describe_option_error(problem: Mapping[str, Any], model: type[BaseModel]) ->
     if problem["type"] != "extra_forbidden":
         return str(problem["msg"]).removeprefix("Value error, ")
     place = problem["loc"]
-    if issubclass(model, OptionGroup) and (name := current_name(model, tuple(place))) is not None:
-        return f"{place[-1]} is now called {name}"
     schema = model.model_json_schema()
     known = model.model_fields if len(place) == 1 else set(_siblings(place, schema)) or set(_nested(schema))
     nearest = suggest_names(str(place[-1]), known, most=1)

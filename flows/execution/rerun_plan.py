@@ -168,9 +168,9 @@ def parse_rerun_request(model: str | None = None, **options: Any) -> RerunReques
 
 
 def config_of(earlier: FinishedRun) -> RunConfig:
-    """Return the configuration of an earlier run, without options that no longer exist."""
+    """Return the configuration of an earlier run."""
     try:
-        return RunConfig.model_validate(earlier.config or None, extra="ignore")
+        return RunConfig.model_validate(earlier.config or None)
     except ValidationError as error:
         written_by = earlier.manifest.get("versions", {}).get("rag-assay", "of unknown version")
         raise RunFolderError(

@@ -22,13 +22,11 @@ from flows.planning.capabilities import find_unanswerable
 from flows.planning.run_plan import FolderPlan, RunPlan
 from flows.publishing.history_record import record_in_history
 from metric_core.errors import BudgetSpentError, RunFolderError
-from metric_core.prompts.examples import SetAside
 from metric_core.prompts.judge_questions import Kind
 from metric_core.prompts.prompt_set import PromptSet, load_prompts
 from metric_core.stages import Stage
 from tasks.calibration.certificates import CERTIFICATE
 from tasks.calibration.judge_check import certificate_entry
-from tasks.calibration.label_items import PROMPT_EXAMPLES
 from tasks.engine.formulas import digest_formulas
 from tasks.engine.registry import STAGES
 from tasks.models.judges.panel import PanelJudge
@@ -134,7 +132,6 @@ def build_manifest(plan: RunPlan, models: RunModels) -> dict[str, Any]:
         "foreign_answers": [model.foreign for model in recognized if model is not None and model.foreign is not None],
         "judge_fingerprints": {kind: judge.fingerprint(kind) for kind in kinds} if judge is not None else {},
         "prompts": {str(kind): _digest_prompts(each, kind) for kind, each in prompts.items()},
-        PROMPT_EXAMPLES: _examples(prompts),
         "unanswerable": {} if judge is None else find_unanswerable(metrics.requests, judge),
         "panel": _panel(judge),
         CASCADE: _cascade(judge),
@@ -193,18 +190,6 @@ def _served_prompts(options: JudgeOptions, judge: Judge, kinds: Sequence[Kind]) 
 def _digest_prompts(prompts: Sequence[PromptSet], kind: Kind) -> str:
     digests = dict.fromkeys(each.digest(kind) for each in prompts)
     return hashlib.sha256(json.dumps([*digests]).encode()).hexdigest()
-
-
-def _examples(prompts: Mapping[Kind, Sequence[PromptSet]]) -> dict[str, Any] | None:
-    """Return the number of labels that prompts show as examples, and all that are set aside; None without examples."""
-    shown = {id(each): each.examples for kind, sets in prompts.items() for each in sets if kind in each.shown}
-    found = [each for each in shown.values() if each is not None]
-    if not found:
-        return None
-    items, questions = (
-        frozenset(digest for each in found for digest in getattr(each.aside, name)) for name in ("items", "questions")
-    )
-    return {"count": sum(len(each.examples) for each in found), **SetAside(items, questions).to_json()}
 
 
 def _embeds(plan: RunPlan) -> bool:

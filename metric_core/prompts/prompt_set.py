@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -13,7 +13,6 @@ from typing import Any
 from metric_core.errors import ConfigError
 from metric_core.parsing.regular_files import regular
 from metric_core.prompts import layout
-from metric_core.prompts.examples import EXAMPLES, Examples, read_examples
 from metric_core.prompts.judge_questions import ChoiceQuestion, CustomKind, JudgeQuestion, Kind
 from metric_core.prompts.templates import Places, PromptPiece, check_template, fill_template
 from metric_core.question_kinds import QuestionKind
@@ -29,7 +28,7 @@ class RenderedPrompt:
     """A rendered question for a language model.
 
     Args:
-        system: System message, the same for every question of a kind; kinds without examples share one.
+        system: System message, the same for every question.
         user: User message.
         prefix_key: Prefix of `user` that other questions share: up to the end of the first text. Sort by it to group
             questions with equal prefixes.
@@ -47,18 +46,14 @@ class PromptSet:
     Args:
         language: Packaged language, or the name of a folder.
         wordings: Name of a file without its suffix -> text.
-        examples: Answers of people that the prompts show; None if they show none.
-        shown: Kind of question -> its examples, as its system message ends.
     """
 
     language: str
     wordings: Mapping[str, str]
-    examples: Examples | None = None
-    shown: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def system(self) -> str:
-        """System message of every question, without examples."""
+        """System message of every question."""
         return self.wordings[_SYSTEM]
 
     def render(self, question: JudgeQuestion) -> RenderedPrompt:
@@ -80,14 +75,12 @@ class PromptSet:
         }
         pieces = list(fill_template(self._wording(question.kind), texts, values))
         user = _join(pieces)
-        system = self.system + self.shown.get(question.kind, "")
-        return RenderedPrompt(system, user, user[: _shared_length(pieces)])
+        return RenderedPrompt(self.system, user, user[: _shared_length(pieces)])
 
     def digest(self, kind: Kind) -> str:
         """Return the SHA-256 of everything that determines a prompt of this kind, except the question."""
         common = [self.wordings[name] for name in (_SYSTEM, _ANSWER_CHOICE, _ANSWER_JSON)]
-        examples = [self.shown[kind]] if kind in self.shown else []
-        content = json.dumps([RENDERING_VERSION, *common, kind, self._wording(kind), *examples])
+        content = json.dumps([RENDERING_VERSION, *common, kind, self._wording(kind)])
         return hashlib.sha256(content.encode()).hexdigest()
 
     def _wording(self, kind: Kind) -> str:
@@ -107,7 +100,7 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
 
     Raises:
         ConfigError: The language or folder does not exist, a file is missing, empty, unreadable or has wrong
-            placeholders, or the examples cannot be used.
+            placeholders.
 
     >>> load_prompts("en").language
     'en'
@@ -120,22 +113,7 @@ def load_prompts(language_or_folder: str | Path = "en") -> PromptSet:
         **{str(kind): places for kind, places in layout.PLACES.items()},
     }
     wordings = {name: _read(folders, f"{name}.txt", places) for name, places in expected.items()}
-    prompts = PromptSet(folders[0].name, wordings)
-    examples = read_examples(folders[0])
-    return prompts if examples is None else _with_examples(prompts, examples, str(folders[0].joinpath(EXAMPLES)))
-
-
-def _with_examples(prompts: PromptSet, examples: Examples, origin: str) -> PromptSet:
-    """Return prompts that show examples: each as the question that it is, with its answer below."""
-    shown: dict[str, str] = {}
-    for example in examples.examples:
-        try:
-            question = prompts.render(example.question).user
-        except (ValueError, TypeError, AttributeError) as error:
-            raise ConfigError(f"{origin}: an example cannot be shown: {error}") from error
-        shown.setdefault(example.kind, f"\n{examples.introduction}")
-        shown[example.kind] += f"\n\n{question}\n{example.answer}"
-    return replace(prompts, examples=examples, shown=shown)
+    return PromptSet(folders[0].name, wordings)
 
 
 def packaged_languages() -> list[str]:

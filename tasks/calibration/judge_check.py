@@ -28,7 +28,6 @@ from metric_core.stages import Product, Stage
 from metric_core.statistics.resampling import SEED
 from tasks.calibration.calibration_files import JudgeName
 from tasks.calibration.certificates import Certificate, ChangeEntry, find_certificate
-from tasks.calibration.label_items import rows_set_aside
 from tasks.engine.registry import STAGES
 from tasks.models.judges.protocol import IN_PROCESS, Judge
 from tasks.models.judges.routed_judge import judge_for, members_of
@@ -128,14 +127,11 @@ def certificate_entry(judge: Judge) -> dict[str, object] | None:
 def read_claims(run: FinishedRun, judge: str) -> list[JudgedClaim]:
     """Return claims of a run that were judged against all contexts of their row, in random order.
 
-    Rows whose questions are examples in the judge's prompts are left out.
-
     Args:
         judge: Name of the judge's model.
     """
-    aside = rows_set_aside(run)
     samples = [each for shard in run.samples() for each in read_samples_table(shard)]
-    contexts = {each.row_id: each.retrieved_contexts or () for each in samples if each.row_id not in aside}
+    contexts = {each.row_id: each.retrieved_contexts or () for each in samples}
     rows = [row for row, passages in contexts.items() if any(passage.strip() for passage in passages)]
     texts = {
         (row["row_id"], row["claim_id"]): row["text"]

@@ -16,7 +16,6 @@ from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
 from metric_core.evidence import ALL_CONTEXTS, BY_REFERENCE, BY_RESPONSE, SOURCES, Evidence
 from metric_core.joint_contexts import contexts_of
-from metric_core.prompts.examples import SetAside
 from metric_core.records import PREMISE_TEXT, Sample, Status, VerdictKind
 from metric_core.stages import PRODUCT_STAGES, Stage
 from tasks.calibration.run_labels import PART
@@ -24,8 +23,6 @@ from tasks.runs.finished_run import FinishedRun
 from tasks.tables.records import read_samples_table
 from tasks.tables.sample_evidence import read_asked_probabilities, read_evidence
 
-PROMPT_EXAMPLES = "prompt_examples"
-"""Entry of run.json on the labels that the prompts of the judge show as examples."""
 _DIGEST = 32
 """Length of a digest, in hexadecimal digits."""
 _ASKS = {
@@ -74,7 +71,6 @@ class LabelItem:
     Args:
         key: Name of the item in its run.
         digest: Digest of the texts that people see.
-        question: Digest of the question of its row, with the passages.
         score: Score of the row, or support of the claim, from 0 to 1.
         weight: Part of the item in the mean score: 1 for a row, less for one of several claims of a row.
         verdict: Kind, claim and premise; None for a row.
@@ -85,7 +81,6 @@ class LabelItem:
     key: str
     row_id: str
     digest: str
-    question: str
     score: float
     weight: float = 1.0
     verdict: VerdictKey | None = None
@@ -103,28 +98,8 @@ class LabelItem:
         return self.score if self.probability is None else self.probability
 
 
-def set_aside(run: FinishedRun) -> SetAside:
-    """Return the labels that must not measure the judge of a run: its prompts show examples chosen among them."""
-    return SetAside.from_json(run.manifest.get(PROMPT_EXAMPLES))
-
-
-def describe_set_aside(run: FinishedRun) -> list[str]:
-    """Return a sentence on the labels that do not measure the judge of a run; none if all do."""
-    count = len(set_aside(run).questions)
-    return [f"{count} questions are left out: examples in the judge's prompts were chosen among them"] if count else []
-
-
-def rows_set_aside(run: FinishedRun) -> frozenset[str]:
-    """Return the ids of the rows whose labels must not measure the judge of a run."""
-    questions = set_aside(run).questions
-    if not questions:
-        return frozenset()
-    samples = (sample for shard in run.samples() for sample in read_samples_table(shard))
-    return frozenset(sample.row_id for sample in samples if digest_question(sample) in questions)
-
-
 def list_rows(run: FinishedRun, metric: str, request: MetricRequest | None = None) -> list[LabelItem]:
-    """Return the rows that a metric has scored, without those that are set aside.
+    """Return the rows that a metric has scored.
 
     Args:
         request: The metric, if the items are to have its scores by the judge's probabilities.
@@ -135,16 +110,16 @@ def list_rows(run: FinishedRun, metric: str, request: MetricRequest | None = Non
     known = {entry["key"]: entry for entry in run.manifest["metrics"]}
     if metric not in known:
         raise ConfigError(f"the run {run.folder} has no metric {metric!r}; it has: {', '.join(known)}")
-    items, aside = [], rows_set_aside(run)
+    items = []
     for shard in run.samples():
         samples = read_samples_table(shard)
         scores = _scores(run, metric, [sample.row_id for sample in samples])
-        scored = [sample for sample in samples if sample.row_id in scores.keys() - aside]
+        scored = [sample for sample in samples if sample.row_id in scores]
         beliefs = {} if request is None else _beliefs(run, request, scored)
         for sample in scored:
-            row_id, digest, question = sample.row_id, row_texts(sample).digest(metric), digest_question(sample)
+            row_id, digest = sample.row_id, row_texts(sample).digest(metric)
             belief = beliefs.get(row_id)
-            items.append(LabelItem(row_id, row_id, digest, question, scores[row_id], probability=belief))
+            items.append(LabelItem(row_id, row_id, digest, scores[row_id], probability=belief))
     found = [item.score for item in items] or [0.0]
     low, high = map(float, known[metric].get("bounds") or (min(found), max(found)))
 
@@ -169,17 +144,13 @@ def _beliefs(run: FinishedRun, request: MetricRequest, samples: Sequence[Sample]
     return {row_id: value for row_id, value in found.items() if value is not None}
 
 
-def list_verdicts(run: FinishedRun, request: MetricRequest, *, aside: SetAside | None = None) -> list[LabelItem]:
+def list_verdicts(run: FinishedRun, request: MetricRequest) -> list[LabelItem]:
     """Return the verdicts whose mean a metric is, row by row; rows without a score have none.
-
-    Args:
-        aside: Labels whose verdicts are left out; None for those that must not measure the judge of the run.
 
     Raises:
         ConfigError: The metric is no mean of verdicts.
     """
     items: list[LabelItem] = []
-    aside = set_aside(run) if aside is None else aside
     for shard in run.samples():
         ids = shard["row_id"].to_pylist()
         scored = _scores(run, request.key, ids)
@@ -195,17 +166,14 @@ def list_verdicts(run: FinishedRun, request: MetricRequest, *, aside: SetAside |
                     f"{request.key} is no mean of verdicts in the row {row_id!r}, so that labels of single claims do "
                     "not correct it; label rows instead (without --claims)"
                 )
-            texts, question = verdict_texts(evidence, tables.get(Stage.VERDICTS)), digest_question(evidence.sample)
+            texts = verdict_texts(evidence, tables.get(Stage.VERDICTS))
             digests = {key: texts[key].digest(request.key) for key in weights}
             for key, weight in weights.items():
-                if aside.holds(digests[key], question):
-                    continue
                 items.append(
                     LabelItem(
                         key=PART.join((row_id, *key)),
                         row_id=row_id,
                         digest=digests[key],
-                        question=question,
                         score=float(evidence.verdicts[key] or 0.0),
                         weight=weight,
                         verdict=key,
@@ -216,11 +184,6 @@ def list_verdicts(run: FinishedRun, request: MetricRequest, *, aside: SetAside |
     if not items:
         raise ConfigError(f"{request.key} has no verdicts in {run.folder} that people could label")
     return items
-
-
-def digest_question(sample: Sample) -> str:
-    """Return the digest of a row's question and passages, which its claims have in common."""
-    return _digest([sample.user_input, sample.retrieved_contexts])
 
 
 def digest_frame(items: Sequence[LabelItem]) -> str:

@@ -27,7 +27,6 @@ from metric_core.records import Status
 from metric_core.stages import PRODUCT_STAGES, Stage
 from metric_core.statistics.pairs import name_group
 from tasks.calibration.calibration_files import Counts
-from tasks.calibration.label_items import describe_set_aside, rows_set_aside
 from tasks.calibration.run_labels import RunLabels
 from tasks.runs.finished_run import FinishedRun
 from tasks.sources import SourceOptions
@@ -257,7 +256,7 @@ def pair_labels(run: FinishedRun, request: MetricRequest, data: LabelledData, ru
     is_said_random = data.sampling.is_random and not is_whole
     selected = describe_selection(of_run) if is_said_random and of_run is not None else ""
     is_random = is_whole or (is_said_random and not selected)
-    warnings = (*_warnings(counts, data, rules, span), *describe_set_aside(run))
+    warnings = tuple(_warnings(counts, data, rules, span))
     return PairedLabels(judged, counts, span, warnings, of_run, is_random, selected)
 
 
@@ -302,8 +301,7 @@ def label_weights(sampling: Sampling, rows: Sequence[str]) -> Floats | None:
 
 
 def _cells(run: FinishedRun, request: MetricRequest) -> list[dict[str, Any]]:
-    aside = rows_set_aside(run)
-    ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist() if row_id not in aside]
+    ids = [row_id for shard in run.samples() for row_id in shard["row_id"].to_pylist()]
     return [cell for cell in run.rows(Stage.AGGREGATION, ids).to_pylist() if cell["metric"] == request.key]
 
 

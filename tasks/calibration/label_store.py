@@ -143,7 +143,7 @@ def read_exported(path: Path, metric: str) -> list[StoredLabel]:
         SourceError: The file cannot be read, is none of these, or is not as the page exported it.
     """
     try:
-        lines = split_json_lines(regular(path).read_text(encoding="utf-8"))
+        lines = split_json_lines(regular(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read: {error}") from error
     labels = [_parse(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]

@@ -13,7 +13,7 @@ from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError, SourceError
 from metric_core.statistics.pairs import name_group
 from tasks.calibration.calibration_files import Counts
-from tasks.calibration.label_items import LabelItem, describe_set_aside, list_rows, list_verdicts
+from tasks.calibration.label_items import LabelItem, list_rows, list_verdicts
 from tasks.calibration.label_pairing import (
     LabelledData,
     PairedLabels,
@@ -98,10 +98,7 @@ def pair_stored(
     if groups is None and not is_claims and len({item.digest for item in known.items}) < len(known.items):
         groups = {item.row_id: item.digest for item in known.items}
     data = LabelledData(labels, groups, sampling, known.settled.annotators)
-    if is_claims:
-        paired = replace(_pair_claims(known.items, data, rules), warnings=tuple(describe_set_aside(run)))
-    else:
-        paired = pair_labels(run, request, data, rules)
+    paired = _pair_claims(known.items, data, rules) if is_claims else pair_labels(run, request, data, rules)
     return data, replace(paired, warnings=(*paired.warnings, *left_out, *_undecided(known)))
 
 

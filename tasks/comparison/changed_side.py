@@ -328,7 +328,7 @@ def _changed_rows(pair: RunPair) -> frozenset[str]:
 
 
 def _identities(manifest: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """Return the digest of all that determines the judged tables of each metric; None in runs of earlier releases."""
+    """Return the digest of all that determines the judged tables of each metric; None in runs without any."""
     identities: Mapping[str, str] | None = (manifest.get("calibration") or {}).get("identities")
     return identities
 

@@ -87,7 +87,7 @@ class DiagnosisChanges:
 def compare_diagnoses(pair: RunPair) -> DiagnosisChanges | None:
     """Compare the diagnoses of the rows that two runs have in common; None if either run has none.
 
-    Runs of earlier versions have no diagnoses. The index is the cause of a fault of the index in a row whose passages
+    The index is the cause of a fault of the index in a row whose passages
     differ, and of its end; every other change of an answer is due to the generator. If neither passages nor response
     differ, the judge changed its mind, and if the question or the reference differ, the test did.
 

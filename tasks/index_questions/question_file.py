@@ -58,7 +58,7 @@ def _read(path: Path) -> list[tuple[WrittenQuestion, Mapping[str, Any]]]:
         return []
     found: list[tuple[WrittenQuestion, Mapping[str, Any]]] = []
     try:
-        for line in split_json_lines(regular(path).read_text(encoding="utf-8")):
+        for line in split_json_lines(regular(path).read_text(encoding="utf-8-sig")):
             row = parse_json(line)
             found.append((WrittenQuestion.from_row(row), row))
     except (OSError, UnicodeDecodeError) as error:

@@ -17,7 +17,6 @@ class CacheOptions(OptionGroup, affects_scores=False):
             "Cache of answers, vectors and entities: a SQLite file or a postgresql:// URL. Default: a file in "
             "ASSAY_HOME.",
             holds="address",
-            renamed_from="answers",
             cli=Flag(long="--cache", metavar="FILE|URL"),
             examples=["postgresql://assay@db.example/answers"],
         ),

@@ -76,7 +76,6 @@ class SingleJudgeSettings(ModelOptions, affects_scores=True):
         Option(
             "Maximum number of stages, across all runs on a Prefect server, that ask it at the same time.",
             affects_scores=False,
-            renamed_from="slots",
             ge=1,
             examples=[4],
         ),

@@ -65,9 +65,7 @@ class ServerJudgeOptions(ServerOptions, affects_scores=True):
     ] = None
     context_window: Annotated[
         int | None,
-        Option(
-            "Context window of the model in tokens, where the server does not report it.", renamed_from="window", ge=256
-        ),
+        Option("Context window of the model in tokens, where the server does not report it.", ge=256),
     ] = None
     max_output_tokens: Annotated[
         int,

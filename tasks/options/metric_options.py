@@ -105,7 +105,6 @@ class MetricOptions(VerdictOptions, FollowUpOptions, affects_scores=True):
             "judge (latest), or a calibration.json.",
             holds="path",
             words=("none", "latest"),
-            renamed_values={"kept": "latest"},
             examples=["latest"],
         ),
     ] = "none"

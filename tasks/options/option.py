@@ -7,12 +7,11 @@ and the command line and the starter configuration are generated from them.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from enum import Enum
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from tasks.options.settings import Settings
@@ -65,8 +64,6 @@ class OptionFacts:
         affects_scores: True if a run with another value may have other scores.
         by_run: True if a parameter of a deployment's run may change the value; else only the deployment sets it.
         words: Values that are keywords rather than paths.
-        renamed_from: Earlier name of the option.
-        renamed_values: Earlier value -> value.
         flag: Form on the command line; None if commands have no flag for it.
     """
 
@@ -74,8 +71,6 @@ class OptionFacts:
     affects_scores: bool
     by_run: RunChoice = False
     words: tuple[str, ...] = ()
-    renamed_from: str | None = None
-    renamed_values: Mapping[str, str] = dataclass_field(default_factory=dict)
     flag: Flag | None = None
 
     @property
@@ -105,8 +100,6 @@ def Option(  # noqa: N802, PLR0913 used like Field
     affects_scores: bool | None = None,
     by_run: RunChoice = False,
     words: tuple[str, ...] = (),
-    renamed_from: str | None = None,
-    renamed_values: Mapping[str, str] | None = None,
     cli: Flag | str | None = None,
     **field: Any,
 ) -> Any:
@@ -124,24 +117,11 @@ def Option(  # noqa: N802, PLR0913 used like Field
     others = {
         "by_run": by_run,
         "words": words,
-        "renamed_from": renamed_from,
-        "renamed_values": renamed_values or {},
         "flag": Flag(long=cli) if isinstance(cli, str) else cli,
     }
     annotation: FieldInfo = Field(description=description, **field)
     annotation.metadata.append(_Statement(holds, affects_scores, others))
-    if renamed_values:
-        annotation.metadata.append(AfterValidator(_refuse_renamed(renamed_values)))
     return annotation
-
-
-def _refuse_renamed(renamed: Mapping[str, str]) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
-        if isinstance(value, str) and value in renamed:
-            raise ValueError(f"{value} is now called {renamed[value]}")
-        return value
-
-    return check
 
 
 class OptionGroup(Settings):
@@ -228,11 +208,6 @@ class Declaration:
     facts: OptionFacts
     table: type[OptionGroup] | None
     in_list: bool
-
-    @property
-    def earlier_place(self) -> tuple[str, ...] | None:
-        """The place under the earlier name; None if the option was never renamed."""
-        return None if self.facts.renamed_from is None else (*self.place[:-1], self.facts.renamed_from)
 
 
 def facts_of(field: FieldInfo) -> OptionFacts | None:
@@ -353,40 +328,6 @@ def find_secret_references(options: OptionGroup, without: tuple[str, ...] = ()) 
 
     map_values(options.model_dump(mode="json", exclude_defaults=True, exclude=set(without)), type(options), note)
     return tuple(dict.fromkeys(found))
-
-
-def use_current_names(content: Mapping[str, Any], group: type[OptionGroup]) -> dict[str, Any]:
-    """Return a configuration that an earlier version wrote, with the current names of its options and values.
-
-    >>> from tasks.options.judge_options import JudgeSettings
-    >>> use_current_names({"slots": 4}, JudgeSettings)
-    {'max_concurrent_stages': 4}
-    """
-    named = {}
-    current = {
-        facts.renamed_from: name
-        for name, field in group.model_fields.items()
-        if (facts := facts_of(field)) is not None and facts.renamed_from is not None
-    }
-    for name, value in content.items():
-        field = group.model_fields.get(current.get(name, name))
-        table = None if field is None else table_of(field)
-        if table is not None and isinstance(value, Mapping):
-            value = use_current_names(value, table)  # noqa: PLW2901 the same value by its current names
-        elif table is not None and isinstance(value, list | tuple):
-            value = [use_current_names(item, table) if isinstance(item, Mapping) else item for item in value]  # noqa: PLW2901
-        named[current.get(name, name)] = value
-    return map_values(named, group, _current_value)
-
-
-def _current_value(facts: OptionFacts, value: Any) -> Any:
-    return facts.renamed_values.get(value, value) if isinstance(value, str) else value
-
-
-def current_name(group: type[OptionGroup], place: tuple[str | int, ...]) -> str | None:
-    """Return the current name of the option whose earlier name is at this place; None without such an option."""
-    names = tuple(str(part) for part in place if isinstance(part, str))
-    return next((option.place[-1] for option in declarations(group) if option.earlier_place == names), None)
 
 
 def variable_name(place: Sequence[str]) -> str:

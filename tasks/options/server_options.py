@@ -70,7 +70,7 @@ class ServerOptions(OptionGroup, affects_scores=False):
         int, Option("Number of retries after the status 429 or 5xx, a lost connection or a timeout.", ge=0)
     ] = 8
     unavailable_timeout: Annotated[
-        float, Option("Seconds to wait for a server that is down, before the run ends.", renamed_from="patience", ge=0)
+        float, Option("Seconds to wait for a server that is down, before the run ends.", ge=0)
     ] = 120.0
 
     model: Annotated[

@@ -1,4 +1,4 @@
-"""List and check the files of a table store: segments of rows, tables, data, and what is left of earlier versions."""
+"""List and check the files of a table store: segments of rows, tables and data."""
 
 import posixpath
 import re
@@ -16,13 +16,10 @@ from tasks.runtime.atomic_files import is_temporary
 from tasks.tables.table_files import RUNNING, SOURCES, filesystem, storage_errors, translate_errors
 from tasks.tables.table_store import content_digest
 
-RECORDS = "results"
-"""Name of the folder of records, which earlier versions wrote."""
-
 _SOURCE = re.compile(r"[0-9a-f]{16}\.(parquet|jsonl|fetched\.json)")
 """Pattern of the names of data files; a user may have other files in a folder of this name."""
 
-Kind: TypeAlias = Literal["rows", "table", "source", "earlier", "temporary"]
+Kind: TypeAlias = Literal["rows", "table", "source", "temporary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +29,7 @@ class Entry:
     Args:
         paths: Paths within its file system, in the order in which they are removed: the index of a segment before its
             rows.
-        kind: Kind of the entry: a segment of rows, a table of samples, data, a file of an earlier version, or a
-            temporary file of a writer that was killed.
+        kind: Kind of the entry: a segment of rows, a table of samples, data, or a temporary file of a killed writer.
         folder: Name of its folder in the table store, without that of the recipe of a segment.
         size: Size in bytes.
         used: Time of the last use on a local disk; elsewhere, of the last write.
@@ -68,7 +64,7 @@ class Inventory:
             AssayError: The table store cannot be read.
         """
         self.fs.invalidate_cache()
-        for folder in (RECORDS, *map(str, Stage), SOURCES, ROWS, RUNNING):
+        for folder in (str(Stage.SAMPLES), SOURCES, ROWS, RUNNING):
             with translate_errors(self.fs, self.root, what="read"):
                 entries = list(self._entries_of(folder))
             yield from entries
@@ -169,8 +165,4 @@ def _kind_of(folder: str, path: str) -> Kind | None:
         return "temporary" if name.endswith(".json") else None
     if folder == SOURCES:
         return "source" if _SOURCE.fullmatch(name) else None
-    if folder == RECORDS:
-        return "earlier" if name.endswith(".json") else None
-    if not name.endswith(".parquet"):
-        return None
-    return "table" if folder == Stage.SAMPLES else "earlier"
+    return "table" if folder == Stage.SAMPLES and name.endswith(".parquet") else None

@@ -35,7 +35,6 @@ class PrunedTables:
             by a later pruning.
         tables: Number of tables of samples that are removed.
         sources: Number of files with data that was passed as objects or fetched.
-        earlier: Number of files of earlier versions.
         temporary: Number of temporary files that writers left.
         size: Total size in bytes of what is removed.
         runs: Number of runs that are using the table store.
@@ -45,7 +44,6 @@ class PrunedTables:
     merged: int
     tables: int
     sources: int
-    earlier: int
     temporary: int
     size: int
     runs: int
@@ -84,7 +82,6 @@ def prune_tables(root: str, *, before: datetime, size: int | None = None, dry_ru
         merged=merged,
         tables=kinds.count("table"),
         sources=kinds.count("source"),
-        earlier=kinds.count("earlier"),
         temporary=kinds.count("temporary"),
         size=sum(entry.size for entry in removed),
         runs=runs,

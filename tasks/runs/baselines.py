@@ -10,9 +10,6 @@ as `INDEX/DEPLOYMENT/RUN/`, for machines that share no disk.
 Evaluations that are about no index have baselines by their name, whatever started them: `NAME/evaluations/RUN.json`.
 Their version is the time at which the run started, and the baseline is the run that was accepted last. Acceptances are
 numbered, because a clock that was ahead once must not decide which is the last.
-
-Records of earlier releases are `INDEX/RUN.json`, without a deployment. They are read, but never changed, until the
-deployment has accepted a run itself.
 """
 
 import hashlib
@@ -69,7 +66,7 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
         accepted: Time of the acceptance.
         why: "first" for the first run, "passed" for a run that passed the gate, or "hand" for a run that a person
             accepted.
-        deployment: Name of the deployment whose run it is; empty in records of earlier releases.
+        deployment: Name of the deployment whose run it is.
         number: Number of the acceptance among those of the index: later ones have greater numbers.
     """
 
@@ -143,11 +140,9 @@ class Baselines:
         return None if version is None else by_version[version]
 
     def acceptances(self, index: str) -> Sequence[Baseline]:
-        """Return the retained acceptances of an index, oldest first: the deployment's, else those of no deployment."""
+        """Return the retained acceptances of an index, oldest first."""
         self._fs.invalidate_cache()
-        own = self._records(self._folder(index))
-        is_index = self.deployment != EVALUATIONS
-        names = own or (self._records(posixpath.dirname(self._folder(index))) if is_index else [])
+        names = self._records(self._folder(index))
         return sorted((self._read(name) for name in names), key=lambda each: (each.number, each.accepted))
 
     def accept(self, baseline: Baseline) -> bool:
@@ -203,13 +198,13 @@ class Baselines:
         if not self._is_remote:
             raise AssayError(
                 f"the run folder {local} of version {baseline.version}, the baseline of {baseline.index}, "
-                f"does not exist. {advice} The record is {self._folder_of(baseline)}/{baseline.run_id}.json."
+                f"does not exist. {advice} The record is {self._folder(baseline.index)}/{baseline.run_id}.json."
             )
         fetched = assay_home() / "fetched" / baseline.run_id
         if not fetched.is_dir():
             temporary = fetched.with_name(f"{fetched.name}.{uuid.uuid4().hex}")
             try:
-                self._fs.get(f"{self._folder_of(baseline)}/{baseline.run_id}/", f"{temporary}/", recursive=True)
+                self._fs.get(f"{self._folder(baseline.index)}/{baseline.run_id}/", f"{temporary}/", recursive=True)
                 temporary.rename(fetched)
             except storage_errors() as error:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -220,10 +215,6 @@ class Baselines:
     def _folder(self, index: str) -> str:
         key = folder_of_evaluation(index) if self.deployment == EVALUATIONS else check_index_name(index)
         return posixpath.join(self._path, key, quote(self.deployment, safe=" "))
-
-    def _folder_of(self, baseline: Baseline) -> str:
-        folder = self._folder(baseline.index)
-        return folder if baseline.deployment else posixpath.dirname(folder)
 
     def _records(self, folder: str) -> list[str]:
         with translate_errors(self._fs, folder, _SETTING, "read"):

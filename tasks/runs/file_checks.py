@@ -144,15 +144,14 @@ def check_table(schema: pa.Schema, stage: Stage, path: Path) -> None:
         raise RunFolderError(
             f"the table {path} has schema version {version}, this rag-assay reads {expected.version}. {AGAIN}"
         )
-    is_current = version == str(expected.version)
     for field in expected.fields:
         found = schema.get_all_field_indices(field.name)
-        if not found and (field.name in expected.optional or not is_current) and field.nullable:
-            continue  # an earlier version lacks columns
+        if not found and field.name in expected.optional:
+            continue
         if len(found) != 1:
             problem = "no column" if not found else f"{len(found)} columns"
             raise RunFolderError(f"the table {path} cannot be read: it has {problem} {field.name}. {AGAIN}")
-        if (kind := schema.field(found[0]).type) != field.type and (is_current or not pa.types.is_list(kind)):
+        if (kind := schema.field(found[0]).type) != field.type:
             raise RunFolderError(
                 f"the table {path} cannot be read: its column {field.name} holds {kind}, wanted {field.type}. {AGAIN}"
             )

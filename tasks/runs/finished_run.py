@@ -13,9 +13,7 @@ from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import RunFolderError
 from metric_core.records import Status
 from metric_core.stages import Stage
-from tasks.options.evaluation_options import EvaluationOptions
 from tasks.options.metric_settings import MetricSettings
-from tasks.options.option import use_current_names
 from tasks.runs import run_folder
 from tasks.runs.file_checks import check_cells, check_table, unreadable_error
 from tasks.runs.row_groups import RowGroups, iterate_shards
@@ -41,8 +39,8 @@ class FinishedRun:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The configuration of the run, under the current names of the options."""
-        return use_current_names(self.manifest.get("config") or {}, EvaluationOptions)
+        """The configuration of the run."""
+        return dict(self.manifest.get("config") or {})
 
     @property
     def requests(self) -> list[MetricRequest]:

@@ -12,13 +12,13 @@ from typer.main import get_command
 from deployments.cli._support.verb_table import ListedVerb, Verbs
 from deployments.cli.main import app
 from flows.config.run_config import RunConfig
-from tests.structure.house import ROOT
+from tests.structure.house import ROOT, files
 
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "examples/README.md",
-    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))),
+    *(str(path) for path in files() if path.suffix == ".md" and path.parts[0] in {"benchmarks", "docs"}),
 )
 OF_OTHER_PROGRAMS = {
     *("--enable-prompt-tokens-details",),  # vLLM

@@ -1,7 +1,7 @@
 """Every option declares its facts, and what depends on a fact follows from the declaration."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -182,30 +182,6 @@ def test_no_option_that_cannot_change_a_score_is_part_of_a_fingerprint() -> None
     # extra_body is left out where it is empty, so that requests without it keep their keys
     determining = ServerJudgeOptions(urls=("http://h",), extra_body={"top_k": 5}).determining()
     assert determining.keys() == scoring_options(ServerJudgeOptions)
-
-
-RENAMED = [option for option in OPTIONS if option.earlier_place is not None]
-
-
-@pytest.mark.parametrize("option", RENAMED, ids=lambda each: each.place)
-def test_an_earlier_name_is_refused_with_the_current_one(option: Declaration, monkeypatch: pytest.MonkeyPatch) -> None:
-    earlier = option.facts.renamed_from
-    assert earlier is not None
-    content: Mapping[str, Any] = configuration(option, 1)
-    renamed = json.loads(json.dumps(content).replace(f'"{option.place[-1]}"', f'"{earlier}"'))
-    with pytest.raises(ConfigError, match=f"{earlier} is now called {option.place[-1]}"):
-        load_config(None, renamed)
-    variable = "ASSAY_" + "__".join((*option.place[:-1], earlier)).upper()
-    monkeypatch.setenv(variable, "1")
-    with pytest.raises(ConfigError, match=f"variable {variable} is now called ASSAY_.*{option.place[-1].upper()}$"):
-        load_config()
-
-
-def test_an_earlier_value_is_refused_with_the_current_one(tmp_path: Path) -> None:
-    file = tmp_path / "assay.toml"
-    file.write_text('calibration = "kept"', encoding="utf-8")
-    with pytest.raises(ConfigError, match="calibration: kept is now called latest"):
-        load_config(file)
 
 
 def settings_classes(base: type[Settings] = Settings) -> Iterator[type[Settings]]:

@@ -10,7 +10,11 @@ from tests.structure.house import PACKAGES, files, modules, text_of
 from tests.structure.public_names import MODULES, PAGE, public_names, summarize, update
 
 DOOR = Path("deployments/public/rag_assay")
-PAGES = [path for path in files() if path.suffix == ".md" and path.parts[0] in {"README.md", "docs", "examples"}]
+PAGES = [
+    path
+    for path in files()
+    if path.suffix == ".md" and path.parts[0] in {"README.md", "benchmarks", "docs", "examples"}
+]
 SHARED = ("deployments", "flows", "tasks")
 """Packages whose attributes may be those of a user's module of the same name."""
 

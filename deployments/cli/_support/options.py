@@ -226,13 +226,6 @@ def _place(parameter: inspect.Parameter) -> int:
 _OPTIONS = tuple(sorted(_shared_parameters(), key=_place))
 """All but `config`, `model` and those of JUDGE_OF and TRACES_OF are fields of the configuration."""
 
-RENAMED_FLAGS: Mapping[str, str] = {
-    f"--{option.facts.renamed_from.replace('_', '-')}": option.facts.flag.long
-    for option in declarations(RunConfig)
-    if option.facts.renamed_from is not None and option.facts.flag is not None
-} | {"--at-once": "--concurrency", "--tell": "--callback", "--no-tell": "--no-callback"}
-"""Earlier flag -> current flag, of declared options and of single verbs."""
-
 
 def with_config(command: Callable[..., None]) -> Callable[..., None]:
     """Add the shared options to a command, and pass it the configuration that they make.

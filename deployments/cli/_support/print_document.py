@@ -99,6 +99,12 @@ def _print_text(console: Console, text: Text, style: str) -> None:
 
 
 def _style(text: Text, is_narrow: bool) -> Styled:
+    """Return a text with its colors; line breaks of data, such as those in a name, begin no line."""
     return Styled.assemble(
-        *((part.brief if is_narrow and part.brief else part.text, _STYLES[part.tone]) for part in parts_of(text))
+        *(
+            (part.brief if is_narrow and part.brief else part.text, _STYLES[part.tone])
+            if part.is_own
+            else (part.text.replace("\n", "\\n"), _STYLES[part.tone])
+            for part in parts_of(text)
+        )
     )

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import takewhile
 from typing import Any, TypeVar
 
 import typer
@@ -18,26 +17,13 @@ class Verb(TyperCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; refuse earlier names of flags, and repeated options that have one value."""
+        """Parse the arguments; refuse repeated options that have one value."""
         if not ctx.resilient_parsing:
-            self._refuse_renamed(ctx, args)
             _, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, count in Counter(order).items():
                 if count > 1 and _has_one_value(parameter):
                     ctx.fail(f"{max(parameter.opts, key=len)} is given {count} times, and has one value. Give it once.")
         return super().parse_args(ctx, args)
-
-    def _refuse_renamed(self, ctx: Any, args: list[str]) -> None:
-        known = {flag for each in self.get_params(ctx) for flag in (*each.opts, *each.secondary_opts)}
-        flags = [argument.partition("=")[0] for argument in takewhile(lambda argument: argument != "--", args)]
-        unknown = [flag for flag in flags if flag.startswith("--") and flag not in known]
-        if not unknown:
-            return
-        from deployments.cli._support.options import RENAMED_FLAGS  # noqa: PLC0415 some verbs need no configuration
-
-        for flag in unknown:
-            if flag in RENAMED_FLAGS:
-                ctx.fail(f"{flag} is now called {RENAMED_FLAGS[flag]}.")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of arguments and options, those with a heading below it."""

@@ -28,7 +28,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "plan": "Show what a run would ask, or how many rows it needs.",
         "metrics": "List the metrics, or describe one.",
         "doctor": "Check what a run depends on, and say how to fix it.",
-        "prompts": "Export the packaged prompts, or check your own.",
+        "prompts": "Export the packaged prompts.",
     },
     "Look": {
         "report": "Write the report of a run again, as one offline HTML file.",
@@ -78,9 +78,6 @@ SUGGESTIONS = {
 }
 """Verbs of other tools and the verbs to suggest for them. Misspelled verbs are found by similarity."""
 
-RENAMED = {"label-sample": "label"}
-"""Earlier name of a verb -> current name."""
-
 _KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate")
 _CONTINUE = "; answers and finished stage tables are stored; the same command continues from there"
 
@@ -110,11 +107,12 @@ class FoundVerb(ListedVerb):
     """
 
     def __init__(self, name: str, found: "InstalledVerb | PluginError") -> None:
-        is_known = not isinstance(found, PluginError)
-        super().__init__(name, help=found.summary if is_known else "Cannot be loaded; call it to see why.")
         self._found = found
-        self.heading = found.heading if is_known else ""
-        self.keeps_work = is_known and found.keeps_work
+        if isinstance(found, PluginError):
+            super().__init__(name, help="Cannot be loaded; call it to see why.")
+        else:
+            super().__init__(name, help=found.summary)
+            self.heading, self.keeps_work = found.heading, found.keeps_work
 
     def load(self) -> Any:
         """Import the module of the verb, and return its command."""
@@ -166,11 +164,8 @@ class Verbs(TyperGroup):
             from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 only for a mistake
 
             nearest = suggest_names(args[0], [*self.commands, *SUGGESTIONS], most=1)
-            renamed = RENAMED.get(args[0])
             hint = (
-                f"It is now called {renamed!r}."
-                if renamed
-                else f"Did you mean {SUGGESTIONS.get(nearest[0], nearest[0])!r}?"
+                f"Did you mean {SUGGESTIONS.get(nearest[0], nearest[0])!r}?"
                 if nearest
                 else "`assay --help` lists them."
             )

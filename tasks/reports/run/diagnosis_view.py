@@ -18,8 +18,6 @@ from tasks.runtime.wording import format_percent
 _UNDIAGNOSED_MEANING = "The run has not enough verdicts to say what happened."
 _FORMS = "by a list of forms"
 _BY = {"judge": "by the judge", "forms": _FORMS}
-_LATER_COLUMNS = ("refusal_kind",)
-"""Columns that runs of earlier versions lack."""
 _BATCH_ROWS = 65_536
 
 
@@ -126,8 +124,7 @@ def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict
     ids, found = pa.array(list(row_ids), pa.string()), dict[str, dict[str, Any]]()
     try:
         with pq.ParquetFile(path) as file:
-            optional = [name for name in _LATER_COLUMNS if name in file.schema_arrow.names]
-            columns = ["row_id", "diagnosis", "reason", *optional]
+            columns = ["row_id", "diagnosis", "reason", "refusal_kind"]
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
                 for row in batch.filter(pc.is_in(batch.column("row_id"), value_set=ids)).to_pylist():
                     found[row["row_id"]] = _row_view(row)
@@ -138,7 +135,7 @@ def read_row_diagnoses(folder: Path, row_ids: Collection[str]) -> dict[str, dict
 
 def _row_view(row: Mapping[str, Any]) -> dict[str, Any]:
     known = BY_NAME.get(row["diagnosis"])
-    kind = row.get("refusal_kind")
+    kind = row["refusal_kind"]
     meaning = row["reason"] or _UNDIAGNOSED_MEANING if known is None else known.meaning
     return {
         "name": UNDIAGNOSED if known is None else known.name,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasks.calibration.label_items import PROMPT_EXAMPLES
 from tasks.models.judges.protocol import CASCADE, NO_JUDGE, ROUTED, SENTENCES
 from tasks.options.model_backends import find_backend
 from tasks.plugins.load_object import Group
@@ -56,16 +55,12 @@ def judge_line(manifest: Mapping[str, Any]) -> str | None:
     'a baseline without a language model, not calibrated'
     >>> judge_line({"judge": {"backend": "server", "model": "m"}, "calibration": {"metrics": {"faithfulness": {}}}})
     'm, calibrated for faithfulness'
-    >>> judge_line({"judge": {"backend": "server", "model": "m"}, "prompt_examples": {"count": 6}})
-    'm with 6 labels of people as examples, not calibrated'
     """
     if (name := judge_name(manifest)) is None:
         return None
     measured = ", ".join((manifest.get("calibration") or {}).get("metrics", ()))
     calibrated = f"calibrated for {measured}" if measured else "not calibrated"
-    count = (manifest.get(PROMPT_EXAMPLES) or {}).get("count")
-    shown = f" with {count} labels of people as examples" if count else ""
-    return f"{name}{shown}, {calibrated}"
+    return f"{name}, {calibrated}"
 
 
 def judge_name(manifest: Mapping[str, Any]) -> str | None:

@@ -26,7 +26,7 @@ class StoredRows:
 
     Args:
         ends: Number of rows up to and including each sample.
-        lacking: Columns that the table lacks, because an earlier version wrote it.
+        lacking: Optional columns that the table is stored without.
     """
 
     table: pa.Table

@@ -79,7 +79,7 @@ def distribution_notes(distribution: Mapping[str, Any]) -> list[str]:
     """Return sentences on the mean: what is known if all rows are alike, and what groups of rows do to it.
 
     Args:
-        distribution: A distribution in summary.json; those of earlier versions have no notes.
+        distribution: A distribution in summary.json.
 
     >>> distribution_notes({"count": 100, "groups": 20, "effective_groups": 12.4, "design_effect": 2.5})
     ['100 rows of 20 groups (effectively 12.4) say as much about the mean as 40 independent rows (design effect 2.5)']
@@ -120,7 +120,7 @@ def stage_table(manifest: Mapping[str, Any]) -> Table:
     """Return the results and the cost of every stage, for the report.
 
     Args:
-        manifest: Content of run.json; that of an earlier version does not count cached questions.
+        manifest: Content of run.json.
     """
     names = ("questions", "stored", "prompt_tokens", "output_tokens")
     found = sorted(manifest["stages"].items(), key=lambda item: _STAGE_ORDER.index(item[0]))

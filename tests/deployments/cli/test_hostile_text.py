@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from deployments.cli._support.console import Output
+from deployments.cli._support.print_document import print_document
 from metric_core.records import Score
 from metric_core.stages import Stage
+from tasks.reports.documents.blocks import Block, Line, make_table, own
 from tests.deployments.cli.conftest import Outcome
 from tests.deployments.cli.test_run import ASSAY
 from tests.tasks import sliced
@@ -210,3 +213,12 @@ def test_a_log_record_has_no_control_characters(log_format: str) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert "row \\u001b]52" in done.stderr if log_format == "text" else json.loads(done.stderr)
     assert raw(done.stderr) == []
+
+
+def test_a_line_break_in_a_name_begins_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a\nerror: pay here"
+    blocks: list[Block] = [Line((own("4 rows of "), name)), make_table(["evaluation", "runs"], [[name, "3"]])]
+    print_document(Output(width=80), blocks)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("error")] == []
+    assert sum(r"a\nerror: pay here" in line for line in lines) == 2

@@ -89,32 +89,6 @@ def test_invalid_refresh_or_cache_is_a_message(assay: Callable[..., Outcome]) ->
     assert "hunter2" not in refused.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("run", SOURCE, "--answers", "answers.db"), "--answers is now called --cache"),
-        (("serve", "--at-once=3"), "--at-once is now called --concurrency"),
-        (("job", "job.json", "--no-tell"), "--no-tell is now called --no-callback"),
-    ],
-)
-def test_an_earlier_name_of_a_flag_is_refused_with_the_current_one(
-    assay: Callable[..., Outcome], arguments: tuple[str, ...], message: str
-) -> None:
-    refused = assay(*arguments)
-    assert (refused.code, refused.out) == (2, "")
-    assert message in refused.err
-
-
-@pytest.mark.parametrize("verb", [("plan", SOURCE), ("prune",), ("store",)])
-def test_an_earlier_name_of_a_variable_is_refused_with_the_current_one(
-    assay: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("ASSAY_ANSWERS", "answers.db")
-    refused = assay(*verb)
-    assert (refused.code, refused.out) == (2, "")
-    assert "the environment variable ASSAY_ANSWERS is now called ASSAY_CACHE" in refused.err
-
-
 def test_every_option_is_a_field_of_the_configuration_or_of_its_tables() -> None:
     def command(_config: RunConfig) -> None: ...
 

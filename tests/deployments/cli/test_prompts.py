@@ -1,4 +1,4 @@
-"""`assay prompts`: packaged prompts can be exported, changed, checked and used."""
+"""`assay prompts`: packaged prompts can be exported, changed and used."""
 
 from pathlib import Path
 
@@ -26,24 +26,16 @@ def test_exported_prompts_are_the_packaged_ones(tmp_path: Path, language: str) -
     folder, chosen = tmp_path / "prompts", () if language == "en" else ("--language", language)
     assert f"{len(QuestionKind) + 3} prompts in {folder}" in assay("export", str(folder), *chosen)
     assert load_prompts(folder).wordings == load_prompts(language).wordings
-    assert f"0 differ from '{language}'" in assay("check", str(folder), *chosen)
 
 
 def test_a_changed_prompt_is_found_and_changes_its_digest_alone(tmp_path: Path) -> None:
     assay("export", str(tmp_path))
     verdict = tmp_path / "verdict.txt"
     verdict.write_text(verdict.read_text(encoding="utf-8").replace("support", "prove"), encoding="utf-8")
-    assert "1 differ from 'en': verdict" in assay("check", str(tmp_path))
     options = ServerJudgeOptions(urls=URLS, prompts=str(tmp_path))
     own, packaged = load_prompts(options.prompt_source), load_prompts(ServerJudgeOptions(urls=URLS).prompt_source)
     changed = [kind for kind in QuestionKind if own.digest(kind) != packaged.digest(kind)]
     assert changed == [QuestionKind.VERDICT]
-
-
-def test_a_common_part_changes_every_question(tmp_path: Path) -> None:
-    assay("export", str(tmp_path))
-    (tmp_path / "system.txt").write_text("You are a judge.", encoding="utf-8")
-    assert "so all questions are asked again" in assay("check", str(tmp_path))
 
 
 def test_bad_prompts_and_folders_are_refused(tmp_path: Path) -> None:
@@ -54,7 +46,7 @@ def test_bad_prompts_and_folders_are_refused(tmp_path: Path) -> None:
         assay("export", str(tmp_path / "new"), "--language", "xx")
     (tmp_path / "claims.txt").write_text("Split {text}.", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"claims\.txt: \{question\} must occur once"):
-        assay("check", str(tmp_path))
+        load_prompts(tmp_path)
     (tmp_path / "claims.txt").unlink()
     with pytest.raises(ConfigError, match=r"claims\.txt is missing"):
-        assay("check", str(tmp_path))
+        load_prompts(tmp_path)

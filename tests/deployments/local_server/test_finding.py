@@ -6,9 +6,8 @@ import platform
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -120,13 +119,4 @@ def test_a_server_in_use_of_another_version_is_left_alone(local: LocalServer) ->
     with answering({"token": "token", "open_connections": 1, "idle_seconds": 0.0}) as url, FileLock(local.lock):
         local.write(record_of(url))
         with pytest.raises(AssayError, match=r"in use and of version 3\.0\.0"):
-            local.find_usable()
-
-
-def test_a_server_in_use_that_asks_for_no_password_is_left_alone(local: LocalServer) -> None:
-    with answering({"token": "token", "open_connections": 1, "idle_seconds": 0.0}) as url, FileLock(local.lock):
-        earlier = asdict(replace(record_of(url), version=version("prefect")))
-        del earlier["credentials"]  # as earlier releases wrote it
-        local.record_file.write_text(json.dumps(earlier), encoding="utf-8")
-        with pytest.raises(AssayError, match="in use and of an earlier release of rag-assay"):
             local.find_usable()

@@ -66,6 +66,8 @@ def test_retired_questions_are_set_aside_until_they_are_asked_again(tmp_path: Pa
     assert not retired_file(path).exists()
     write_questions(path, [first], [(second, "its evidence is gone")], "2")
     assert read_questions(path) == [first]
+    path.write_text(f"\ufeff{path.read_text(encoding='utf-8')}", encoding="utf-8")  # as an editor of Windows saves it
+    assert read_questions(path) == [first]
     (row,) = map(json.loads, retired_file(path).read_text(encoding="utf-8").splitlines())
     assert (row["id"], row["retired"], row["why"]) == (second.id, "2", "its evidence is gone")
     write_questions(path, [first, second], [], "3")

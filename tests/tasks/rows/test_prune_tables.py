@@ -83,18 +83,6 @@ def test_least_recently_used_files_are_removed_until_the_rest_fits(tmp_path: Pat
     assert all(path.exists() for path in files)  # used within the hour
 
 
-def test_files_of_earlier_versions_are_removed_by_age(tmp_path: Path) -> None:
-    earlier = [tmp_path / name for name in ("results/ab.json", "rows/cd.parquet", "claims/ef.parquet")]
-    for path in earlier:
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(b"earlier")
-    inventory = Inventory(str(tmp_path))
-    assert [(entry.kind, inventory.problem(entry)) for entry in inventory.entries()] == [("earlier", None)] * 3
-    age(*earlier[:2], days=40)
-    assert prune_tables(str(tmp_path), before=MONTH, dry_run=False).earlier == 2
-    assert [path.exists() for path in earlier] == [False, False, True]
-
-
 def test_writing_a_table_again_renews_it(tmp_path: Path) -> None:
     store, table = TableStore(str(tmp_path)), samples_table({"user_input": "Why?"})
     age(Path(store.write(table, SAMPLES).path), days=40)

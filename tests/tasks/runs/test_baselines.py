@@ -133,28 +133,6 @@ def test_deployments_never_see_the_baselines_of_each_other(root: str, make: Make
     assert versions == [("7", "index-rebuilt-a.json"), ("3", "index-rebuilt-b")]
 
 
-def test_baselines_of_earlier_releases_serve_until_the_deployment_has_its_own(
-    root: str, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "home"))
-    store, old = Baselines(root, "index-rebuilt-a"), make("7", 7)
-    earlier = f"{store._path}/handbook/{old.run_id}"
-    content = old.model_dump_json(exclude={"deployment"}).encode()
-    store._fs.makedirs(f"{store._path}/handbook", exist_ok=True)
-    store._fs.pipe_file(f"{earlier}.json", content)
-    if store._is_remote:
-        store._fs.put(f"{old.folder}/", f"{earlier}/", recursive=True)
-        Path(old.folder).rename(tmp_path / "elsewhere")
-    current = store.current("handbook")
-    assert current == old
-    assert (store.run_folder(old) / "run.json").is_file()
-    assert not store.accept(make("6", 8))
-    assert store.accept(make("8", 8))
-    assert [each.version for each in store.acceptances("handbook")] == ["8"]
-    assert store._fs.cat_file(f"{earlier}.json") == content
-    assert Baselines(root, "index-rebuilt-b").current("handbook") == old
-
-
 def test_missing_run_folder_is_reported_with_a_remedy(make: Make, tmp_path: Path) -> None:
     store, baseline = Baselines(str(tmp_path / "baselines")), make("1", 1)
     store.accept(baseline)

@@ -13,13 +13,11 @@ import pytest
 from flows.execution.rerun_plan import parse_rerun_request, prepare_rerun
 from flows.results.gated_comparison import CompareOptions, compare_runs
 from metric_core.errors import RunFolderError
-from metric_core.evidence_spans import EvidenceSpan, PlacedSpan, SpanState
-from metric_core.schemas import CLAIMS, SAMPLES, SCORES
+from metric_core.schemas import CLAIMS, SCORES
 from metric_core.stages import Stage
 from tasks.reports.exports.score_tables import Shape, list_failed_cells, reshape
 from tasks.reports.run.report_page import write_report
 from tasks.runs.file_checks import check_table
-from tasks.tables.records import add_missing_columns, read_samples_table
 from tests.tasks import compared
 
 READERS: dict[str, Callable[[Path], object]] = {
@@ -134,26 +132,10 @@ def test_a_summary_that_is_not_ours_is_refused(run: Path) -> None:
         write_report(run)
 
 
-def test_objects_in_a_table_of_an_earlier_version_may_lack_members() -> None:
-    spans = next(field for field in SAMPLES.fields if field.name == "evidence_spans")
-    old = pa.list_(pa.struct([each for each in spans.type.value_type if each.name not in {"before", "after"}]))
-    span = PlacedSpan(EvidenceSpan("It rains.", grade=2.0), SpanState.LOST)
-    table = pa.table({"row_id": ["a"], "evidence_spans": pa.array([[span.to_json()]], old)})
-    fields = [pa.field(each.name, old) if each is spans else each for each in SAMPLES.fields]
-    check_table(pa.schema(fields, {"assay.version": "2"}), Stage.SAMPLES, Path("samples.parquet"))
-    with pytest.raises(RunFolderError, match="its column evidence_spans holds"):
-        check_table(pa.schema(fields, {"assay.version": str(SAMPLES.version)}), Stage.SAMPLES, Path("samples.parquet"))
-    (sample,) = read_samples_table(add_missing_columns(table, Stage.SAMPLES))
-    assert sample.evidence_spans == (span,)
-
-
-def test_a_table_of_an_earlier_version_may_lack_columns() -> None:
-    earlier = str(CLAIMS.also_reads[0]) if CLAIMS.also_reads else None
-    optional = next(field for field in CLAIMS.fields if field.nullable)
-    fields = [field for field in CLAIMS.fields if field is not optional]
-    if earlier is not None:
-        check_table(pa.schema(fields, {"assay.version": earlier}), Stage.CLAIMS, Path("claims.parquet"))
-    with pytest.raises(RunFolderError, match=f"no column {optional.name}"):
+def test_a_table_without_a_column_or_of_another_version_is_refused() -> None:
+    absent = next(field for field in CLAIMS.fields if field.name not in CLAIMS.optional)
+    fields = [field for field in CLAIMS.fields if field is not absent]
+    with pytest.raises(RunFolderError, match=f"no column {absent.name}"):
         check_table(pa.schema(fields, {"assay.version": str(CLAIMS.version)}), Stage.CLAIMS, Path("claims.parquet"))
     with pytest.raises(RunFolderError, match="has schema version 99, this rag-assay reads"):
         check_table(SCORES.arrow.with_metadata({"assay.version": "99"}), Stage.AGGREGATION, Path("scores.parquet"))

@@ -162,18 +162,7 @@ def test_lost_key_points_are_counted_by_part(tmp_path: Path) -> None:
     assert stored["row-3"] is None
 
 
-def test_diagnoses_without_kinds_of_refusals_are_read(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run")
-    summary = diagnose_run(folder, REQUESTS)
-    table = pq.read_table(folder.path / DIAGNOSIS)
-    pq.write_table(table.drop_columns(["refusal_kind"]), folder.path / DIAGNOSIS)
-    del summary["refusals"]["kinds"]
-    folder.write_json(SUMMARY, {**folder.read_json(SUMMARY), "diagnosis": summary})
-    page = " ".join(write_report(folder.path).read_text().split())
-    assert "Refusals, 1 in this run, were recognized by a list of forms." in page
-
-
-def test_a_run_of_an_earlier_version_has_a_report_without_diagnosis(tmp_path: Path) -> None:
+def test_a_run_without_diagnoses_has_a_report_without_them(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     assert read_row_diagnoses(folder.path, ["row-0"]) == {}
     page = write_report(folder.path).read_text()
