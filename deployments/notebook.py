@@ -62,9 +62,9 @@ def evaluate(data: "Data", *, metrics: "str | Sequence[str | MetricTable] | None
     exempt_loopback()
     plan = plan_run(config)
     with use_server(ensure_server(assay_home())):
-        from flows.evaluate import run_planned  # noqa: PLC0415 Prefect reads its settings when it is imported
+        from flows.evaluate import evaluate_plan  # noqa: PLC0415 Prefect reads its settings when it is imported
 
-        return RunResult(run_planned(config, plan).folder)
+        return RunResult(evaluate_plan(plan).folder)
 
 
 def _silence_prefect() -> None:

@@ -12,12 +12,12 @@ from prefect.runtime import flow_run
 
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
-from flows.evaluate import run_evaluation
+from flows.evaluate import evaluate_plan
 from flows.execution.calibration_lookup import judge_name, metric_fingerprint, recorded_judge_name
 from flows.execution.deployed_parameters import as_deployed, is_own_run
 from flows.execution.run import running_judges
-from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan, plan_source
+from flows.planning.planner import plan_run, plan_source
+from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import write_artifact
 from metric_core.calibration.calibrate import HumanAgreement, measure_human_agreement
 from metric_core.calibration.judge_error import estimate_judge_error, is_crooked, lack_of_fit
@@ -43,6 +43,7 @@ from tasks.calibration.stored_labels import STORED, pair_stored
 from tasks.opening.run_models import models_for
 from tasks.options.metric_options import is_packaged_metric
 from tasks.prefect_support.budget_stop import stop_at_budget
+from tasks.prefect_support.flow_parameters import with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.reports.calibration.calibration_text import calibration_markdown
@@ -85,6 +86,16 @@ class CalibrationResult:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A calibration that is ready to run."""
+
+    request: CalibrationRequest
+    config: RunConfig
+    metric: MetricRequest
+    data: LabelledData
+
+
 @flow(name="calibrate", persist_result=False, validate_parameters=False)
 @crash_without_server
 @stop_at_budget
@@ -110,11 +121,14 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     if request.run is not None:
         return calibrate_run(request)
     ready = prepare_calibration(request)
+    return _calibrate(ready, plan_run(ready.config))
+
+
+def _calibrate(ready: Ready, plan: RunPlan) -> CalibrationResult:
+    request = ready.request
     with running_judges(ready.config) as urls:
-        config = ready.config.with_launched_judges(urls)
-        evaluation = run_evaluation(config)
-        metrics = plan_requests(config, [ready.metric], ())
-        plan = compose_plan(config, plan_source(config), metrics)
+        plan = plan.with_launched_judges(urls)
+        evaluation = evaluate_plan(plan)
         models = models_for(str(flow_run.id), plan.storage.tables_root)
         identity = metric_fingerprint(plan, ready.metric, models)
         judge = judge_name(plan, models, ready.metric)
@@ -140,9 +154,16 @@ def calibrate(request: CalibrationRequest) -> CalibrationResult:
     )
 
 
-def run_calibration(request: CalibrationRequest) -> CalibrationResult:
-    """Run the flow `calibrate`; if the Prefect server goes away meanwhile, a warning says so."""
-    result, is_gone = outlive_server(lambda: calibrate(request))
+def calibrate_plan(ready: Ready, plan: RunPlan) -> CalibrationResult:
+    """Run the flow `calibrate` by a checked plan; if the Prefect server goes away meanwhile, a warning says so."""
+
+    @crash_without_server
+    @stop_at_budget
+    def run(request: CalibrationRequest) -> CalibrationResult:
+        del request  # it is ready
+        return _calibrate(ready, plan)
+
+    result, is_gone = outlive_server(lambda: with_function(calibrate, run)(ready.request))
     return replace(result, warnings=(*result.warnings, SERVER_GONE)) if is_gone else result
 
 
@@ -197,16 +218,6 @@ def calibrate_run(request: CalibrationRequest) -> CalibrationResult:
         corrected=corrected,
         needed=needed,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A calibration that is ready to run."""
-
-    request: CalibrationRequest
-    config: RunConfig
-    metric: MetricRequest
-    data: LabelledData
 
 
 def prepare_calibration(request: CalibrationRequest) -> Ready:

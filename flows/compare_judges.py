@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.calibrate import prepare_calibration, run_calibration
+from flows.calibrate import calibrate_plan, prepare_calibration
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.loading import CONFIG_SUFFIXES, load_config
 from flows.planning.capabilities import scoring_kinds
+from flows.planning.planner import plan_run
 from metric_core.calibration.judge_comparison import JudgeAgreement, compare_agreements
 from metric_core.declarations.metric import MetricRequest
 from metric_core.errors import ConfigError
@@ -140,7 +141,8 @@ def compare_candidates(
             "prices": candidate.prices,
         }
         config = config.model_copy(update=changes)
-        result = run_calibration(request.model_copy(update={"config": config, "keep": False}))
+        own = prepare_calibration(request.model_copy(update={"config": config, "keep": False}))
+        result = calibrate_plan(own, plan_run(own.config))
         run = FinishedRun(result.folder)
         paired = pair_labels(run, ready.metric, ready.data, request.rules)
         if paired.of_run is None:

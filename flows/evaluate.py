@@ -16,7 +16,7 @@ from flows.execution.run import Run, start_run
 from flows.execution.run_record import compare_with_baseline
 from flows.execution.run_writing import write_run_folder
 from flows.execution.spending import cost_so_far, measure_throughput
-from flows.planning.planner import plan_run, use_plan
+from flows.planning.planner import plan_run
 from flows.planning.run_plan import RunPlan
 from flows.publishing.artifacts import publish
 from flows.publishing.history_record import NotRecordedError, record_surely
@@ -24,7 +24,7 @@ from flows.publishing.metrics_file import failure_in_metrics_file, write_metrics
 from flows.publishing.run_subject import RunSubject, name_evaluation
 from metric_core.errors import FailedCellsError
 from tasks.prefect_support.budget_stop import stop_at_budget
-from tasks.prefect_support.flow_parameters import late_flow
+from tasks.prefect_support.flow_parameters import late_flow, with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server
 from tasks.rows.computed_tables import RunTables
@@ -111,11 +111,34 @@ def evaluate(config: RunConfig, index: str = "", version: str = "") -> Evaluatio
     """
     subject = RunSubject.of_run(index, version)
     with failure_in_metrics_file(config, subject):
-        plan = plan_run(config)
-        baseline = FinishedRun(plan.outputs.baseline) if plan.outputs.baseline is not None else None
-        with start_run(plan, subject=subject) as run:
-            evaluation = _evaluate(run, baseline)
+        evaluation = _evaluate_plan(plan_run(config), subject)
     return evaluation.refuse_failures()  # after the block, which marks a run as failed if it raises
+
+
+def evaluate_plan(plan: RunPlan) -> Evaluation:
+    """Run the flow `evaluate` by a plan that is made and checked.
+
+    Args:
+        plan: Plan of a run; the parameter of the flow run is its record.
+    """
+
+    @crash_without_server
+    @stop_at_budget
+    def run(config: RunConfig, index: str = "", version: str = "") -> Evaluation:
+        del config  # the plan of which is made
+        subject = RunSubject.of_run(index, version)
+        with failure_in_metrics_file(plan.monitoring, subject):
+            evaluation = _evaluate_plan(plan, subject)
+        return evaluation.refuse_failures()
+
+    planned: Any = with_function(evaluate, run)
+    return outlive(lambda: planned(plan.record))
+
+
+def _evaluate_plan(plan: RunPlan, subject: RunSubject) -> Evaluation:
+    baseline = FinishedRun(plan.outputs.baseline) if plan.outputs.baseline is not None else None
+    with start_run(plan, subject=subject) as run:
+        return _evaluate(run, baseline)
 
 
 def _evaluate(run: Run, baseline: FinishedRun | None) -> Evaluation:
@@ -193,12 +216,6 @@ def run_evaluation(
     if dataset is not None:
         config = config.model_copy(update={"source": save_dataset(dataset, config.tables_root, config.redact)})
     return outlive(lambda: evaluate(config, index, version))
-
-
-def run_planned(config: RunConfig, plan: RunPlan) -> Evaluation:
-    """Run the flow `evaluate` by a plan that is made and checked."""
-    with use_plan(config, plan):
-        return outlive(lambda: evaluate(config))
 
 
 def outlive(run: Callable[[], Evaluation]) -> Evaluation:

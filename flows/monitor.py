@@ -3,10 +3,10 @@
 It compares the run with the accepted baseline and applies the gate; see `flows.monitoring.chain`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from prefect import flow
 from prefect.client.schemas import State
@@ -17,7 +17,7 @@ from prefect.states import Completed, Failed
 
 from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
-from flows.evaluate import run_evaluation
+from flows.evaluate import evaluate_plan, run_evaluation
 from flows.execution.deployed_parameters import as_deployed
 from flows.monitoring.chain import run_chain
 from flows.monitoring.chain_result import ChainResult
@@ -25,12 +25,13 @@ from flows.monitoring.messages import Verdict
 from flows.monitoring.missed_runs import SCHEDULED, STATE, end_overdue_runs
 from flows.monitoring.monitored_run import MonitoredRun
 from flows.monitoring.reporter import Reporter, explain_refusal, usable_options
-from flows.planning.planner import with_outputs
+from flows.planning.run_plan import RunPlan
 from flows.publishing.run_subject import name_monitored_run
 from flows.resume_crashed import find_given_up
 from metric_core.errors import ConfigError
 from tasks.options.narrow import narrow
 from tasks.prefect_support.first_state import send_first_state
+from tasks.prefect_support.flow_parameters import with_function
 from tasks.prefect_support.lost_server import SERVER_GONE, outlive_server
 from tasks.prefect_support.patience import crash_without_server, is_unavailable
 from tasks.runs.outcome import Trigger
@@ -45,6 +46,10 @@ _STATES: Mapping[Verdict, str] = {
     "recovering": "Recovering",
 }
 """Names of the final states. An error is "Error", so that only a run that could not report its failure is "Failed"."""
+
+
+Evaluate: TypeAlias = Callable[[MonitoredRun, Path | None], Path]
+"""A function that evaluates the source, compared with the baseline in a folder, and returns the run folder."""
 
 
 class BadVerdict(Exception):  # noqa: N818 nothing went wrong in the run
@@ -74,7 +79,10 @@ def monitor(config: RunConfig) -> State[Any]:
     Returns:
         A state named Accepted, Passed, Inconclusive, Superseded, Gate failed, Worse, Recovering or Error.
     """
-    options = narrow(config, MonitoringOptions)
+    return _monitor(narrow(config, MonitoringOptions), lambda *of: _evaluate(config, *of))
+
+
+def _monitor(options: MonitoringOptions, evaluate: Evaluate) -> State[Any]:
     monitored_run = MonitoredRun.now(options, _find_trigger())
     reporter = Reporter(options=options, monitored_run=monitored_run)
     if (crashed := find_given_up()) is not None:
@@ -86,7 +94,7 @@ def monitor(config: RunConfig) -> State[Any]:
                 send_first_state(context.flow_run)
             if ended := end_overdue_runs():
                 get_run_logger().info("%d runs that were due meanwhile are ended as %s", ended, STATE)
-        done = run_chain(reporter, monitored_run, lambda baseline: _evaluate(config, monitored_run, baseline))
+        done = run_chain(reporter, monitored_run, lambda baseline: evaluate(monitored_run, baseline))
     except Exception as error:
         if is_unavailable(error):
             raise
@@ -103,8 +111,31 @@ def run_monitor(config: RunConfig) -> ChainResult:
     Raises:
         AssayError: The run could not be finished.
     """
+    return _outlive(lambda: _result_of(monitor(config, return_state=True)))
+
+
+def monitor_plan(plan: RunPlan) -> ChainResult:
+    """Run the flow `monitor` by a plan that is made and checked.
+
+    Args:
+        plan: Plan of a run; the parameter of the flow run is its record.
+
+    Raises:
+        AssayError: The run could not be finished.
+    """
+
+    @crash_without_server
+    def run(config: RunConfig) -> State[Any]:
+        del config  # the plan of which is made
+        return _monitor(plan.monitoring, lambda *of: Path(evaluate_plan(plan.with_options(**_outputs(*of))).folder))
+
+    planned: Any = with_function(monitor, run)
+    return _outlive(lambda: _result_of(planned(plan.record, return_state=True)))
+
+
+def _outlive(run: Callable[[], ChainResult]) -> ChainResult:
     try:
-        done, is_gone = outlive_server(lambda: _result_of(monitor(config, return_state=True)))
+        done, is_gone = outlive_server(run)
     except BadVerdict as bad:
         done, is_gone = bad.done, True
     return replace(done, message=f"{done.message}; {SERVER_GONE}") if is_gone else done
@@ -135,8 +166,9 @@ def _find_trigger() -> Trigger:
 def _evaluate(config: RunConfig, monitored_run: MonitoredRun, baseline: Path | None) -> Path:
     if config.source is None:
         raise ConfigError("a monitored run needs data to evaluate: name a source in the configuration")
-    accepted = None if baseline is None else str(baseline)
-    with with_outputs(
-        config, baseline=accepted, out=None, name=monitored_run.name
-    ) as monitored:  # in a folder of its own
-        return Path(run_evaluation(monitored).folder)
+    return Path(run_evaluation(config.model_copy(update=_outputs(monitored_run, baseline))).folder)
+
+
+def _outputs(monitored_run: MonitoredRun, baseline: Path | None) -> dict[str, Any]:
+    """Return the options of outputs with which a monitored run is evaluated, in a folder of its own."""
+    return {"baseline": None if baseline is None else str(baseline), "out": None, "name": monitored_run.name}

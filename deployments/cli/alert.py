@@ -12,11 +12,11 @@ import typer
 
 from deployments.cli._support.alarm_evidence import print_evidence
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.options import ConfigFile, Json
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.doctor import PROBLEM
 from deployments.cli.history import Address, find_history, find_names
-from deployments.cli.run import set_log_levels
 from deployments.local_server import find_address, start_server, use_server
 from flows.alerting.incident_states import IncidentState, incident_states
 from flows.alerting.silencing import active_silence

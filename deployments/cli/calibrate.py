@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.options import Json, seed_option, with_config_except
 from deployments.cli._support.print_document import print_table
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
-from deployments.cli.run import Verbose, load_models, set_log_levels
+from deployments.cli.run import Verbose, load_models
 from deployments.local_server import start_server, use_server
 from flows.config.calibration_request import CalibrationRequest
 from flows.config.run_config import RunConfig
-from flows.planning.planner import plan_run, use_plan
+from flows.planning.planner import plan_run
 from metric_core.calibration.calibrate import Confusion
 from metric_core.errors import ConfigError
 from tasks.calibration.calibration_files import Calibration, load_saved
@@ -250,15 +251,15 @@ def _tokens(tokens: float | None) -> str:
 
 def _run_calibration(request: CalibrationRequest, verbose: bool, quiet: bool) -> "CalibrationResult":
     set_log_levels(verbose)
-    from flows.calibrate import prepare_calibration, run_calibration
+    from flows.calibrate import calibrate_plan, prepare_calibration
 
     ready = prepare_calibration(request)
     plan = plan_run(ready.config)
     starting = start_server(assay_home())
     load_models(plan.models, starting)
     progress = nullcontext() if quiet else stage_progress(plan.metrics.stages)
-    with use_server(starting.wait()), progress, use_plan(ready.config, plan):
-        return run_calibration(request)
+    with use_server(starting.wait()), progress:
+        return calibrate_plan(ready, plan)
 
 
 def parse_span(text: str | None) -> tuple[float, float] | None:

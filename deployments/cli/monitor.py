@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.options import Json, with_config_except
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
 from deployments.cli.compare import GATE_CODES
-from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
+from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation
 from deployments.local_server import start_server, use_server
 from flows.alerting.alert import has_told
 from flows.config.loading import InvalidOptionsError, reporting_options
 from flows.config.result_options import MonitoringOptions
 from flows.config.run_config import RunConfig
-from flows.planning.planner import plan_run, use_plan
+from flows.planning.planner import plan_run
 from metric_core.errors import AssayError, ConfigError
 from tasks.options.option import find_secret_references
 from tasks.runs.outcome import read_outcome
@@ -63,10 +64,9 @@ def monitor(config: RunConfig, as_json: Json = False, verbose: Verbose = False) 
         starting = start_server(assay_home())
         load_models(plan.models, starting)
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
-            from flows.monitor import run_monitor
+            from flows.monitor import monitor_plan
 
-            with use_plan(config, plan):
-                done = run_monitor(config)
+            done = monitor_plan(plan)
     _print(done, as_json, verbose)
     raise typer.Exit(CODES[done.verdict])
 

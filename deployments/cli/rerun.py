@@ -10,10 +10,11 @@ import typer
 
 from deployments.cli._support.console import stderr, stdout, use_log_format
 from deployments.cli._support.dry_run_table import print_dry_run, stage_content
+from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.options import Json, combine, declared_option
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
-from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation, set_log_levels
+from deployments.cli.run import Verbose, load_models, print_despite_failed_cells, print_evaluation
 from deployments.local_server import start_server, use_server
 from metric_core.errors import ConfigError
 from metric_core.stages import Stage

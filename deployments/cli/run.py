@@ -1,8 +1,6 @@
 """`assay run`: evaluate a source and print the summary."""
 
 import json
-import logging
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.options import Json, with_config
 from deployments.cli._support.print_document import print_document, print_table
 from deployments.cli._support.progress_bars import stage_progress
@@ -81,9 +80,9 @@ def run(config: RunConfig, as_json: Json = False, verbose: Verbose = False) -> N
     with print_despite_failed_cells(as_json, verbose):
         with use_server(starting.wait()), nullcontext() if as_json else stage_progress(plan.metrics.stages):
             with gc_paused():
-                from flows.evaluate import run_planned
+                from flows.evaluate import evaluate_plan
 
-            evaluation = run_planned(config, plan)
+            evaluation = evaluate_plan(plan)
         print_evaluation(evaluation, as_json, verbose)
 
 
@@ -97,15 +96,6 @@ def print_despite_failed_cells(as_json: bool, verbose: bool) -> Iterator[None]:
 
         print_evaluation(Evaluation.from_folder(error.folder), as_json, verbose)
         raise
-
-
-def set_log_levels(verbose: bool) -> None:
-    """Silence Prefect's log unless it is requested: the command prints what users need."""
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
-    if not verbose:  # otherwise Prefect logs several lines per event that a stopped server did not accept
-        os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
-    for worker in () if verbose else ("APILogWorker", "EventsWorker"):
-        logging.getLogger(worker).setLevel(logging.ERROR)
 
 
 def open_judges(plan: RunPlan) -> None:

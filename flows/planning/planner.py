@@ -1,9 +1,6 @@
 """Plan a run, and check it, once: from here on its configuration is not needed."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -22,8 +19,6 @@ from tasks.options.run_model_options import RunModelOptions
 from tasks.options.source_options import TRACES
 from tasks.runtime.stored_data import is_stored
 
-_checked: ContextVar[tuple[RunConfig, RunPlan] | None] = ContextVar("checked", default=None)
-
 
 def plan_run(config: RunConfig) -> RunPlan:
     """Plan a run, and check everything that can be checked before it starts.
@@ -31,42 +26,10 @@ def plan_run(config: RunConfig) -> RunPlan:
     Raises:
         AssayError: A check failed; the message says what to do.
     """
-    known = _checked.get()
-    if known is not None and known[0] == config:
-        return known[1]
     plan = draft_plan(config)
     for each in run_checks(plan):
         each.check()
     return plan
-
-
-@contextmanager
-def use_plan(config: RunConfig, plan: RunPlan) -> Iterator[None]:
-    """Let a flow in the block take a plan that is made, because only the configuration can be its parameter.
-
-    Args:
-        plan: Checked plan of the configuration.
-    """
-    token = _checked.set((config, plan))
-    try:
-        yield
-    finally:
-        _checked.reset(token)
-
-
-@contextmanager
-def with_outputs(config: RunConfig, **changes: Any) -> Iterator[RunConfig]:
-    """Yield a configuration with other outputs; if its plan is in use, that changes too, and is in use for the block.
-
-    Args:
-        changes: Options of outputs with other values; they are not checked.
-    """
-    changed, known = config.model_copy(update=changes), _checked.get()
-    if known is None or known[0] != config:
-        yield changed
-    else:
-        with use_plan(changed, known[1].with_options(**changes)):
-            yield changed
 
 
 def draft_plan(config: RunConfig) -> RunPlan:

@@ -1,5 +1,6 @@
 """Define a flow that neither describes its parameters before someone asks nor imports FastAPI to send them."""
 
+import copy
 from collections.abc import Callable, Mapping
 from inspect import Signature
 from typing import Any, ParamSpec, TypeVar
@@ -56,3 +57,15 @@ def late_flow(**options: Any) -> Callable[[Callable[P, R]], LateFlow[P, R]]:
         options: Options of the flow; see `prefect.flow`.
     """
     return lambda fn: LateFlow(fn, **options)
+
+
+def with_function(of: Flow[P, R], function: Callable[P, R]) -> Flow[P, R]:
+    """Return a flow with another function, for a caller that has already made what the flow's own function makes.
+
+    Args:
+        of: Flow with the name, the options and the parameters; it is not changed.
+        function: Function of the same parameters, wrapped as the flow's own.
+    """
+    changed = copy.copy(of)
+    changed.fn = function
+    return changed

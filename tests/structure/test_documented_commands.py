@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 from typer.main import get_command
 
-from deployments.cli._support.verb_table import ListedVerb
+from deployments.cli._support.verb_table import ListedVerb, Verbs
 from deployments.cli.main import app
 from flows.config.run_config import RunConfig
 from tests.structure.house import ROOT, files
@@ -48,6 +48,14 @@ def calls(page: str) -> list[str]:
     return [call.strip() for block in code for call in _CALL.findall(block)]
 
 
+def assay() -> Any:
+    """Return the command with all its verbs."""
+    command = get_command(app)
+    assert isinstance(command, Verbs)
+    command.add_installed()
+    return command
+
+
 def options_of(command: Any) -> Iterator[str]:
     """Yield the options of a command and of all commands below it."""
     command = command.load() if isinstance(command, ListedVerb) else command
@@ -71,7 +79,7 @@ def test_every_documented_command_exists() -> None:
         missing = []
         for call in calls(page):
             words = call.removesuffix(')"').replace("[", " ").replace("]", " ").split()  # as in eval "$(assay ...)"
-            command: Any = get_command(app)
+            command = assay()
             while words and getattr(command, "commands", None) and not words[0].startswith("-"):
                 names = words.pop(0).split("|")
                 found = [command.commands.get(name) for name in names]
@@ -87,7 +95,7 @@ def test_every_documented_command_exists() -> None:
 
 
 def test_every_option_in_prose_exists() -> None:
-    known = {*options_of(get_command(app)), "--help", "--install-completion"}
+    known = {*options_of(assay()), "--help", "--install-completion"}
     named = {
         (page, option)
         for page in PAGES

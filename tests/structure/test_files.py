@@ -26,7 +26,7 @@ TOP_LEVEL = {
     ),
     *("benchmarks", "constraints", "docs", "examples", "justfile", "pyproject.toml", "tests"),
 }
-REPEATABLE_NAMES = ("__init__", "__main__", "protocol")
+REPEATABLE_NAMES = ("__init__", "__main__", "door", "protocol")
 MOST_LINES = 400
 MEDIAN_LINES = 150
 

@@ -23,8 +23,11 @@ PLANNERS = frozenset(
 """Modules that turn a configuration into the plan of its run or of its deployments."""
 
 VERBS = frozenset(
-    f"deployments/cli/{name}.py"
-    for name in ("calibrate", "deploy", "job", "monitor", "plan", "questions", "run", "serve")
+    f"deployments/{name}.py"
+    for name in (
+        *("cli/calibrate", "cli/deploy", "cli/monitor", "cli/plan", "cli/run", "cli/serve"),
+        *("eval_hub/job_verb", "index_questions/questions_verb"),
+    )
 )
 """Commands that receive a configuration: they have it planned, and pass it to a flow."""
 

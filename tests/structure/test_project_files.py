@@ -1,6 +1,7 @@
 """The files that hosts of repositories read: what runs for a commit, and how the project is cited."""
 
 import tomllib
+from importlib.metadata import distribution
 from typing import Any
 
 import yaml
@@ -39,3 +40,15 @@ def test_the_page_on_packaged_models_names_what_is_installed_and_verified() -> N
     assert len(pins) == 3
     assert [pin for pin in pins if f"| `{pin[0]}` | {pin[1]} |" not in page] == []
     assert f"`{TOKENIZER.sha256[:12]}...`" in page
+
+
+def test_the_installed_entry_points_are_those_of_the_project() -> None:
+    wanted = {
+        (group, name, value)
+        for group, points in PROJECT["entry-points"].items()
+        if group.startswith("rag_assay.")
+        for name, value in points.items()
+    }
+    installed = distribution(PROJECT["name"]).entry_points
+    found = {(point.group, point.name, point.value) for point in installed if point.group.startswith("rag_assay.")}
+    assert found == wanted, "the project is installed as it was before: pip install --no-deps --editable ."

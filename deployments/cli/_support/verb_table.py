@@ -1,18 +1,23 @@
 """List the verbs, and import the module of a verb when it is called or its help is shown.
 
 So `assay --help` and the completion of verbs import none, and the modules of verbs import what they need at their top.
+Entry points are looked up only for a verb that is not in the table, and to list all.
 """
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from deployments.cli._support.console import stderr
 from deployments.cli._support.interrupts import INTERRUPTED, TERMINATED, Terminated, handle_interrupts
+from metric_core.errors import PluginError
 from tasks.runtime.start_up import gc_paused
+
+if TYPE_CHECKING:
+    from tasks.plugins.installed_verb import InstalledVerb
 
 VERBS: Mapping[str, Mapping[str, str]] = {
     "Evaluate": {
@@ -21,7 +26,6 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "rerun": "Run a finished run again: failed, changed or all rows.",
         "compare": "Compare two runs row by row, or check a run against a gate.",
         "plan": "Show what a run would ask, or how many rows it needs.",
-        "questions": "Write questions from an index, and keep them up to date.",
         "metrics": "List the metrics, or describe one.",
         "doctor": "Check what a run depends on, and say how to fix it.",
         "prompts": "Export the packaged prompts.",
@@ -41,7 +45,6 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "serve": "Run evaluations on schedules and events until interrupted.",
         "deploy": "Deploy evaluations to a Prefect work pool.",
         "undeploy": "Remove deployments with their schedules and automations.",
-        "job": "Run a job of eval-hub: JobSpec in, JobResults out.",
         "alert": "Show, explain, acknowledge, close and silence open incidents.",
         "event": "Announce an event, such as a rebuilt index.",
     },
@@ -50,10 +53,12 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "prune": "Remove unused rows and answers, old runs and old entries.",
         "judge": "Install, launch, inspect or try a judge server (vLLM).",
         "server": "Inspect or stop the local Prefect server that runs share.",
-        "traces": "Receive traces of a running system.",
     },
 }
-"""Heading in the help -> verb -> first sentence of its help. A verb is the `app` of the module with its name."""
+"""Heading in the help -> verb -> first sentence of its help. A verb is the `app` of the module with its name.
+
+Further verbs are entry points; see `tasks.plugins.installed_verb`.
+"""
 
 SUGGESTIONS = {
     "check": "doctor",
@@ -73,12 +78,15 @@ SUGGESTIONS = {
 }
 """Verbs of other tools and the verbs to suggest for them. Misspelled verbs are found by similarity."""
 
-_KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate", "job", "questions")
+_KEEP_THEIR_WORK = ("run", "monitor", "rerun", "calibrate")
 _CONTINUE = "; answers and finished stage tables are stored; the same command continues from there"
 
 
 class ListedVerb(TyperCommand):
     """A verb in the table, which becomes the command of its module when it is called or its help is shown."""
+
+    heading = ""
+    keeps_work = False
 
     def load(self) -> Any:
         """Import the module of the verb, and return its command."""
@@ -91,16 +99,68 @@ class ListedVerb(TyperCommand):
         return self.load().make_context(*arguments, **options)
 
 
+class FoundVerb(ListedVerb):
+    """A verb that an installed package declares.
+
+    Args:
+        found: Its declaration, or why that cannot be loaded.
+    """
+
+    def __init__(self, name: str, found: "InstalledVerb | PluginError") -> None:
+        self._found = found
+        if isinstance(found, PluginError):
+            super().__init__(name, help="Cannot be loaded; call it to see why.")
+        else:
+            super().__init__(name, help=found.summary)
+            self.heading, self.keeps_work = found.heading, found.keeps_work
+
+    def load(self) -> Any:
+        """Import the module of the verb, and return its command."""
+        if isinstance(self._found, PluginError):
+            raise self._found
+        from tasks.plugins.load_object import Group, load_object  # noqa: PLC0415 not for the verbs of the table
+
+        with gc_paused():
+            app = load_object(Group.VERBS, self._found.app).obj
+        if not isinstance(app, typer.Typer):
+            raise PluginError(f"the verb {self.name}: {self._found.app} is {app!r}, wanted a typer.Typer")
+        return typer.main.get_command(app)
+
+
 class Verbs(TyperGroup):
     """The group of verbs, which suggests a verb for an unknown one."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = {name: ListedVerb(name, help=text) for verbs in VERBS.values() for name, text in verbs.items()}
+        for heading, verbs in VERBS.items():
+            for name, text in verbs.items():
+                self.commands[name] = verb = ListedVerb(name, help=text)
+                verb.heading, verb.keeps_work = heading, name in _KEEP_THEIR_WORK
+        self._has_installed = False
+
+    def add_installed(self) -> None:
+        """Add the verbs of installed packages, none of which replaces a verb of the table."""
+        if not self._has_installed:
+            from tasks.plugins.installed_verb import installed_verbs  # noqa: PLC0415 not for the verbs of the table
+
+            self._has_installed = True
+            for name, found in installed_verbs().items():
+                self.commands.setdefault(name, FoundVerb(name, found))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all verbs."""
+        self.add_installed()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the verb with a name."""
+        if cmd_name not in self.commands:
+            self.add_installed()
+        return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the verb that the arguments begin with."""
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from metric_core.parsing.suggestions import suggest_names  # noqa: PLC0415 only for a mistake
 
             nearest = suggest_names(args[0], [*self.commands, *SUGGESTIONS], most=1)
@@ -114,23 +174,25 @@ class Verbs(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the verbs by their purpose."""
-        del ctx
-        width = max(map(len, self.commands))
-        for heading, verbs in VERBS.items():
+        width = max(map(len, self.list_commands(ctx)))
+        headings: dict[str, list[tuple[str, str]]] = {heading: [] for heading in VERBS}
+        for name, verb in self.commands.items():
+            heading = getattr(verb, "heading", "")
+            text = verb.get_short_help_str(formatter.width - 6 - width)
+            headings.setdefault(heading, []).append((f"{name:{width}}", text))
+        for heading, shown in headings.items():
             with formatter.section(heading):
-                shown = {name: self.commands[name].get_short_help_str(formatter.width - 6 - width) for name in verbs}
-                formatter.write_dl([(f"{name:{width}}", text) for name, text in shown.items()])
+                formatter.write_dl(shown)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb; if it is interrupted, print what is stored and how to continue."""
         try:
-            with handle_interrupts(lambda: _keeps_work(ctx)):
+            with handle_interrupts(lambda: self._keeps_work(ctx)):
                 return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
-            hint = _CONTINUE if _keeps_work(ctx) else ""
+            hint = _CONTINUE if self._keeps_work(ctx) else ""
             stderr.print(f"interrupted{hint}")
             raise typer.Exit(TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED) from None
 
-
-def _keeps_work(ctx: Any) -> bool:
-    return ctx.invoked_subcommand in _KEEP_THEIR_WORK
+    def _keeps_work(self, ctx: Any) -> bool:
+        return getattr(self.commands.get(ctx.invoked_subcommand), "keeps_work", False)

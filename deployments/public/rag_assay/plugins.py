@@ -1,4 +1,4 @@
-"""Everything that custom metrics, judges, embedders, recognizers and retrievers are written with."""
+"""Everything that custom metrics, judges, embedders, recognizers, retrievers and verbs are written with."""
 
 from rag_assay._packages import open_packages
 
@@ -57,6 +57,7 @@ from metric_core.stages import Product  # noqa: E402
 from tasks.models.embedders.protocol import Embedder, EmbedderIdentity  # noqa: E402
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge, JudgeIdentity  # noqa: E402
 from tasks.models.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity  # noqa: E402
+from tasks.plugins.installed_verb import InstalledVerb  # noqa: E402
 from tasks.sources.retrievers.protocol import Generator, Passage, PassageLike, Retriever  # noqa: E402
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "GenerateQuestion",
     "Generator",
     "Importance",
+    "InstalledVerb",
     "Judge",
     "JudgeIdentity",
     "KeyPoint",

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from deployments.cli._support.verb import Verb
-from deployments.cli._support.verb_table import ListedVerb
+from deployments.cli._support.verb_table import ListedVerb, Verbs
 from deployments.cli.deploy import _variables
 from deployments.cli.main import app
 from flows.config.run_config import RunConfig
@@ -28,6 +28,8 @@ TABLES = {"--container"}
 def verbs(command: Any, path: str = "assay") -> Iterator[tuple[str, Any]]:
     """Yield all verbs below a command."""
     command = command.load() if isinstance(command, ListedVerb) else command
+    if isinstance(command, Verbs):
+        command.add_installed()
     if not hasattr(command, "commands"):
         yield path, command
     for name, verb in getattr(command, "commands", {}).items():

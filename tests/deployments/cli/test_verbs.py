@@ -7,10 +7,11 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deployments.cli._support.verb_table import VERBS, ListedVerb
+from deployments.cli._support.verb_table import VERBS, Verbs
 from deployments.cli.main import main
 from metric_core.metrics.registry import METRICS
 from tests.deployments.cli.conftest import Outcome
@@ -27,6 +28,12 @@ main()
 """
 
 
+def all_verbs() -> dict[str, Any]:
+    group = Verbs(name="assay")
+    group.add_installed()
+    return dict(group.commands)
+
+
 def test_help_lists_every_verb(assay: Assay) -> None:
     shown = assay("--help").out
     headings = [
@@ -37,10 +44,9 @@ def test_help_lists_every_verb(assay: Assay) -> None:
 
 
 def test_the_table_lists_the_verbs_in_order_with_the_first_sentence_of_their_help() -> None:
-    listed = {name: ListedVerb(name, help=text) for verbs in VERBS.values() for name, text in verbs.items()}
     modules = {path.stem for path in (ROOT / "deployments" / "cli").glob("*.py")} - {"__init__", "main"}
-    assert modules == {name.replace("-", "_") for name in listed}
-    for name, verb in listed.items():
+    assert modules == {name.replace("-", "_") for verbs in VERBS.values() for name in verbs}
+    for name, verb in all_verbs().items():
         assert (name, verb.get_short_help_str(200)) == (name, verb.load().get_short_help_str(200))
 
 
@@ -65,6 +71,46 @@ def test_a_command_without_a_verb_imports_none(arguments: tuple[str, ...], envir
     imported = set(done.stderr.split())
     assert "deployments.cli.main" in imported
     assert not imported & {f"deployments.cli.{name.replace('-', '_')}" for verbs in VERBS.values() for name in verbs}
+    assert not {name for name in imported if name.startswith("deployments.") and name.endswith("_verb")}
+
+
+@pytest.mark.parametrize(
+    ("content", "listed", "refusal"),
+    [
+        ('GREET = InstalledVerb("Say hello.", "greeting:app", heading="Look")', "greet      Say hello.", ""),
+        (
+            "GREET = 1",
+            "greet      Cannot be loaded",
+            "the verb greet is 1, wanted an InstalledVerb",
+        ),
+        ("import no_such_module", "greet      Cannot be loaded", "needs the module 'no_such_module'"),
+        ('GREET = InstalledVerb("Say hello.", "greeting:hello")', "greet      Say hello.", "wanted a typer.Typer"),
+    ],
+)
+def test_an_installed_package_brings_a_verb(tmp_path: Path, content: str, listed: str, refusal: str) -> None:
+    package = tmp_path / "greeting-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n", encoding="utf-8")
+    points = "[rag_assay.verbs]\ngreet = greeting_door:GREET\nrun = greeting_door:GREET\n"
+    (package / "entry_points.txt").write_text(points, encoding="utf-8")
+    door = f"from rag_assay.plugins import InstalledVerb\n{content}\n"
+    (tmp_path / "greeting_door.py").write_text(door, encoding="utf-8")
+    verb = "import typer\napp = typer.Typer()\n@app.command()\ndef hello() -> None:\n    print('good morning')\n"
+    (tmp_path / "greeting.py").write_text(verb, encoding="utf-8")
+
+    def assay(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = "from deployments.cli.main import main; main()"
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "deployments/public")])}
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert f"\n  {listed}" in assay("--help").stdout
+    called = assay("greet")
+    if refusal:
+        assert (called.returncode, refusal in called.stderr) == (2, True)
+    else:
+        assert (called.returncode, called.stdout) == (0, "good morning\n")
+    assert "Evaluate a source" in assay("run", "--help").stdout  # a verb of the table is not replaced
 
 
 def test_every_option_of_run_names_its_environment_variable(assay: Assay) -> None:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 
-from deployments.cli import job
 from deployments.cli.main import main
+from deployments.eval_hub import job_verb
 from deployments.eval_hub.hub_callback import HubCallback
 from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config
 from deployments.eval_hub.job_results import JobResults
@@ -311,7 +311,7 @@ def test_hub_receives_a_failure_with_the_partial_results_written(
     counts = {"bad_row_count": 0, "warnings": []}
     run = write_run(tmp_path / "run", cells, {Stage.SAMPLES: []}, dict.fromkeys(cells["a"], bounds), counts)
     failure = "faithfulness: 2 of 2 cells failed"
-    monkeypatch.setattr(job, "_evaluate", lambda *_: Evaluation(str(run), 2, 0, (), (failure,)))
+    monkeypatch.setattr(job_verb, "_evaluate", lambda *_: Evaluation(str(run), 2, 0, (), (failure,)))
     told: list[tuple[str, Any]] = []
     monkeypatch.setattr(HubCallback, "_post", lambda _, status, **more: told.append((status, more)))
     file = tmp_path / "job.json"

@@ -9,11 +9,11 @@ import pytest
 from prefect import tags
 
 from flows.config.run_config import RunConfig
-from flows.monitor import monitor, run_monitor
+from flows.monitor import monitor, monitor_plan, run_monitor
 from flows.monitoring.acceptance import accept_run
 from flows.monitoring.missed_runs import MissedRun, MissedRuns
 from flows.planning import planner
-from flows.planning.planner import plan_run, use_plan
+from flows.planning.planner import plan_run
 from metric_core.errors import JudgeError
 from tasks.history.recorded_run import RecordedRun
 from tasks.runs.baselines import EVALUATIONS, Baselines
@@ -379,8 +379,7 @@ def test_a_run_is_evaluated_by_the_plan_that_was_checked_before(
     config = RunConfig.model_validate(options)
     plan = plan_run(config)
     monkeypatch.setattr(planner, "run_checks", lambda plan: pytest.fail(f"checked again: {plan}"))
-    with use_plan(config, plan):
-        done = [run_monitor(config) for _ in range(2)]
+    done = [monitor_plan(plan) for _ in range(2)]
     assert [each.verdict for each in done] == ["accepted", "passed"]
     manifests = [FinishedRun(str(each.folder)).manifest for each in done]
     assert [manifest["config"]["baseline"] for manifest in manifests] == [None, str(done[0].folder)]

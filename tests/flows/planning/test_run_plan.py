@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from flows.config.run_config import RunConfig
-from flows.planning import planner
 from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import plan_requests
-from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source, use_plan, with_outputs
+from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source
 from flows.planning.run_plan import RunPlan
-from metric_core.errors import ConfigError, RunFolderError
+from metric_core.errors import ConfigError
 from metric_core.metrics.registry import parse_request
 from metric_core.question_kinds import KindGroup
 from metric_core.stages import Stage
@@ -117,35 +116,6 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
     expected = replace(expected, metrics=replace(expected.metrics, left_out=left_out, options=options_of_run))
     same = ("source", "metrics", "stages", "models", "storage", "outputs", "anchor", "record")
     assert {name: getattr(found.run, name) for name in same} == {name: getattr(expected, name) for name in same}
-
-
-def test_a_run_is_planned_once(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = config_of(source)
-    plan = plan_run(config)
-    checked: list[int | None] = []
-
-    def note(plan: RunPlan) -> tuple[()]:
-        checked.append(plan.source.limit)
-        return ()
-
-    monkeypatch.setattr(planner, "run_checks", note)
-    with use_plan(config, plan):
-        assert plan_run(config_of(source)) is plan
-        assert checked == []
-        other = config_of(source, limit=1)
-        assert plan_run(other).source.limit == 1
-        assert checked == [1]
-    plan_run(config)
-    assert checked == [1, None]
-
-
-def test_the_plan_in_use_changes_with_the_outputs_of_its_configuration(source: Path) -> None:
-    config = config_of(source, out="first")
-    with use_plan(config, plan_run(config)), with_outputs(config, out=None, baseline="unchecked") as changed:
-        planned = plan_run(changed)
-        assert planned == plan_of(changed, planned)
-    with pytest.raises(RunFolderError), with_outputs(config, baseline="unchecked") as changed:
-        plan_run(changed)
 
 
 def test_a_plan_is_checked(source: Path) -> None:

@@ -149,8 +149,7 @@ def _describe(profile: Profile, verdict: Verdict) -> str:
     if verdict.probability is None:
         return f"{verdict.problem} (the reply: {_shorten(verdict.reply)!r})"
     label = _name(profile.supports(verdict.probability))
-    graded = f" with the probability of support {verdict.probability:.3f}" if verdict.is_graded else ""
-    return f"{label}{graded} (the reply: {_shorten(verdict.reply)!r})"
+    return f"{label} with the probability of support {verdict.probability:.3f} (the reply: {_shorten(verdict.reply)!r})"
 
 
 def _advise(

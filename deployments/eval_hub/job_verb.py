@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deployments.cli._support.console import stderr, stdout
+from deployments.cli._support.log_levels import set_log_levels
 from deployments.cli._support.progress_bars import stage_progress
 from deployments.cli._support.verb import VerbGroup
-from deployments.cli.run import set_log_levels
 from deployments.eval_hub.hub_callback import HubCallback
 from deployments.eval_hub.job_config import DataFolders, JobOptions, build_config
 from deployments.eval_hub.job_keys import mode
@@ -107,10 +107,10 @@ def _evaluate(config: RunConfig, quiet: bool) -> "Evaluation":
     set_log_levels(verbose=False)
     server = start_server(assay_home()).wait()
     with use_server(server), nullcontext() if quiet else stage_progress(plan.metrics.stages):
-        from flows.evaluate import Evaluation, run_planned
+        from flows.evaluate import Evaluation, evaluate_plan
 
         try:
-            return run_planned(config, plan)
+            return evaluate_plan(plan)
         except FailedCellsError as error:
             return Evaluation.from_folder(error.folder)
 
