@@ -2,10 +2,9 @@
 
     PYTHONPATH=. python benchmarks/further_drops.py [--years 200] [--write]
 
-The world is that of `benchmarks/nights.py`. A drop comes in the third or fourth week, is reported, and stays for the rest
-of the year. Where nothing else happens, every further alarm is false; in as many other years as much is lost again two
-weeks later. `--write` also puts the table into `benchmarks/results/alarms.md`. Takes half an
-hour on one core.
+The world is that of `benchmarks/nights.py`. A drop comes in the third or fourth week, is reported, and stays for the
+rest of the year. Where nothing else happens, every further alarm is false; in as many other years as much is lost again
+two weeks later. `--write` also puts the table into `benchmarks/results/alarms.md`. Takes half an hour on one core.
 """
 
 import argparse

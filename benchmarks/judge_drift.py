@@ -151,7 +151,8 @@ def quiet_years(years: int) -> Iterator[str]:
 
 def changed_years(years: int) -> Iterator[str]:
     """Yield a table of how soon changes are reported."""
-    yield f"**Changes** after {ONSET} nights, noise of batches: share reported within 1, {RUNS_TESTED} and 30 nights.\n\n"
+    within = f"1, {RUNS_TESTED} and 30 nights"
+    yield f"**Changes** after {ONSET} nights, noise of batches: share reported within {within}.\n\n"
     yield "| anchor | `drift` | rows a night | verdicts that change | 1 | 7 | 30 |\n|---|---|---|---|---|---|---|\n"
     for rows, verdicts, drift, of_verdicts in CHANGES:
         for labels_only in (True, False):
