@@ -20,6 +20,12 @@ from metric_core.refusals.refusal_kinds import RefusalKind
 LANGUAGES = ("en", "de", "fr", "es", "hi", "it", "pt", "nl", "pl", "ru", "zh", "ja")
 """Languages of the forms."""
 
+CONTENT = "0fc12c28ce03d6d0"
+"""Digest of the files of all languages, which a test compares with them.
+
+Results are kept for as long as the code of the formulas is the same, so a change of a file must be one of this code.
+"""
+
 _LINE_END = re.compile(r"\s*\n\s*")
 _PART = re.compile(r"<([a-z]+)>")
 

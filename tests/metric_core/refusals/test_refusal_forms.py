@@ -1,14 +1,16 @@
 """Refusals by their forms: the three kinds in every language, what is no refusal, and agreement with people."""
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from benchmarks.labelled_examples import DATA
 from benchmarks.refusals import HALVES, Rates, Reply, answers, measure, policy_refusals, turns
-from metric_core.refusals import refusal_forms
+from metric_core.refusals import language_forms, refusal_forms
 from metric_core.refusals.language_forms import read_forms
 from metric_core.refusals.refusal_forms import LANGUAGES, declines, is_refusal, refusal_kind, split_rough_sentences
 from metric_core.refusals.refusal_kinds import RefusalKind
@@ -187,6 +189,13 @@ def test_every_language_has_every_kind() -> None:
         language: {kind for kind, forms in each.forms.items() if forms} for language, each in read_forms().items()
     } == every
     assert {language: set(kinds) for language, kinds in REFUSALS.items()} == every
+
+
+def test_the_digest_of_the_files_is_part_of_the_code_by_which_results_are_kept() -> None:
+    folder = Path(language_forms.__file__).parent / "forms"
+    assert {path.name for path in folder.iterdir()} == {f"{language}.toml" for language in LANGUAGES}
+    content = b"".join((folder / f"{language}.toml").read_bytes() for language in LANGUAGES)
+    assert hashlib.sha256(content).hexdigest()[:16] == language_forms.CONTENT, "set CONTENT to this digest"
 
 
 def test_refusals_are_recognized_with_their_kind() -> None:
