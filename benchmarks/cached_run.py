@@ -1,4 +1,4 @@
-"""Measure runs that repeat: two rows, many rows of which none has changed, and many rows of which one in a hundred has.
+"""Measure runs that repeat: two rows, many unchanged rows, and many rows one in a hundred of which has changed.
 
     python -m benchmarks.cached_run                           # two rows, and 10,000 rows again
     python -m benchmarks.cached_run --rows 100000 --changed --copies-of 2000

@@ -185,7 +185,7 @@ def is_strayed(placed: PlacedSpan, document: str | None) -> bool:
 
 
 def edit(corpus: Corpus, share: float, seed: int) -> tuple[dict[str, str], set[EvidenceSpan]]:
-    """Return documents of which a share is edited, in two spans of evidence and three places beside it.
+    """Return documents, a share of which is edited, in two spans of evidence and three places beside it.
 
     Returns:
         The documents, and the spans whose words their documents hold no longer.
@@ -211,7 +211,7 @@ def edit(corpus: Corpus, share: float, seed: int) -> tuple[dict[str, str], set[E
 
 
 def measure_edits(corpus: Corpus) -> None:
-    """Print what becomes of the judgments of an index of which 5 % of the documents were edited and cut again."""
+    """Print what becomes of the judgments of an index after 5 % of its documents were edited and cut again."""
     spans = list(dict.fromkeys(corpus.spans))
     draws = [edit(corpus, 0.05, seed) for seed in EDITS]
     print(f"\n5 % of {len(corpus.documents)} documents edited, {len(draws)} draws; {len(spans)} spans of evidence")

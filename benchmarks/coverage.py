@@ -240,7 +240,7 @@ def year_tables(runs: int) -> Iterator[str]:
 
 
 UNSURE = (0.02, 0.1, 0.3)
-"""Shares of rows of which the judge is not sure; it says the same of the others each time."""
+"""Shares of rows that the judge is not sure of; it repeats its verdict on the others."""
 
 
 def judge_tables(runs: int) -> Iterator[str]:

@@ -82,7 +82,7 @@ class Followed:
         return self.alarm.stream
 
     def find_nights(self) -> Iterator[int]:
-        """Yield the indices of the nights on which a further alarm is raised, if no earlier one stands."""
+        """Yield the indices of the nights on which a further alarm is raised, if no earlier one is open."""
         # Noise that rows share only lowers evidence.
         return filter(self._is_raised, self._raised_without_noise())
 

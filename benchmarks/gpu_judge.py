@@ -101,7 +101,11 @@ CONFIGS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """Role -> size -> configuration: Llama 3.1 8B, Qwen3 8B, RoBERTa-large."""
 
-PROFILES = {"verifier": "minicheck-roberta", "decision": "pplx-decider-1.1"}
+_PACKAGED = Path(__file__).parents[1] / "tasks" / "options" / "profiles"
+PROFILES = {
+    "verifier": Path(__file__).with_name("classifier.toml"),
+    "decision": _PACKAGED / "pplx-decider-1.1.toml",
+}
 
 OFFLINE = """
 import json, sys, time
@@ -227,19 +231,14 @@ def print_run(name: str, manifest: Mapping[str, Any]) -> None:
     batches = (manifest["judge_features"] or {}).get("batches", False)
     failed = f"{sum(usage['failed'].values()):,} of {usage['questions']:,} answers failed"
     for server in manifest["throughput"]["servers"]:
-        share = server.get("share_of_limit")
-        limit = (
-            server.get("reason")
-            if share is None
-            else f"{share:.0%} of the limit, held back by {server['held_back_by']}"
-        )
         cached = server["cached_tokens"]
         found = (
             "cached tokens unknown" if cached is None else f"{cached / server['prompt_tokens']:.0%} of tokens cached"
         )
         print(
             f"{name}: {server['rows_per_second']:.3g} rows/s, {server['requests']:,} requests, "
-            f"{server['prompt_tokens']:,} prompt tokens, {found}, batches {batches}, {limit}; {failed}",
+            f"{server['prompt_tokens']:,} prompt tokens, {found}, batches {batches}, "
+            f"{server['in_flight']:.0f} in flight; {failed}",
             flush=True,
         )
 
@@ -346,11 +345,10 @@ def measure_writer(bench: Bench, parts: Sequence[str]) -> None:
 
 def measure_profile(bench: Bench, role: str) -> None:
     """Measure a verifier, whose made-up weights answer no canary and prefer no label."""
-    packaged = Path(__file__).parents[1] / "tasks" / "options" / "profiles" / f"{PROFILES[role]}.toml"
-    lines = packaged.read_text(encoding="utf-8").splitlines()
+    lines = PROFILES[role].read_text(encoding="utf-8").splitlines()
     profile = bench.folder / f"{role}.toml"
     profile.write_text("\n".join(line for line in lines if not line.startswith("least_label_mass")), encoding="utf-8")
-    assert load_profile(str(profile)).route == load_profile(PROFILES[role]).route
+    assert load_profile(str(profile)).route == load_profile(str(PROFILES[role])).route
     with bench.serve(role) as urls:
         judge = {"profile": str(profile), "canaries": False, "server": {"urls": urls, "timeout": 600}}
         print_run(role, bench.run(role, VERDICTS, judge))

@@ -11,9 +11,9 @@ driver of the peer. The stub has three clocks:
 - `rack`: two such servers with 55,000 tokens a second each, which take many conversations in a request, as vLLM does.
   The peer gets one server as fast as both.
 
-Since it is no GPU, only ratios are meaningful. Each conversation of a batch counts as a request. The limit of a clock
-is the rate at which it computes the uncached prompt tokens that a run sends: P / u rows per second. Decoding takes no
-part in it, since the stub decodes beside its prefill. The share of the limit is told for the whole command, with its
+Since it is not a GPU, only ratios are meaningful. Each conversation of a batch counts as a request. The limit of a
+clock is the rate at which it computes the uncached prompt tokens that a run sends: P / u rows per second. Decoding does
+not count, since the stub decodes beside its prefill. The share of the limit is given for the whole command, with its
 start and report, and for the time in which the servers computed all but the first and the last hundredth of the tokens.
 """
 
@@ -209,7 +209,7 @@ def _evaluate(urls: list[str], folder: str, name: str, options: argparse.Namespa
 
 
 def _write_rows(folder: str, count: int) -> str:
-    """Write the rows of the peer benchmark, of which there are as many as wanted, and return the file."""
+    """Write as many rows of the peer benchmark as wanted, and return the file."""
     file = Path(folder, f"rows-{count}.jsonl")
     printed = subprocess.run([sys.executable, str(PEER / "bench_data.py"), str(count)], check=True, capture_output=True)
     file.write_bytes(printed.stdout)

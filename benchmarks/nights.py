@@ -71,7 +71,7 @@ class World:
         groups: Sizes of the groups of questions about the same document, whose answers change together; empty if
             every question has its own document.
         runs_per_day: Number of runs per day.
-        candidates: Number of first runs of which the best is accepted as the baseline; 1 for an honest choice.
+        candidates: Number of first runs, the best of which is accepted as the baseline; 1 for an honest choice.
         shared: Standard deviation of what all scores of a night by the judge share.
     """
 
@@ -298,7 +298,7 @@ class Simulation:
         """The improvements of all runs."""
         before, after = self.scores[0], self.scores[1:]
         favorable = np.full(after.shape, np.nan)
-        # A row that is gone lacks all metrics: it is no row of both runs.
+        # A row that is gone lacks all metrics: it is not a row of both runs.
         is_there = ~np.isnan(after).all(axis=-1)
         for night, metric in np.ndindex(len(after), len(METRICS)):
             old, new = np.where(is_there[night], before[:, metric], np.nan), after[night, :, metric]
@@ -398,7 +398,7 @@ class MonitoredYear:
 
     @cached_property
     def raised(self) -> Bools:
-        """True for the streams that have an alarm on a night, as nights x streams, if no earlier alarm stands."""
+        """True for the streams that have an alarm on a night, as nights x streams, if no earlier alarm is open."""
         raised = self.raised_without_noise.copy()
         deviations = limit_deviations(self.settings.error, self.settings.runs)
         # Noise only lowers evidence.
@@ -418,7 +418,7 @@ class MonitoredYear:
         """Return the panel as it is after a night, with the noise that the outcomes before it do not refute.
 
         Args:
-            raised: Nights x streams that have an alarm, whose steps are no noise.
+            raised: Nights x streams that have an alarm, whose steps are not noise.
         """
         steps: dict[str, list[tuple[float, float]]] = {metric: [*self.earlier.get(metric, ())] for metric in METRICS}
         for each, is_raised in zip(self.steps[:night], raised[:night], strict=True):

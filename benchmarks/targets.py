@@ -1,4 +1,4 @@
-"""Say whether a figure meets its target, in the same words in all benchmarks."""
+"""Format whether a figure meets its target, in the same words in all benchmarks."""
 
 
 def at_most(what: str, value: float, target: float) -> str:

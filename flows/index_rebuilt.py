@@ -129,7 +129,7 @@ def index_rebuilt(  # noqa: PLR0913, PLR0917 the fields of a form that people fi
         dataset: Source of its new responses and contexts.
         announced: Time of the announcement, in ISO 8601; default now.
         event: The event, with the fields of its payload as they were sent, which replace the parameters above. None
-            for a run that was started by hand.
+            for a run that was started manually.
 
     Returns:
         A state named Accepted, Superseded, Inconclusive, or Failed.

@@ -160,7 +160,7 @@ def _end(reporter: Reporter, error: Exception) -> State[Any]:
 
 
 def _find_trigger() -> Trigger:
-    return "schedule" if SCHEDULED in (flow_run.tags or ()) else "hand"
+    return "schedule" if SCHEDULED in (flow_run.tags or ()) else "manual"
 
 
 def _evaluate(config: RunConfig, monitored_run: MonitoredRun, baseline: Path | None) -> Path:

@@ -48,7 +48,7 @@ class EvidenceSpan:
         start: Position of its first character in the document, from 0; None if it is not known.
         end: Position after its last character; None if it is not known.
         grade: Grade of relevance of the span for the question of its row.
-        before: Words before it, by which it is told from the same words elsewhere; empty if they are not known.
+        before: Words before it, which distinguish it from the same words elsewhere; empty if they are not known.
         after: Words after it.
     """
 
@@ -152,7 +152,7 @@ class PlacedSpan:
 def passage_grades(spans: Iterable[PlacedSpan]) -> dict[str, float]:
     """Return the grades of passages that follow from spans; a passage whose grade does not follow has none.
 
-    A passage has the highest grade of the relevant spans of which it holds half, or which make up half of it. A passage
+    A passage has the highest grade of the relevant spans that it holds half of, or that make up half of it. A passage
     of nothing but judged text has the grade of that text otherwise, 0 if it holds a little of a relevant span. One with
     edited evidence has no grade, whatever else it holds.
 

@@ -1,4 +1,4 @@
-"""Receivers that reply as PagerDuty, Opsgenie and Alertmanager do, and keep their incidents by key.
+"""Receivers that reply as PagerDuty and Alertmanager do, and keep their incidents by key.
 
 Each checks every request against the published schema of the service, written here in our words: a request that the
 service would refuse is refused, and one with a field that it does not know, too.
@@ -9,11 +9,9 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar, Self
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from jsonschema import Draft202012Validator
 
-from flows.alerting.formats import opsgenie_alias
 from tests.json_endpoint import JsonEndpoint
 
 _TIME = {"type": "string", "format": "date-time"}
@@ -115,53 +113,6 @@ class PagerDutyReceiver(ServiceReceiver):
         return 202, {"status": "success", "message": "Event processed", "dedup_key": key}
 
 
-class OpsgenieReceiver(ServiceReceiver):
-    """Opsgenie's Alert API v2: `POST /v2/alerts` and `POST /v2/alerts/ALIAS/close?identifierType=alias`."""
-
-    schema: ClassVar[Mapping[str, Any]] = _object(
-        ("message",),
-        message=_text(130),
-        alias=_text(512),
-        description=_text(15_000),
-        responders={"type": "array"},
-        tags={"type": "array", "maxItems": 20, "items": _text(50)},
-        details={"type": "object", "additionalProperties": {"type": "string"}},
-        entity=_text(512),
-        source=_text(100),
-        priority={"enum": ["P1", "P2", "P3", "P4", "P5"]},
-        user=_text(100),
-        note=_text(25_000),
-    )
-    closing: ClassVar[Mapping[str, Any]] = _object((), source=_text(100), user=_text(100), note=_text(25_000))
-
-    @property
-    def url(self) -> str:
-        return f"{self.origin}/v2/alerts"
-
-    def take(self, content: Any, request: BaseHTTPRequestHandler) -> tuple[int, Any]:
-        if request.headers["Authorization"] != f"GenieKey {self.key}":
-            said = f"Could not authenticate with {request.headers['Authorization']}"
-            return 401, {"message": said, "took": 0.0, "requestId": "1"}
-        parts = urlsplit(request.path)
-        words = [unquote(each) for each in parts.path.strip("/").split("/")]
-        match words:
-            case ["v2", "alerts"]:
-                errors = self.errors(content)
-                if not errors and sum(len(name + value) for name, value in content.get("details", {}).items()) > 8000:
-                    errors = ["details are too long"]
-                if not errors:
-                    self.open[content.get("alias", content["message"])] = content
-            case ["v2", "alerts", alias, "close"] if parse_qs(parts.query) == {"identifierType": ["alias"]}:
-                errors = self.errors(content, self.closing)
-                if not errors:
-                    self.open.pop(alias, None)  # processed later, so that an unknown alias is no error here
-            case _:
-                return 404, {"message": f"no such path: {parts.path}", "took": 0.0, "requestId": "1"}
-        if errors:
-            return 422, {"message": "Request body is not processable", "errors": errors, "took": 0.0, "requestId": "1"}
-        return 202, {"result": "Request will be processed", "took": 0.0, "requestId": "1"}
-
-
 class AlertmanagerReceiver(ServiceReceiver):
     """Alertmanager's API v2: `POST /api/v2/alerts`; the identity of an alert is the set of its labels."""
 
@@ -214,7 +165,6 @@ class Services:
     def __init__(self) -> None:
         self.receivers: dict[str, ServiceReceiver] = {
             "pagerduty": PagerDutyReceiver("0123456789abcdef0123456789ABCDEF"),
-            "opsgenie": OpsgenieReceiver("genie-key"),
             "alertmanager": AlertmanagerReceiver("Bearer prometheus-token"),
         }
         self._stack = ExitStack()
@@ -238,16 +188,15 @@ class Services:
         urls = {name: each.url for name, each in self.receivers.items()}
         return {
             "pagerduty": {"routing_key": "env:TEST_PAGERDUTY", "url": urls["pagerduty"]},
-            "opsgenie": {"key": "env:TEST_OPSGENIE", "url": urls["opsgenie"]},
             "alertmanager": {"url": urls["alertmanager"], "authorization": "env:TEST_ALERTMANAGER"},
         }
 
     def open(self) -> dict[str, set[str]]:
         """Return the keys of the open incidents of each service, none of which has refused a request."""
-        assert [each.refused for each in self.receivers.values()] == [[], [], []]
+        assert [each.refused for each in self.receivers.values()] == [[], []]
         return {name: set(each.open) for name, each in self.receivers.items()}
 
 
 def keys_at_services(*keys: str) -> dict[str, set[str]]:
     """Return the keys under which services have incidents."""
-    return {"pagerduty": {*keys}, "opsgenie": {opsgenie_alias(each) for each in keys}, "alertmanager": {*keys}}
+    return {"pagerduty": {*keys}, "alertmanager": {*keys}}

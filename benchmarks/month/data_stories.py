@@ -69,7 +69,7 @@ def source(nights: Nights) -> None:
 
 
 def stale(nights: Nights) -> None:
-    """The job that writes the responses stands still."""
+    """The job that writes the responses hangs."""
     nights.deploy_options["stale_days"] = round(2.5 * nights.month.interval / (24 * 60), 5)
     start(nights)
     nights.night("the same responses", fault=True, write=False, state="Passed")

@@ -82,7 +82,7 @@ def lost_ends(nights: Nights) -> None:
     nights.call("the source is missing", begins(ERROR), code=3)
     entry = nights.note("a person closes the incident", ends(ERROR), fault=False)
     nights.assay("alert", "close", nights.name, "--config", str(nights.month.folder / f"{nights.name}.yaml"))
-    entry.state = "closed by hand"
+    entry.state = "closed manually"
 
 
 def silence(nights: Nights) -> None:

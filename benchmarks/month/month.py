@@ -110,7 +110,7 @@ class Nights:
         server: Server of the judge.
         pool: Name of the work pool.
         at: Minute of the interval at which its runs are due.
-        is_silenced: True while incidents begin and end of which nobody is told.
+        is_silenced: True while incidents begin and end without messages.
         is_compared: False if its page cannot show what the script saw, as with a clock that is wrong.
         over: End of the story.
     """
@@ -261,7 +261,7 @@ class Nights:
         self._seen = len(self.runs())
 
     def wait(self, look: Callable[[], Found | None], what: str) -> Found:
-        """Wait for something; a month that hangs is no result."""
+        """Wait for something; a month that hangs has no result."""
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             if found := look():

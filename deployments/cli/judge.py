@@ -43,8 +43,8 @@ _PINS = Path(str(files("deployments"))) / "container" / "vllm-pins.txt"
 _DOWNLOAD, _INSTALLED = "4 GB", "8.4 GB"
 """Sizes of the packages for Linux on x86-64: as the package index states them, and as installed."""
 
-VERIFIER = "minicheck-roberta"
-"""Profile of the verifier that `--pair` launches: it may be used commercially, and takes 3 GB of the GPU."""
+VERIFIER = "lettucedetect"
+"""Profile of the verifier that `--pair` launches: the only one for vLLM that takes as little as 3 GB of the GPU."""
 
 _ROLES = ("", "verifier")
 """The judge of a home, and the verifier beside it."""
@@ -99,7 +99,7 @@ def start(
         typer.Option("--profile", help="Profile of a verifier: its model and the flags it needs.", metavar="NAME"),
     ] = None,
     pair: Annotated[
-        bool, typer.Option("--pair", help=f"Launch the verifier {VERIFIER} beside it, which judges claims better.")
+        bool, typer.Option("--pair", help=f"Launch the verifier {VERIFIER} beside it, for verdicts on claims.")
     ] = False,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the server is ready.")] = True,
     as_json: Json = False,

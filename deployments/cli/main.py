@@ -59,8 +59,7 @@ def _print_version(wanted: bool) -> None:
         from tasks.runtime.release import UNKNOWN, version  # noqa: PLC0415 only needed here
 
         found = version()
-        untold = " (installed from files that do not tell their commit)" if found == UNKNOWN else ""
-        typer.echo(f"rag-assay {found}{untold}")
+        typer.echo(f"rag-assay {found}{' (commit unknown)' if found == UNKNOWN else ''}")
         raise typer.Exit
 
 

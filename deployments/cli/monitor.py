@@ -83,7 +83,7 @@ def _reporting(options: MonitoringOptions) -> Iterator[None]:
 
 
 def _tell(options: MonitoringOptions, error: Exception) -> None:
-    """Tell of an error before the run; only blocks need a Prefect server, which may be what is broken."""
+    """Report an error before the run; only blocks need a Prefect server, which may be down."""
     set_log_levels(verbose=False)
     with ExitStack() as stack:
         alerts = options.deploy.alerts
@@ -93,7 +93,7 @@ def _tell(options: MonitoringOptions, error: Exception) -> None:
         from flows.monitoring.monitored_run import MonitoredRun
         from flows.monitoring.reporter import Reporter
 
-        Reporter(options=options, monitored_run=MonitoredRun.now(options, "hand")).report_error(error)
+        Reporter(options=options, monitored_run=MonitoredRun.now(options, "manual")).report_error(error)
 
 
 def _print(done: "ChainResult", as_json: bool, verbose: bool) -> None:

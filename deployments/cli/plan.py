@@ -141,14 +141,12 @@ def _forecast_lines(costs: CostOptions, dry_run: DryRun, forecast: Forecast) -> 
     yield f"About {tally.cached_tokens:,} of the tokens in ({share}) will be in the server's prefix cache."
     yield 'If the server computes or bills these in full, the prompts of language "en-short" cost less (docs/cost.md).'
     if rates is None or forecast.seconds is None:
-        yield "The time is not known: no recorded run has measured the rates of this judge; --rates gives them."
+        yield "The time is not known: no recorded run has asked this judge; --rates gives its tokens per second."
     else:
         at = "at the given rates"
         if rates.measured is not None:
-            reached = format_percent(rates.share)
-            at = f"as on {rates.measured:%Y-%m-%d}, when a run reached {reached} of the limit of this judge"
-        most = "at most " if rates.is_lower_bound else ""
-        yield f"The judge needs {most}about {_duration(forecast.seconds)} for that, {at}."
+            at = f"at the tokens per second of the run on {rates.measured:%Y-%m-%d}"
+        yield f"The judge needs about {_duration(forecast.seconds)} for that, {at}."
     if forecast.money is not None:
         yield f"Cost of the judge: about {money_text(cost_entry(forecast.by_judge))}."
     elif costs.has_prices:

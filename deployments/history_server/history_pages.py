@@ -198,7 +198,7 @@ def _read_page(path: Path) -> str:
     """Return the text of a page in a run folder, without following links, which would show files from elsewhere.
 
     Raises:
-        RunFolderError: It is no file, or has more than _MAX_PAGE bytes.
+        RunFolderError: It is not a file, or has more than _MAX_PAGE bytes.
         OSError: It cannot be read.
     """
     folder = os.open(path.parent, _FOLDER)

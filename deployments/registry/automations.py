@@ -124,7 +124,7 @@ def find_overlaps(client: SyncPrefectClient, names: Collection[str] = ()) -> Ite
     """Yield the pairs of deployments that evaluate the same index.
 
     Args:
-        names: Names of deployments, one of which is in each pair; empty for all pairs.
+        names: Names of deployments; each pair has one of them; empty for all pairs.
     """
     listeners = list(read_listeners(client).items())
     for number, (one, pattern) in enumerate(listeners):

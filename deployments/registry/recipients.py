@@ -17,7 +17,7 @@ from prefect.types import SecretDict
 from pydantic import SecretStr
 
 from deployments.registry.changes import AppliedChanges, Change
-from deployments.registry.server_services import JSON, AlertmanagerService, OpsgenieService, PagerDutyService
+from deployments.registry.server_services import JSON, AlertmanagerService, PagerDutyService
 from deployments.registry.watch import Recipients
 from flows.alerting.recipients import EmailRecipient, FileRecipient, WebhookRecipient, recipients_of
 from flows.config.alert_options import AlertSettings
@@ -142,11 +142,6 @@ _CHANNELS: Mapping[str, _Channel] = {
         {"": _CUSTOM, "-end": _CUSTOM},
         PagerDutyService.blocks,
         lambda _, ids: Recipients(services=(PagerDutyService(ids[""], ids["-end"]),)),
-    ),
-    "opsgenie": _Channel(
-        {"": Webhook, "-end": _CUSTOM},
-        OpsgenieService.blocks,
-        lambda _, ids: Recipients(services=(OpsgenieService(ids[""], ids["-end"]),)),
     ),
     "alertmanager": _Channel(
         {"": Webhook},

@@ -9,7 +9,6 @@ line, and the body is the key.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote
 from uuid import UUID
 
 from prefect.blocks.core import Block
@@ -23,18 +22,13 @@ from deployments.registry.templates import Field, cut_template, json_template, l
 from deployments.registry.watch import Report, WatchedDeployment, incident_key, incident_kind
 from flows.alerting.formats import (
     DEDUP_KEY_LIMIT,
-    MESSAGE_LIMIT,
     SUMMARY_LIMIT,
     ServiceEvent,
     alertmanager_alert,
-    opsgenie_alert,
-    opsgenie_alias,
-    opsgenie_closing,
-    opsgenie_headers,
     pagerduty_event,
     shorten_key,
 )
-from flows.alerting.recipients import AlertmanagerRecipient, OpsgenieRecipient, PagerDutyRecipient
+from flows.alerting.recipients import AlertmanagerRecipient, PagerDutyRecipient
 from tasks.runtime.credentials import read_secret
 
 JSON = {"Content-Type": "application/json"}
@@ -57,7 +51,7 @@ def _event(deployment: WatchedDeployment, report: Report, *, is_open: bool) -> S
 
 
 def _template(content: object, report: Report, **variables: str) -> str:
-    short = cut_template(report.title, MESSAGE_LIMIT)
+    short = cut_template(report.title, SUMMARY_LIMIT)
     return json_template(content, title=report.title, text=report.text, short=short, **variables)
 
 
@@ -106,38 +100,6 @@ class PagerDutyService:
     def _send(self, block: UUID, subject: str, deployment: WatchedDeployment, report: Report) -> ActionTypes:
         key = shorten_key(incident_key(deployment, report), DEDUP_KEY_LIMIT)
         return SendNotification(block_document_id=block, subject=subject, body=literal(key))
-
-
-@dataclass(frozen=True, slots=True)
-class OpsgenieService:
-    """Opsgenie, with a block that creates alerts and one that closes them."""
-
-    opener: UUID
-    ender: UUID
-
-    @staticmethod
-    def blocks(recipient: OpsgenieRecipient, evaluation: str) -> Mapping[str, Block]:
-        """Return the blocks, by what is added to the name of the recipient."""
-        settings, key = recipient.settings, read_secret(recipient.settings.key)
-        opener = Webhook(url=SecretStr(settings.url), headers=SecretDict({**JSON, **opsgenie_headers(key)}))
-        ender = CustomWebhookNotificationBlock(
-            name=evaluation,
-            url=f"{settings.url}/{_BODY}/close?identifierType=alias",
-            json_data={**opsgenie_closing(_OVER)},
-            headers=opsgenie_headers(_SECRET),
-            secrets=SecretDict({"secret": key}),
-        )
-        return {"": opener, "-end": ender}
-
-    def opening(self, deployment: WatchedDeployment, report: Report) -> ActionTypes:
-        """Create the alert."""
-        content = opsgenie_alert(_event(deployment, report, is_open=True))
-        return CallWebhook(block_document_id=self.opener, payload=_template(content, report))
-
-    def ending(self, deployment: WatchedDeployment, report: Report) -> ActionTypes:
-        """Close it."""
-        alias = quote(opsgenie_alias(incident_key(deployment, report)), safe="")
-        return SendNotification(block_document_id=self.ender, subject=_OVER, body=literal(alias))
 
 
 @dataclass(frozen=True, slots=True)

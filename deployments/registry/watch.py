@@ -11,7 +11,7 @@ worker: it calls a webhook and sends notifications itself. Four things are repor
 
 A sequence of triggers makes it once: a run must have started (ended, for `failed`) between two reports. Deploying
 counts as that, by the event `rag.deployment.watched`, so that a first run that never starts is reported too. The end of
-what is reported is told too: by the next run where it knows of it, and else by the server.
+what is reported becomes a message too: of the next run where it knows of it, and else of the server.
 
 Prefect handles the events of a run that was made less than five minutes before it is due 15 minutes late: they say that
 they follow the event of its first state, which Prefect never sends for runs of a schedule. A run that starts sends it

@@ -29,7 +29,7 @@ WAITING_MESSAGES = 200
 _POLL_SECONDS = 0.5
 _REFUSALS = 3
 """Number of refused messages after which a run stops sending to a recipient."""
-_FURTHER = " for escalation"
+_ESCALATION = " for escalation"
 
 
 def own_recipients(settings: AlertSettings) -> dict[str, Recipient]:
@@ -37,10 +37,10 @@ def own_recipients(settings: AlertSettings) -> dict[str, Recipient]:
     return dict(_named(recipients_of(settings) or (default_file(),)))
 
 
-def further_recipients(settings: AlertSettings) -> dict[str, Recipient]:
+def escalation_recipients(settings: AlertSettings) -> dict[str, Recipient]:
     """Return the recipients of escalations, by their names."""
     found = () if settings.escalation is None else recipients_of(settings.escalation)
-    return {f"{name}{_FURTHER}": each for name, each in _named(found)}
+    return {f"{name}{_ESCALATION}": each for name, each in _named(found)}
 
 
 def _named(recipients: Iterable[Recipient]) -> Iterator[tuple[str, Recipient]]:
@@ -142,7 +142,7 @@ class DeliveryRound:
 
     @cached_property
     def _further(self) -> dict[str, Recipient]:
-        return further_recipients(self.settings)
+        return escalation_recipients(self.settings)
 
     @cached_property
     def _incidents(self) -> dict[str, Incident]:
@@ -175,10 +175,10 @@ class DeliveryRound:
         Args:
             known_keys: Keys of the incidents that are open before the run and after it.
         """
-        last = self.log.last_recipients(self.name, _FURTHER)
+        last = self.log.last_recipients(self.name, _ESCALATION)
         if not last or not (added := self._own.keys() - last):
             return
-        opened = open_alerts(each for each in self.log.messages(self.name) if not each.recipient.endswith(_FURTHER))
+        opened = open_alerts(each for each in self.log.messages(self.name) if not each.recipient.endswith(_ESCALATION))
         for name in sorted(added):
             known = open_alerts(self.log.messages(self.name, [name]))
             yield from ((name, alert) for alert in _choose(opened, set(known_keys) - known.keys()))

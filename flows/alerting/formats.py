@@ -1,4 +1,4 @@
-"""Convert incidents to the formats of services: PagerDuty, Opsgenie, Alertmanager.
+"""Convert incidents to the formats of services: PagerDuty, Alertmanager.
 
 These services keep incidents themselves, by a key: they are sent what has changed, one event per incident, so that
 they have exactly the incidents open that the history has.
@@ -14,15 +14,10 @@ from flows.alerting.alert import Alert, AlertIncident, Severity
 from tasks.runtime.wording import shorten
 
 CLIENT = "rag-assay"
-MESSAGE_LIMIT = 130
-"""Characters of the message of an alert in Opsgenie, the shortest of all."""
 SUMMARY_LIMIT = 1024
 DEDUP_KEY_LIMIT = 255
-_ALIAS_LIMIT = 512
 _DESCRIPTION_LIMIT = 15_000
-_DETAIL_LIMIT = 1_000
 _TEST_LASTS = timedelta(minutes=5)
-_PRIORITIES: Mapping[Severity, str] = {"critical": "P1", "error": "P2", "warning": "P3", "info": "P5"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,47 +144,6 @@ def pagerduty_event(event: ServiceEvent, routing_key: str) -> dict[str, Any]:
     if event.link:
         content["links"] = [{"href": event.link, "text": "Report"}]
     return content
-
-
-def opsgenie_alias(key: str) -> str:
-    """Return the alias of an incident in Opsgenie: it is part of a path, so it has no slash.
-
-    >>> opsgenie_alias("support/gate:faithfulness.mean >= 0.8")
-    'support: gate:faithfulness.mean >= 0.8'
-    """
-    return shorten_key(key.replace("/", ": "), _ALIAS_LIMIT)
-
-
-def opsgenie_alert(event: ServiceEvent) -> dict[str, Any]:
-    """Return the content of a request that creates an alert of an open incident in Opsgenie."""
-    return {
-        "message": shorten(event.summary, MESSAGE_LIMIT),
-        "alias": opsgenie_alias(event.key),
-        "description": shorten(event.text, _DESCRIPTION_LIMIT),
-        "details": {name: shorten(value, _DETAIL_LIMIT) for name, value in event.details.items()},
-        "tags": [CLIENT, event.kind],
-        "entity": shorten(event.subject, _ALIAS_LIMIT),
-        "source": CLIENT,
-        "priority": _PRIORITIES[event.severity],
-    }
-
-
-def opsgenie_closing(note: str) -> dict[str, Any]:
-    """Return the content of a request that closes an alert in Opsgenie.
-
-    Args:
-        note: Note on why it is over.
-    """
-    return {"source": CLIENT, "note": shorten(note, _DESCRIPTION_LIMIT)}
-
-
-def opsgenie_headers(key: str) -> dict[str, str]:
-    """Return the headers of requests to Opsgenie.
-
-    Args:
-        key: Key of an API integration.
-    """
-    return {"Authorization": f"GenieKey {key}"}
 
 
 def alertmanager_alert(event: ServiceEvent, keep: timedelta, now: datetime) -> dict[str, Any]:

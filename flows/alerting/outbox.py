@@ -17,7 +17,7 @@ from prefect.events import emit_event
 from flows.alerting import delivery
 from flows.alerting.alert import Alert
 from flows.alerting.delivery import Delivery
-from flows.alerting.delivery_round import DeliveryRound, further_recipients, own_recipients
+from flows.alerting.delivery_round import DeliveryRound, escalation_recipients, own_recipients
 from flows.alerting.recipients import Recipient
 from flows.alerting.silencing import active_silence
 from flows.config.alert_options import AlertSettings
@@ -74,7 +74,7 @@ class Outbox:
 
         Args:
             changes: Changes of incidents that the alert is about, written with it; what another run at the same time
-                has changed is no news.
+                has changed is not news.
 
         Returns:
             What the recipients have not accepted; the log of the flow run has it, too.
@@ -87,7 +87,7 @@ class Outbox:
         """Send what recipients have not accepted, what was silenced until now, and what is to be escalated.
 
         Args:
-            changes: Changes of incidents that nobody need be told of.
+            changes: Changes of incidents that need no message.
         """
         return self._log(self._work(None, changes))
 
@@ -152,7 +152,7 @@ class Outbox:
 def send_test(settings: AlertSettings) -> tuple[Delivery, ...]:
     """Send a test message to each recipient, or to the default file without one, and return what came back."""
     alert = Alert(index="test", version="test", outcome="test", flow_run="")
-    recipients = {**own_recipients(settings), **further_recipients(settings)}
+    recipients = {**own_recipients(settings), **escalation_recipients(settings)}
     return tuple(replace(delivery.try_once(each, alert), channel=name) for name, each in recipients.items())
 
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast
-from urllib.parse import quote
 
 import httpx
 from prefect.blocks.abstract import NotificationBlock, NotificationError
@@ -18,19 +17,13 @@ from prefect.blocks.core import Block
 
 from flows.alerting.alert import Alert
 from flows.alerting.formats import (
-    ServiceEvent,
     alertmanager_alert,
-    opsgenie_alert,
-    opsgenie_alias,
-    opsgenie_closing,
-    opsgenie_headers,
     pagerduty_event,
     service_events,
 )
 from flows.config.alert_options import (
     AlertmanagerSettings,
     EmailSettings,
-    OpsgenieSettings,
     PagerDutySettings,
     RecipientOptions,
 )
@@ -208,34 +201,6 @@ class PagerDutyRecipient:
 
 
 @dataclass(frozen=True, slots=True)
-class OpsgenieRecipient:
-    """Opsgenie, or a service with its Alert API."""
-
-    settings: OpsgenieSettings
-    name: ClassVar[str] = "opsgenie"
-    renews: ClassVar[bool] = False
-    keeps: ClassVar[bool] = True
-    seconds: ClassVar[float] = _LONGEST
-
-    def check(self) -> str:
-        """Check that the variable of the key is set."""
-        check_variable(self.settings.key)
-        return self.settings.url
-
-    def send(self, alert: Alert) -> str:
-        """Create an alert for each incident that opened, and close those of incidents that are over."""
-        key = read_secret(self.settings.key)
-        requests = (self._request(each) for each in service_events(alert))
-        return _post_each(requests, opsgenie_headers(key), key)
-
-    def _request(self, event: ServiceEvent) -> tuple[str, dict[str, Any]]:
-        if event.is_open:
-            return self.settings.url, opsgenie_alert(event)
-        alias = quote(opsgenie_alias(event.key), safe="")
-        return f"{self.settings.url}/{alias}/close?identifierType=alias", opsgenie_closing(event.text)
-
-
-@dataclass(frozen=True, slots=True)
 class AlertmanagerRecipient:
     """Alertmanager, or a service with its API."""
 
@@ -295,7 +260,6 @@ RECIPIENTS: Mapping[str, Callable[[Any], Recipient]] = {
         BlockRecipient,
         EmailRecipient,
         PagerDutyRecipient,
-        OpsgenieRecipient,
         AlertmanagerRecipient,
         FileRecipient,
     )
@@ -378,8 +342,8 @@ def _refusal(status: int, said: str = "", retry_after: float | None = None) -> R
 
 
 def _seconds_to_wait(headers: httpx.Headers) -> float | None:
-    """Return the seconds that a server asks clients to wait: `Retry-After`, or the period of Opsgenie's limit."""
-    wanted = headers.get("Retry-After") or headers.get("X-RateLimit-Period-In-Sec") or ""
+    """Return the seconds that a server asks clients to wait in `Retry-After`."""
+    wanted = headers.get("Retry-After", "")
     if wanted.isdecimal():
         return float(wanted)
     try:

@@ -72,22 +72,6 @@ class PagerDutySettings(OptionGroup, affects_scores=False):
     ] = "https://events.pagerduty.com/v2/enqueue"
 
 
-class OpsgenieSettings(OptionGroup, affects_scores=False):
-    """Opsgenie, or Jira Service Management, with an alert for each open incident."""
-
-    key: Annotated[
-        Reference,
-        Option(
-            "Reference to the key of an API integration, env:NAME or block:NAME.",
-            holds="secret",
-            examples=["env:OPSGENIE_KEY"],
-        ),
-    ]
-    url: Annotated[
-        ServiceUrl, Option("URL of the Alert API; in the EU https://api.eu.opsgenie.com/v2/alerts.", holds="secret")
-    ] = "https://api.opsgenie.com/v2/alerts"
-
-
 class AlertmanagerSettings(OptionGroup, affects_scores=False):
     """Alertmanager of Prometheus, or a service with its API, with an alert for each open incident."""
 
@@ -150,10 +134,6 @@ class RecipientOptions(OptionGroup, affects_scores=False):
     pagerduty: Annotated[
         PagerDutySettings | None,
         Option("PagerDuty: the integration key of a service.", examples=[{"routing_key": "env:PAGERDUTY_KEY"}]),
-    ] = None
-    opsgenie: Annotated[
-        OpsgenieSettings | None,
-        Option("Opsgenie: the key of an API integration.", examples=[{"key": "env:OPSGENIE_KEY"}]),
     ] = None
     alertmanager: Annotated[
         AlertmanagerSettings | None, Option("Alertmanager: its URL.", examples=[{"url": "http://alertmanager:9093"}])

@@ -66,7 +66,7 @@ def _check_node(node: yaml.Node, sizes: dict[int, int | None]) -> int:
     if id(node) in sizes:
         known = sizes[id(node)]
         if known is None:
-            raise ValueError(f"line {_line(node)}: an alias stands for a value that contains it")
+            raise ValueError(f"line {_line(node)}: an alias refers to a value that contains it")
         return known
     sizes[id(node)] = None
     size = 1

@@ -1,4 +1,4 @@
-"""Declare the options of runs that are not started by hand: schedule, gate, baselines and alerts."""
+"""Declare the options of runs that are not started manually: schedule, gate, baselines and alerts."""
 
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -198,9 +198,9 @@ class DeploySettings(EventSettings, affects_scores=False):
 
 
 class DeployOptions(OptionGroup, affects_scores=False):
-    """The option for runs that are not started by hand."""
+    """The option for runs that are not started manually."""
 
     deploy: Annotated[
         DeploySettings,
-        Option("Schedules, gate, baselines and alerts of runs that are not started by hand.", holds="text"),
+        Option("Schedules, gate, baselines and alerts of runs that are not started manually.", holds="text"),
     ] = DeploySettings()

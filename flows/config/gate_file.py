@@ -35,7 +35,7 @@ _SHORT = re.compile(
 
 
 def _long_form(value: Any) -> Any:
-    """Return the table that a rule such as `faithfulness.mean >= 0.8 for each topic` stands for."""
+    """Return the table that a rule such as `faithfulness.mean >= 0.8 for each topic` abbreviates."""
     if not isinstance(value, str):
         return value
     match = _SHORT.fullmatch(value)

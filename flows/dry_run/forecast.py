@@ -18,7 +18,6 @@ from tasks.opening.counting_judge import Tally
 from tasks.options.cost_options import Budget, Prices
 from tasks.runtime.usage import Usage
 
-_MILLION = 1_000_000
 _LAST_RUNS = 200
 """Number of recorded runs, the latest of all evaluations, among which one with the same judge is looked for."""
 
@@ -29,15 +28,11 @@ class Rates:
 
     Args:
         seconds_per_prompt_token: Seconds per prompt token that is not cached.
-        share: Share of the limit that the run reached; 1 for given rates.
-        is_lower_bound: True if the server may be faster.
-        measured: Start of the run that measured the rates; None for given rates.
+        measured: Start of the run that the rates are of; None for given rates.
     """
 
     seconds_per_prompt_token: float
     seconds_per_output_token: float
-    share: float = 1.0
-    is_lower_bound: bool = False
     measured: datetime | None = None
 
     @classmethod
@@ -52,8 +47,7 @@ class Rates:
     def seconds(self, tally: Tally) -> float:
         """Return the time that the questions of a dry run take."""
         computed = tally.prompt_tokens - tally.cached_tokens
-        busy = self.seconds_per_prompt_token * computed + self.seconds_per_output_token * tally.output_tokens
-        return busy / self.share
+        return self.seconds_per_prompt_token * computed + self.seconds_per_output_token * tally.output_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,7 @@ def _is_covered(budget: Budget | None, tally: Tally, money: Money | None) -> boo
 
 
 def _find_rates(history: str | None, judge: JudgeIdentity | None) -> Rates | None:
-    """Return the rates that the last run with a judge measured; None if there is none."""
+    """Return the rates of the last run with a judge; None if there is none."""
     if judge is None:
         return None
     try:
@@ -137,13 +131,9 @@ def _find_rates(history: str | None, judge: JudgeIdentity | None) -> Rates | Non
 
 
 def _rates_of(run: RecordedRun) -> Iterator[Rates]:
+    """Yield the rates of a run with one judge server: it had so many tokens of both kinds per second."""
     servers: list[Mapping[str, Any]] = (run.details.get("throughput") or {}).get("servers", [])
     for server in servers if len(servers) == 1 else ():
-        if server.get("share_of_limit"):
-            yield Rates(
-                server["seconds_per_million_prompt_tokens"] / _MILLION,
-                server["seconds_per_million_output_tokens"] / _MILLION,
-                share=server["share_of_limit"],
-                is_lower_bound=server["is_lower_bound"],
-                measured=run.created,
-            )
+        tokens = (server["prompt_tokens_per_second"] or 0.0) + (server["output_tokens_per_second"] or 0.0)
+        if tokens:
+            yield Rates(1 / tokens, 1 / tokens, measured=run.created)

@@ -7,7 +7,7 @@ from tasks.history.recorded_run import RecordedMetric
 from tasks.rows.computed_tables import RunTables
 
 _IMPROBABLE = 0.01
-"""Probability below which it is no chance that all rows of a run have the same score."""
+"""Probability below which equal scores of all rows of a run are not chance."""
 
 
 def is_suspiciously_uniform(tables: RunTables, before: Sequence[RecordedMetric]) -> bool:

@@ -60,7 +60,7 @@ def claim_newest(
     mine = WaitingRun(UUID(str(flow_run.id)), own, own.rebuilt())
     with get_client(sync_client=True) as client:
         run = wait_for_server(lambda: client.read_flow_run(mine.run))
-        if run.deployment_id is None or not can_evaluate(mine.rebuilt):  # started by hand, so no other run waits
+        if run.deployment_id is None or not can_evaluate(mine.rebuilt):  # started manually, so no other run waits
             return mine.rebuilt
         return _claim_until_quiet(client, run, mine, (quiet, longest), can_evaluate)
 

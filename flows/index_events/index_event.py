@@ -112,7 +112,7 @@ class ArrivedEvent:
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(
                 "the parameter event must be what the trigger of the deployment passes: id, resource, occurred, "
-                f"received and payload; got {_excerpt(dict(parameter))}. To start a run by hand, set index, version "
+                f"received and payload; got {_excerpt(dict(parameter))}. To start a run manually, set index, version "
                 "and dataset instead."
             ) from error
 

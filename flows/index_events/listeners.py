@@ -98,7 +98,7 @@ def describe_listeners(listeners: Mapping[str, str]) -> str:
 
 
 def patterns_overlap(one: str, other: str) -> bool:
-    """Return whether an index matches both patterns, in which `*` stands for any characters.
+    """Return whether an index matches both patterns, in which `*` matches any characters.
 
     >>> patterns_overlap("handbook-*", "*-en"), patterns_overlap("a*", "b*"), patterns_overlap("a", "a")
     (True, False, True)

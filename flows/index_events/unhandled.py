@@ -49,7 +49,7 @@ _EVENTS: TypeAdapter[list[ReceivedEvent]] = TypeAdapter(list[ReceivedEvent])
 
 @dataclass(frozen=True, slots=True)
 class UnhandledEvent:
-    """An event for which there is no run.
+    """An event without a run.
 
     Args:
         flow: Name of the flow that has to handle it: one that evaluates the index, or one that refuses the event.

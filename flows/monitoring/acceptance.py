@@ -13,7 +13,7 @@ from tasks.runs.outcome import RunOutcome, read_outcome, write_outcome
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptedByHand:
+class ManualAcceptance:
     """A run that a person accepted.
 
     Args:
@@ -26,7 +26,7 @@ class AcceptedByHand:
     warnings: tuple[str, ...] = ()
 
 
-def accept_run(folder: Path, root: str | None = None) -> AcceptedByHand:
+def accept_run(folder: Path, root: str | None = None) -> ManualAcceptance:
     """Make a finished run the baseline, even if its version is older than that of the baseline.
 
     Args:
@@ -50,14 +50,14 @@ def accept_run(folder: Path, root: str | None = None) -> AcceptedByHand:
         folder=str(run.folder),
         dataset=str(run.manifest.get("source") or ""),
         accepted=datetime.now(UTC),
-        why="hand",
+        why="manual",
     )
     store.accept(baseline)
-    message = f"{outcome.message}; accepted by hand" if outcome.message else "accepted by hand"
+    message = f"{outcome.message}; accepted manually" if outcome.message else "accepted manually"
     changes: dict[str, Any] = {"accepted": True, "message": message, "baselines": store.root}
     write_outcome(run.folder, outcome.model_copy(update=changes))
     warnings = record_in_history(run.manifest["config"].get("history"), run.folder)
-    return AcceptedByHand(baseline, earlier, warnings)
+    return ManualAcceptance(baseline, earlier, warnings)
 
 
 def _unmonitored(run: FinishedRun) -> RunOutcome:
@@ -66,7 +66,7 @@ def _unmonitored(run: FinishedRun) -> RunOutcome:
     index, started = str(subject.get("index") or ""), _started(run)
     name = run.manifest.get("name") or subject_name(run.config.get("name"), run.manifest.get("source"), index)
     version = str(subject.get("version") or "") or f"{started:%Y-%m-%dT%H:%M:%SZ}"
-    return RunOutcome(name=name, trigger="hand", index=index, version=version)
+    return RunOutcome(name=name, trigger="manual", index=index, version=version)
 
 
 def _started(run: FinishedRun) -> datetime:

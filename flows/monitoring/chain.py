@@ -116,7 +116,7 @@ class _Chain:
         follows = before is not None and verdict == "passed" and moves
         of_gate = find_gate_incidents(gated, open_keys, run_id, is_accepted=follows)
         of_run = find_run_incidents(self.options, self.monitored_run, self.folder, gated, open_keys)
-        # Causes first: what a judge that fails says is no reason to accept a run.
+        # Causes first: the scores of a failing judge must not make a run acceptable.
         found = (*of_judges, *of_clock, *of_run, *of_gate.found, *alarms.incidents(run_id))
         outcome = RunOutcome(
             name=self.monitored_run.name,

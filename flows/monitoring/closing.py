@@ -43,7 +43,7 @@ def close_incidents(options: MonitoringOptions, name: str, keys: Collection[str]
     Raises:
         ConfigError: No incident with one of these keys is open.
     """
-    book = IncidentBook(options.history, name, f"closed by hand {uuid.uuid4().hex[:12]}")
+    book = IncidentBook(options.history, name, f"closed manually {uuid.uuid4().hex[:12]}")
     known = {each.key: each for each in book.read()}
     for key in keys:
         if key not in known and key not in OF_SERVER:
@@ -59,7 +59,7 @@ def close_incidents(options: MonitoringOptions, name: str, keys: Collection[str]
         name=name,
         outcome=subject_of_alert(incidents),
         incidents=alert_incidents(name, incidents),
-        remark=f"Closed by hand{f', by {by}' if by else ''}.",
+        remark=f"Closed manually{f', by {by}' if by else ''}.",
         flow_run=book.flow_run,
     )
     recorded = tuple(each for each in chosen if each.key in known)

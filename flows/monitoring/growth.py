@@ -11,7 +11,7 @@ ROWS, TOKENS, SECONDS = "source: growth", "cost: tokens", "cost: duration"
 """Keys of the incidents."""
 
 _RUNS = 30
-"""Number of earlier runs, besides accepted ones, of which the largest is what a run is compared with."""
+"""Number of earlier runs, besides accepted ones, with the largest of which a run is compared."""
 
 
 @dataclass(frozen=True, slots=True)

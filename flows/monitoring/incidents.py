@@ -148,8 +148,8 @@ def alert_incidents(
 class IncidentBook:
     """The open incidents of an evaluation, in the history and in a file beside it.
 
-    The file is what remains if the history is lost or could not be written: what people were told of is ended all the
-    same. A flow run that is resumed after a crash may find that it has written its changes: it reads the incidents as
+    The file remains if the history is lost or could not be written: incidents that people were notified of still end.
+    A flow run that is resumed after a crash may find that it has written its changes: it reads the incidents as
     they were before it, so that it makes the same changes again.
 
     Args:

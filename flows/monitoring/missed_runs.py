@@ -123,7 +123,7 @@ class MissedRuns:
 
     @property
     def _crashed(self) -> list[UnreportedRun]:
-        """The runs of which the server has reported that they were not resumed."""
+        """The runs that the server has reported as not resumed."""
         return [each for each in self.unreported if each.is_crashed]
 
     def incident(self, run_id: str) -> OutcomeIncident | None:

@@ -74,7 +74,7 @@ class MonitoredRun:
         """The subject in words.
 
         >>> time = datetime(2026, 11, 18, tzinfo=UTC)
-        >>> MonitoredRun(name="support", trigger="hand", version="2026-11-18T06:00:00Z", announced=time).title
+        >>> MonitoredRun(name="support", trigger="manual", version="2026-11-18T06:00:00Z", announced=time).title
         'the run of 2026-11-18T06:00:00Z'
         >>> MonitoredRun(name="a", trigger="event", index="a", version="7", announced=time).title
         'version 7'

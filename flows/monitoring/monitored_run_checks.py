@@ -24,7 +24,7 @@ from tasks.runs.outcome import OutcomeIncident
 from tasks.runs.run_folder import ANCHOR
 
 _LEAST_COLLAPSED = 3.0
-"""Rows whose scores must have become the extreme one, so that it is no chance."""
+"""Least number of rows whose scores became the extreme one, so that it is not chance."""
 
 _RUNS = 400
 """Number of runs of the history to read: a year of daily runs."""

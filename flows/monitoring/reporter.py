@@ -64,7 +64,7 @@ class Reporter:
         """Write the incidents and send an alert about them, or else what could not be sent earlier.
 
         Args:
-            alert: The alert; None if there is no news.
+            alert: The alert; None without news.
         """
         outbox = Outbox(self.options.deploy.alerts, self.options.history, self.name)
         book = None if self.monitored_run is None else self.book

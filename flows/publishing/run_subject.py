@@ -21,7 +21,7 @@ class RunSubject:
     """The subject of a run: a version of an index, evaluated by a deployment.
 
     Args:
-        name: Name of the deployment of the run; empty for a run that was started by hand.
+        name: Name of the deployment of the run; empty for a run that was started manually.
         index: Id of the index; empty if the run is not about one.
     """
 
@@ -36,7 +36,7 @@ class RunSubject:
 
     @property
     def entry(self) -> dict[str, str] | None:
-        """The entry of run.json; None for a run that was started by hand."""
+        """The entry of run.json; None for a run that was started manually."""
         return asdict(self) if any(asdict(self).values()) else None
 
     def key(self, kind: str) -> str:

@@ -122,7 +122,7 @@ def choose_questions(claims: Sequence[JudgedClaim], budget: int, *, is_fixed: bo
 
     Args:
         claims: Claims of a run, in random order.
-        budget: Largest number of questions, of which a repetition takes two.
+        budget: Largest number of questions; a repetition takes two.
         is_fixed: True for a judge that answers the same question always alike, which is not asked again.
     """
     changes = [change for change in CHANGES if not (is_fixed and change.change is None)]
@@ -159,7 +159,7 @@ def assess(moved: Sequence[Moved]) -> CheckResult:
     """Decide which planted changes a judge is misled by, or does not notice.
 
     Args:
-        moved: Verdicts, of which at least one must not have moved.
+        moved: Verdicts, at least one of which must not have moved.
     """
     by_change: dict[str, list[Moved]] = {}
     for each in moved:

@@ -1,4 +1,4 @@
-"""Compute how many more labels, and of which kind, would halve the interval of a corrected mean.
+"""Compute how many more labels of each kind would halve the interval of a corrected mean.
 
 More labels are assumed to look like those that are there: the same mean score of good and of bad rows, known from so
 many more rows. What the scores of the run leave open stays: no number of labels makes up for a small run.

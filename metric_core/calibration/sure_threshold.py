@@ -1,4 +1,4 @@
-"""Say of which verdicts a judge must be how sure for its answer to stand."""
+"""Thresholds above which a cascade accepts the cheaper judge's verdict."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from metric_core.records import Side, VerdictKind
 
 @dataclass(frozen=True, slots=True)
 class SureThreshold:
-    """The least sureness with which the verdict of a judge stands, and the labels that say so.
+    """A threshold above which the verdict of the cheaper judge is accepted, and the labels it follows from.
 
     Args:
         judge: Digest of the judge's fingerprints.

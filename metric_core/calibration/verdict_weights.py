@@ -15,7 +15,7 @@ _ROUNDING = 1e-9
 
 
 def verdict_weights(request: MetricRequest, evidence: Evidence) -> dict[VerdictKey, float] | None:
-    """Return the weight of each verdict that a score is the mean of; None if the score is no such mean.
+    """Return the weight of each verdict that a score is the mean of; None if the score is not such a mean.
 
     The metric itself says so: its scores with all verdicts 0, with one of them 1, and with the judge's own.
 

@@ -75,7 +75,7 @@ class CitationForm:
 _BY_NUMBER = "the context of that number"
 _BY_NOTE = "what the note or the list of references says, else the context of that number"
 _BY_FILE = "the context with that id, else all contexts of the file"
-_BY_URL = "the contexts whose id is the URL; without one, it is no citation"
+_BY_URL = "the contexts whose id is the URL; without one, it is not a citation"
 _BY_ID = "the context with that id"
 
 FORMS = (

@@ -42,7 +42,7 @@ _CITED = re.compile(rf"(?<=[\[,; ])\d{{1,3}}(?=[\],;\u2013-])|\[\^?[\w.-]{{1,30}
 _CONTINUED = re.compile(r"[ ]{2,}\S|\t\S")
 _DIGITS = str.maketrans("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079", "0123456789")
 _TRIED = 3
-"""Number of entries after an ambiguous heading, one of which must show that the list is one of references."""
+"""Number of entries after an ambiguous heading that are searched for one that shows a list of references."""
 
 
 @dataclass(frozen=True, slots=True)

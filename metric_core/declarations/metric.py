@@ -66,7 +66,7 @@ class Metric:
             type is undefined.
         own_products: Products that the plugin computes itself, which the formula reads by `evidence.product(name)`.
         optional_columns: Function from parameters to the sample columns that the formula uses if the data has them.
-        stand_ins: Needed column -> optional columns, any of which can replace it.
+        stand_ins: Needed column -> optional columns that can each replace it.
         aliases: Other names of the metric.
         parameters: Name -> parameter.
         check: Validator that returns a description of valid combinations if the parameters conflict, else None.

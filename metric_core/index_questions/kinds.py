@@ -1,4 +1,4 @@
-"""The kinds of questions that are written from an index: what the judge is told, and how its question is checked.
+"""The kinds of questions that are written from an index: the judge's instructions, and how its question is checked.
 
 A kind is one declaration in KINDS.
 """

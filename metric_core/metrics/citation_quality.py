@@ -246,7 +246,7 @@ _ATTRIBUTED = partial(
     parameters={
         "unit": _UNIT,
         "partial": Parameter(
-            summary="judge support in three levels, of which partial support counts one half",
+            summary="judge support in three levels; partial support counts one half",
             default=False,
             choices=(True, False),
         ),

@@ -1,4 +1,4 @@
-"""Tell the family of a model from its name."""
+"""Derive the family of a model from its name."""
 
 import re
 

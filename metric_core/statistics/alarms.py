@@ -114,7 +114,7 @@ class Alarm:
         further: Number of open alarms about the same metric and slice that it goes beyond; 0 for a drop from the
             baseline.
         base: Drop from the baseline when the alarm before it was raised; 0 for a drop from the baseline.
-        groups: Number of groups, each of which counts once; 0 if rows are independent.
+        groups: Number of groups, each counted once; 0 if rows are independent.
     """
 
     stream: Stream
@@ -212,7 +212,7 @@ def find_raised(evidence: Floats, shares: Floats, error: float) -> NDArray[np.bo
         shares: Share of the error of each stream.
         error: Share of years with any false alarm, at most.
     """
-    if evidence.max(initial=0.0) < 1 / error:  # An average is no larger than what it is of.
+    if evidence.max(initial=0.0) < 1 / error:  # An average is at most its largest value.
         return np.zeros(len(shares), dtype=bool)
     return average_over_all_sets(evidence, shares) >= 1 / error
 

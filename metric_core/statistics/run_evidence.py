@@ -144,7 +144,7 @@ def _means_until(values: Floats, runs: Codes, length: int) -> Floats:
 def _error_of(values: Floats) -> Floats:
     """Return the standard error of the mean over the first axis of values, NaN for none, as far as it is noise.
 
-    Noise is as often above 0 as below; what has become worse is no noise, so the values above 0 count twice.
+    Noise is as often above 0 as below; what has become worse is not noise, so the values above 0 count twice.
     """
     counts = (~np.isnan(values)).sum(axis=0)
     error: Floats = np.sqrt(2 * np.square(np.fmax(values, 0.0)).sum(axis=0)) / np.maximum(counts, 1)

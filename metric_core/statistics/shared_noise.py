@@ -24,7 +24,7 @@ _QUANTILE, _SQUARE = 0.8, 1.642374
 _FREEDOM = 0.5
 """Degrees of freedom per change: a quantile tells less than the variance does, and neighbouring changes share a run."""
 _LIMIT = 1.281552
-"""Standard normal quantile of the limit: in nine of ten histories the noise is no larger."""
+"""Standard normal quantile of the limit: in nine of ten histories the noise is at most as large."""
 _TESTS = 10
 _LARGEST_RATIO = 2.0
 """Largest limit, as a multiple of the estimated variance, if that exceeds the one that is assumed."""

@@ -16,7 +16,7 @@ from metric_core.statistics.serial_order import is_serial
 from metric_core.statistics.slices import groups_within
 
 _LEAST_GROUPS = 10
-"""Least effective number of groups of which a design effect is given."""
+"""Least effective number of groups for which a design effect is given."""
 
 TOO_NARROW = (
     "if the file is sorted by a topic or document, and there are more of these than it has, the interval is too narrow "

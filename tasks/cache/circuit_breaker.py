@@ -7,7 +7,6 @@ from typing import Literal, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.metering.meter import waiting_for_store
 from tasks.runtime.database import Database
 from tasks.runtime.database_errors import error_reason, is_damage
 
@@ -40,8 +39,7 @@ class CircuitBreaker:
         if time.monotonic() < self._open_until[access]:
             return fallback
         try:
-            with waiting_for_store():
-                return work()
+            return work()
         except (SQLAlchemyError, OSError) as error:
             self._open_until[access] = time.monotonic() + REST_SECONDS
             if not self._warned:

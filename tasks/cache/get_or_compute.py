@@ -11,7 +11,6 @@ from typing import Generic, Self, TypeAlias, TypeVar
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.codec import Codec
 from tasks.cache.write_queue import QueuedValue
-from tasks.metering.meter import waiting_for_store
 from tasks.runtime import cancellation
 
 T = TypeVar("T")
@@ -46,8 +45,7 @@ class CacheWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with waiting_for_store():
-            is_last = self._cache.queue.close(self._owner)
+        is_last = self._cache.queue.close(self._owner)
         if self._held or is_last:
             self._cache.leases.release(self._owner)
 

@@ -34,7 +34,7 @@ def import_labels(run: FinishedRun, metric: str, files: Sequence[Path]) -> Impor
     """Store the labels that a page has exported, if all are about texts of a run.
 
     Raises:
-        SourceError: A file is no such file, or has labels of other texts.
+        SourceError: A file has another format, or has labels of other texts.
         ConfigError: The run lacks the metric.
         RunFolderError: The labels cannot be stored.
     """
@@ -85,7 +85,7 @@ def find_disagreements(items: Sequence[LabelItem], who: Disagreement) -> list[La
 def draw_disagreements(
     run: FinishedRun, metric: str, who: Disagreement, budget: int, *, is_claims: bool
 ) -> DrawnSample:
-    """Return items that deserve a look, as `find_disagreements` does, which are no random sample.
+    """Return items that deserve a look, as `find_disagreements` does, not a random sample.
 
     Raises:
         ConfigError: There are none.

@@ -148,7 +148,7 @@ def list_verdicts(run: FinishedRun, request: MetricRequest) -> list[LabelItem]:
     """Return the verdicts whose mean a metric is, row by row; rows without a score have none.
 
     Raises:
-        ConfigError: The metric is no mean of verdicts.
+        ConfigError: The metric is not a mean of verdicts.
     """
     items: list[LabelItem] = []
     for shard in run.samples():
@@ -163,8 +163,8 @@ def list_verdicts(run: FinishedRun, request: MetricRequest) -> list[LabelItem]:
             weights = verdict_weights(request, evidence)
             if weights is None:
                 raise ConfigError(
-                    f"{request.key} is no mean of verdicts in the row {row_id!r}, so that labels of single claims do "
-                    "not correct it; label rows instead (without --claims)"
+                    f"{request.key} is not a mean of verdicts in the row {row_id!r}, so that labels of single claims "
+                    "do not correct it; label rows instead (without --claims)"
                 )
             texts = verdict_texts(evidence, tables.get(Stage.VERDICTS))
             digests = {key: texts[key].digest(request.key) for key in weights}

@@ -42,7 +42,7 @@ from tasks.tables.sample_evidence import (
 LEAST_ROWS = 4
 FEW_ROWS = 50
 _SELECTED = 0.001
-"""P-value of the scores below which labelled rows are no random sample."""
+"""P-value of the scores below which labelled rows are not a random sample."""
 
 RANDOM, UNKNOWN = "random", "unknown"
 PROBABILITY_COLUMN = "label_probability"
@@ -269,7 +269,7 @@ def describe_selection(of_run: RunLabels) -> str:
     is_labelled = np.isfinite(sample.labels)
     means = (float(sample.scores[rows].mean()) for rows in (is_labelled, ~is_labelled))
     return (
-        "the labelled rows are no random sample of the run: they score {:.2f} on average, the others {:.2f} "
+        "the labelled rows are not a random sample of the run: they score {:.2f} on average, the others {:.2f} "
         "(p = {:.2g})"
     ).format(*means, p)
 

@@ -156,7 +156,8 @@ def read_exported(path: Path, metric: str) -> list[StoredLabel]:
 
 
 def _parse(path: Path, number: int, line: str) -> _ExportedLabel:
-    place, wanted = f"line {number} of {path} is no label", "Import files that the page of `assay label` has exported."
+    place = f"line {number} of {path} is not a label"
+    wanted = "Import files that the page of `assay label` has exported."
     try:
         parse_json(line)
         label = _LABEL.validate_json(line, strict=True)

@@ -68,7 +68,7 @@ def pair_stored(
 
     Raises:
         SourceError: There are too few labels, or people disagree on some and nothing settles it.
-        ConfigError: The values of the metric are no numbers.
+        ConfigError: The values of the metric are not numbers.
     """
     known = KnownLabels.of_items(list_rows(run, request.key))
     try:

@@ -1,7 +1,7 @@
-"""Say whether the system or the judge changed, as far as texts show it that are the same in both runs.
+"""Determine whether the system or the judge changed, from rows with the same texts in both runs.
 
-A row with the same texts cannot have another score because of the system. So if anything that determines scores is
-another one, only such rows of the run say whose change it is. The anchor has other questions: a judge that became
+A row with the same texts cannot have another score because of the system. So if anything that determines scores
+differs, only such rows of the run show which of the two changed. The anchor has other questions: a judge that became
 stricter on a topic that the anchor lacks leaves it alone. Answers are cached, so a judge that changes under its name
 shows only in anchor rows that were asked about again, and in rows with other texts.
 """

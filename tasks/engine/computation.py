@@ -126,6 +126,6 @@ def read_rows(store: RowStore, stage: Stage, placed: PlacedRows) -> StageRows:
     """Return the results at some places.
 
     Args:
-        placed: Places, none of which is missing.
+        placed: Places, all of them present.
     """
     return StageRows(store.read(stage, placed), bounds_from(placed.count), placed.digests)

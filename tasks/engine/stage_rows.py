@@ -43,7 +43,7 @@ class StageRows:
 
     @classmethod
     def of_samples(cls, table: pa.Table, digests: Digests) -> Self:
-        """Return samples, of which each has one row."""
+        """Return the samples, one for each row."""
         return cls(table, np.arange(table.num_rows + 1), digests)
 
     @classmethod

@@ -109,12 +109,12 @@ class _OpenAlarm(BaseModel, frozen=True, extra="ignore"):
     metric: str
     slice: tuple[str, str] | None = None
     since: datetime
-    told: datetime
+    raised: datetime
     drop: float
     low: float
     high: float
     rows: int
-    nights: int
+    runs: int
     lower_is_better: bool = False
     baseline_rows: int = 0
     further: int = 0
@@ -133,12 +133,12 @@ def write_alarm_state(alarms: Sequence[Alarm]) -> dict[str, Any]:
             metric=alarm.stream.metric,
             slice=None if alarm.stream.slice is None else (alarm.stream.slice.column, alarm.stream.slice.value),
             since=alarm.since,
-            told=alarm.raised,
+            raised=alarm.raised,
             drop=alarm.drop,
             low=alarm.interval.low,
             high=alarm.interval.high,
             rows=alarm.rows,
-            nights=alarm.runs,
+            runs=alarm.runs,
             lower_is_better=alarm.lower_is_better,
             baseline_rows=alarm.baseline_rows,
             further=alarm.further,
@@ -174,11 +174,11 @@ def read_alarm_state(state: Mapping[str, Any]) -> list[Alarm]:
         Alarm(
             stream=Stream(entry.metric, None if entry.slice is None else Slice(*entry.slice)),
             since=entry.since,
-            raised=entry.told,
+            raised=entry.raised,
             drop=entry.drop,
             interval=Interval(entry.low, entry.high),
             rows=entry.rows,
-            runs=entry.nights,
+            runs=entry.runs,
             lower_is_better=entry.lower_is_better,
             is_new=False,
             baseline_rows=entry.baseline_rows,

@@ -76,7 +76,7 @@ def read_alarm_runs(
     left_out: list[str] = []
     recent, first = compared[1 - RUNS_READ :], find_first_runs(compared)
     if any(each.outcome is not None and each.outcome.alarms for each in first):
-        first = []  # what these runs have lost is no baseline
+        first = []  # these runs have lost too much for a baseline
     names = {each.run_id for each in recent}
     earlier = open_runs([each for each in first if each.run_id not in names], [])
     runs = open_runs(recent, left_out)
@@ -91,7 +91,7 @@ def read_alarm_runs(
 def _limit_shared_noise(panel: Panel, monitored: Iterable[RecordedRun]) -> dict[str, float]:
     """Return what all rows of a run may share, as a part of the range of each metric, from earlier outcomes.
 
-    The steps of runs with an alarm about the metric do not count: a drop or its repair is no noise.
+    The steps of runs with an alarm about the metric do not count: a drop or its repair is not noise.
     """
     steps: dict[str, list[tuple[float, float]]] = {metric: [] for metric in panel.metrics}
     for outcome in (each.outcome for each in monitored if each.outcome is not None):
@@ -137,7 +137,7 @@ def find_open_alarms(
     """Return the alarms that are open after a run.
 
     They are computed from the monitored runs whose outcome names the same baseline. Runs without an outcome, which
-    someone started by hand, do not count.
+    someone started manually, do not count.
 
     Args:
         history: Recorded runs of the evaluation, oldest first.

@@ -126,7 +126,7 @@ class RecordedRun:
         status: `completed`, `failed`, `stopped` because its budget was spent, or `missed`.
         reason: Reason why it did not finish; empty if the run finished. A completed run has one if the monitored run
             that evaluated it failed afterwards, so that nothing was compared.
-        deployment: Name of the deployment; empty for a run that was started by hand.
+        deployment: Name of the deployment; empty for a run that was started manually.
         bad_rows: Number of rows that were left out because they are bad.
         versions: Versions of what takes part, as text, by SYSTEM, INDEX and so on; unknown ones are absent. PROMPTS
             and ASKED are mappings from the kind of a judge question to a digest: of the prompt, and of everything that

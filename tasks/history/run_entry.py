@@ -34,7 +34,7 @@ def evaluation_name(name: str | None, deployment: str, source: str | None) -> st
     """Return the name by which the history of an evaluation is kept.
 
     Args:
-        deployment: Name of the deployment; empty for a run that was started by hand.
+        deployment: Name of the deployment; empty for a run that was started manually.
 
     >>> evaluation_name(None, "evaluate-handbook", "answers.jsonl"), evaluation_name(None, "", "data/answers.jsonl")
     ('evaluate-handbook', 'answers')

@@ -1,4 +1,4 @@
-"""Tell how much time has passed for an evaluation, whatever one reading of the clock says."""
+"""Determine how much time has passed for an evaluation, without trusting a single reading of the clock."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

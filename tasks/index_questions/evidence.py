@@ -64,7 +64,7 @@ def carry_questions(questions: Sequence[WrittenQuestion], chunks: Sequence[Chunk
         for span in question.spans:
             placed = places.place(span)
             held = [by_id[part.passage] for part in placed.parts]
-            if placed.state is SpanState.UNCERTAIN:  # in several places, or in another document: it stands there
+            if placed.state is SpanState.UNCERTAIN:  # in several places, or in another document: it is there
                 found = locate_quote(span.text, chunks)
                 held = [] if found is None else [found[0]]
             if not held:

@@ -1,6 +1,6 @@
 """Write the questions that an index lacks, and keep those that it still answers.
 
-A question is kept as long as its evidence stands in the index. The judge is asked about chunks that hold no evidence of
+A question is kept as long as its evidence is in the index. The judge is asked about chunks that hold no evidence of
 a question of a kind; what it was asked before comes from the cache of answers, so that a run that was interrupted asks
 nothing twice, nor does one about an index that has not changed.
 """
@@ -255,7 +255,7 @@ def _are_beside(chunk: Chunk, other: Chunk) -> bool:
 def _missing(
     chunks: Sequence[Chunk], kept: Sequence[WrittenQuestion], kinds: Sequence[IndexQuestionKind], writer: _Writer
 ) -> Iterator[_Request]:
-    """Yield a request for each chunk of which a kind wants a question and has none."""
+    """Yield a request for each chunk that still lacks a question of a kind."""
     covered = {(question.kind, digest) for question in kept for digest in question.written_from}
     known = {chunk.digest for chunk in chunks}
     adrift = Counter(question.kind for question in kept if known.isdisjoint(question.written_from))
@@ -263,7 +263,7 @@ def _missing(
     before = {b.digest: a for a, b in pairwise(chunks) if _are_beside(a, b)}
     for kind in kinds:
         heads = [chunk for chunk in _heads(chunks, kind) if (kind.name, chunk.digest) not in covered]
-        heads = heads[adrift[kind.name] :]  # a question without evidence outlives its chunk, and stands for another
+        heads = heads[adrift[kind.name] :]  # a question without evidence outlives its chunk, and counts for another
         if kind.partner is None:
             yield from (_Request(kind, (chunk,)) for chunk in heads)
         elif kind.partner is Partner.NEXT:
@@ -281,7 +281,7 @@ def _missing(
 
 
 def _heads(chunks: Sequence[Chunk], kind: IndexQuestionKind) -> list[Chunk]:
-    """Return the chunks of which a kind wants a question, chosen by their texts: other chunks change nothing."""
+    """Return the chunks that need a question of a kind, chosen by their texts: other chunks change nothing."""
     ranks = {chunk.digest: int(digest_text(f"{kind.name} {chunk.digest}"), 16) for chunk in chunks}
     found = [chunk for chunk in chunks if ranks[chunk.digest] % kind.one_in == 0]
     return found or [min(chunks, key=lambda chunk: ranks[chunk.digest])]

@@ -1,6 +1,6 @@
 """Meter the requests of a run to its judge, and stop it before it costs more than its budget.
 
-Each judge server has a timeline, from which its rates follow. The tokens and the money of all servers are counted
+The time and the tokens of each judge server are counted separately. The tokens and the money of all servers are counted
 together, and a request is only sent if the budget allows it.
 """
 
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from threading import Lock
 
 from metric_core.errors import BudgetSpentError
@@ -35,7 +36,6 @@ class Meter:
         prices: Prices of the judges that have no separate ones.
         budget: The most that the run may cost; None for no limit.
         clock: Returns the time in seconds.
-        cpu: Returns the CPU time of this process in seconds.
     """
 
     def __init__(
@@ -43,12 +43,10 @@ class Meter:
         prices: Prices | None = None,
         budget: Budget | None = None,
         clock: Callable[[], float] = time.monotonic,
-        cpu: Callable[[], float] = time.process_time,
     ) -> None:
         self._prices = prices or Prices()
         self._budget = budget
         self._clock = clock
-        self._cpu = cpu
         self._lock = Lock()
         self._watching = Lock()
         self._servers: dict[str, ServerCounts] = {}
@@ -59,7 +57,6 @@ class Meter:
         self._last = 0.0
         self._conversations = 0
         self._in_flight = 0
-        self._in_store = 0
 
     def observe(
         self,
@@ -93,7 +90,7 @@ class Meter:
         return observer
 
     def _server(self, name: str, slots: int) -> ServerCounts:
-        return self._servers.setdefault(name, ServerCounts(slots, Timeline(self._cpu, self._in_store)))
+        return self._servers.setdefault(name, ServerCounts(slots, Timeline()))
 
     def _watch(self, name: str, slots: int, counters: ReadCounters) -> None:
         """Read the counters of a server before the first request, and from then on."""
@@ -106,9 +103,7 @@ class Meter:
 
     def _count(self, name: str, counted: Counters) -> None:
         with self._lock:
-            server = self._servers[name]
-            server.counted += counted
-            server.timeline.count(self._clock(), counted.prompt - counted.cached, counted.output)
+            self._servers[name].counted += counted
 
     def close(self) -> None:
         """Stop reading the counters of the servers."""
@@ -163,31 +158,15 @@ class Meter:
                 ServerRequests(
                     name,
                     server.slots,
-                    server.usage,
+                    replace(server.usage, seconds=server.timeline.seconds),
                     server.tells_cached,
                     server.estimated_cached,
-                    tuple(intervals),
+                    server.timeline.in_flight,
                     server.own_counts(),
                 )
                 for name, server in self._servers.items()
-                if (intervals := server.timeline.intervals())
+                if not server.timeline.is_empty
             ]
-
-    @contextmanager
-    def waiting_for_store(self) -> Iterator[None]:
-        """Count the time of the block as waiting for the store."""
-        self._change_store(1)
-        try:
-            yield
-        finally:
-            self._change_store(-1)
-
-    def _change_store(self, change: int) -> None:
-        with self._lock:
-            self._in_store += change
-            now = self._clock()
-            for server in self._servers.values():
-                server.timeline.wait_for_store(now, change)
 
     async def _admit(self, spent: Charges, conversations: int) -> None:
         while self._budget is not None and not self._reserve(spent, conversations):
@@ -290,9 +269,7 @@ class Meter:
             server.usage += usage
             server.tells_cached = server.tells_cached and answered.cached is not None
             server.estimated_cached += estimated
-            server.timeline.end_request(
-                now, conversations, answered.prompt - estimated, answered.output, is_answered=tokens is not None
-            )
+            server.timeline.end_request(now, conversations)
 
 
 class ServerObserver:
@@ -338,14 +315,3 @@ def use_meter(meter: Meter) -> Iterator[Meter]:
     finally:
         _CURRENT.reset(token)
         meter.close()
-
-
-@contextmanager
-def waiting_for_store() -> Iterator[None]:
-    """Count the time of the block as waiting for the store, if a run has a meter."""
-    meter = current_meter()
-    if meter is None:
-        yield
-        return
-    with meter.waiting_for_store():
-        yield

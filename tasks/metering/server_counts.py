@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tasks.metering.prefix_forecast import PrefixForecast
 from tasks.metering.server_counters import NOTHING, CounterPoller, Counters
-from tasks.metering.timeline import RunSegment, Timeline
+from tasks.metering.timeline import Timeline
 from tasks.runtime.usage import Usage
 
 _MOST_FOREIGN = 0.02
@@ -38,7 +38,7 @@ class ServerRequests:
         tells_cached: True if all replies said how many of their prompt tokens were cached.
         estimated_cached: Number of cached prompt tokens, estimated from the order of the prompts where a reply did not
             say it.
-        intervals: The time of the run in parts.
+        in_flight: Mean number of conversations in flight.
         counted: Tokens that the servers counted themselves; None if they offer no counters, or counted those of others,
             too.
     """
@@ -48,7 +48,7 @@ class ServerRequests:
     usage: Usage
     tells_cached: bool
     estimated_cached: int
-    intervals: tuple[RunSegment, ...]
+    in_flight: float
     counted: Counters | None = None
 
 

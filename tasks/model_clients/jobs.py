@@ -84,7 +84,7 @@ class Call:
         return [reply for reply in self._replies if reply is not None]
 
     def leave(self) -> None:
-        """Give up the requests that have no reply, and those in flight of which nobody waits for any."""
+        """Cancel queued requests, and requests in flight that nobody awaits."""
         self.is_over = True
         for post in {job.post for job in self.jobs if job.post is not None}:
             post.end_if_useless()
@@ -114,12 +114,12 @@ class Call:
         self.stopped = self.stopped or error
 
     def end_if_stopped(self) -> None:
-        """Tell the caller why no more requests are sent, if none is in flight any more."""
+        """Report to the caller why no more requests are sent, once none is in flight."""
         if self.stopped is not None and all(job.post is None for job in self.jobs):
             self.fail(self.stopped)
 
     def fail(self, error: Exception) -> None:
-        """Tell the caller that a request cannot be answered."""
+        """Report to the caller that a request cannot be answered."""
         if not self.is_over:
             self.is_over = True
             self._done.set_exception(error)
@@ -140,7 +140,7 @@ class Job:
         sent: Number of times that it was sent; of those that were sent together, the first one counts.
         tries: Number of times that it failed.
         timeouts: Number of these that were timeouts.
-        splits: Number of requests with several conversations that failed, of which it was the first conversation.
+        splits: Number of requests with several conversations that failed and began with this one.
         is_alone: True if it must be sent alone, because a request with several conversations has failed.
         is_done: True if it has its reply.
         post: Request in flight that it is part of.
@@ -176,7 +176,7 @@ class Post:
     """A request in flight, with one conversation or several.
 
     Args:
-        jobs: Requests of which it consists.
+        jobs: Requests that it consists of.
         task: Task that waits for its reply.
     """
 

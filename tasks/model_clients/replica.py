@@ -151,8 +151,8 @@ def usage_of(reply: Reply, tells_cached: bool) -> Usage:
         tells_cached: True if the server reports how many tokens it found in its prefix cache.
     """
     prompt, cached, output = get_counts(reply)
-    untold = 0 if tells_cached and reply.conversations == 1 else prompt
-    return Usage(reply.requests, prompt, cached, output, reply.seconds, untold, reply.splits)
+    unreported = 0 if tells_cached and reply.conversations == 1 else prompt
+    return Usage(reply.requests, prompt, cached, output, reply.seconds, unreported, reply.splits)
 
 
 class Replica:

@@ -12,7 +12,7 @@ class TracedRequest:
     """A request to a model server, and its reply.
 
     Args:
-        urls: Servers, one of which answered.
+        urls: Servers tried, including the one that answered.
         path: Path below `/v1`; one that starts with a slash is relative to the server's root.
         status: HTTP status of the reply; 0 if none arrived.
         reply: Content of the reply.

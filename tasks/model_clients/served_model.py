@@ -208,7 +208,7 @@ def _find_cards(replies: Mapping[str, Reply], model: str | None) -> dict[str, Ma
 
     Args:
         replies: Replies to `/v1/models`, by the server's URL.
-        model: Name of the model; None stands for the only model.
+        model: Name of the model; None means the only model.
 
     Raises:
         UnusableError: A server does not have the model, or has several and none is named.

@@ -62,7 +62,7 @@ class _ExpectedRule(CascadeRule):
         self._ledger = ledger
 
     def is_sure(self, question: ChoiceQuestion, answer: ChoiceAnswer) -> bool:
-        """Return whether an answer stands, or is expected to: always the same for a question."""
+        """Return whether an answer is accepted, or is expected to be: always the same for a question."""
         threshold = self.thresholds.get(question.about)
         is_sure = super().is_sure(question, answer)
         if threshold is not None and answer.reason == NOT_ASKED:

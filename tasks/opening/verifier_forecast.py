@@ -8,13 +8,10 @@ from metric_core.prompts.judge_questions import ChoiceQuestion
 from tasks.opening.token_estimates import BYTES_PER_TOKEN
 from tasks.options.judge_options import SingleJudgeSettings
 from tasks.options.load_profile import load_profile
-from tasks.options.profile import ChatForm, JsonReading, Profile
+from tasks.options.profile import ChatForm, Profile
 
 if TYPE_CHECKING:
     from tasks.models.judges.verifiers.question_plan import SentenceSplitter
-
-_REASONED_TOKENS = 200
-"""Estimated tokens of a reply that gives reasons before its label."""
 
 _SCORE_TOKENS = 12
 """Estimated tokens of a reply that has its label within tags."""
@@ -108,5 +105,4 @@ class VerifierForecast:
         form = self._profile.form
         if not isinstance(form, ChatForm):
             return 0
-        usual = _REASONED_TOKENS if isinstance(self._profile.reading, JsonReading) else _SCORE_TOKENS
-        return min(form.max_tokens, usual)
+        return min(form.max_tokens, _SCORE_TOKENS)

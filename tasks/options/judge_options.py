@@ -233,8 +233,8 @@ class CascadeSettings(ModelOptions, affects_scores=True):
     thresholds: Annotated[
         tuple[SureThreshold, ...] | None,
         Option(
-            "How sure it must be of which verdicts. Default: as the calibrations on this machine say when a run "
-            "begins; run.json has them.",
+            "Least probability at which its verdicts are accepted, for each set of verdicts. Default: from the "
+            "calibrations on this machine when the run begins; run.json has them.",
             holds="text",
         ),
     ] = None

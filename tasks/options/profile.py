@@ -61,7 +61,7 @@ class DecisionForm(_Part):
 
     kind: Literal["decision"] = "decision"
     state: Text = Field("{premise}", description="What the questions of a request are about.")
-    question: Text = Field(description="Question with the answers yes and no, of which yes means supported.")
+    question: Text = Field(description="Question with the answers yes and no; yes means supported.")
     criteria: dict[Literal["true", "false"], Text] = Field(
         {}, description="What yes (true) and no (false) mean, for systemone."
     )
@@ -85,18 +85,6 @@ class TokenReading(_Part):
         None, description="Text of the reply that the token follows; by default it is the first."
     )
     strip: bool = Field(True, description="Ignore spaces around a token.")
-
-
-class JsonReading(_Part):
-    """Read the label behind a key of a JSON object in the reply, without probabilities.
-
-    The reply need not be valid JSON: models forget quotes, and break lines within texts.
-    """
-
-    kind: Literal["json"] = "json"
-    key: Text
-    supported: tuple[Text, ...] = Field(min_length=1)
-    unsupported: tuple[Text, ...] = Field(min_length=1)
 
 
 class ClassReading(_Part):
@@ -142,7 +130,7 @@ class DecisionReading(_Part):
 
 
 Reading: TypeAlias = Annotated[
-    TokenReading | JsonReading | ClassReading | ScoreReading | SpanReading | DecisionReading,
+    TokenReading | ClassReading | ScoreReading | SpanReading | DecisionReading,
     Field(discriminator="kind"),
 ]
 
@@ -308,7 +296,7 @@ class Profile(_Part):
         form: str
         readings: tuple[str, ...]
         wanted: dict[str | None, tuple[str, tuple[str, ...]]] = {
-            "chat": ("chat", ("tokens", "json")),
+            "chat": ("chat", ("tokens",)),
             "classify": ("text", ("classes",)),
             "score": ("pair", ("score",)),
             "pooling": ("pair", ("token_classes",)),

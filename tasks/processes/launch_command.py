@@ -78,7 +78,7 @@ def choose_port(settings: LaunchSettings, role: str = "") -> int:
         role: Group of questions that the judge is launched for, for errors.
 
     Raises:
-        JudgeError: The port is in use, or the host is no address of this machine.
+        JudgeError: The port is in use, or the host is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:

@@ -177,7 +177,7 @@ class Service(ABC, Generic[Record]):
         """Stop the process of a record as `stop` does."""
         was_alive = self.is_alive(record)
         if was_alive and not end_group(record.pid, lambda: self.is_alive(record), self.stop_seconds):
-            raise self.error_type(f"{self.title}, process group {record.pid}, does not end; end it by hand")
+            raise self.error_type(f"{self.title}, process group {record.pid}, does not end; end it manually")
         self.clean_up(record)
         if self.read() == record:
             self.record_file.unlink(missing_ok=True)

@@ -51,7 +51,7 @@ def render_page(template: str, content: Mapping[str, Any], styles: Sequence[str]
 
 @cache
 def open_templates() -> Environment:
-    """Return the packaged templates, each of which is compiled when it is used first and kept compiled."""
+    """Return the packaged templates; each is compiled on first use and kept."""
     return Environment(
         loader=PackageLoader(_PACKAGE, _TEMPLATES),
         autoescape=True,

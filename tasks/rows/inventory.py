@@ -16,7 +16,7 @@ from tasks.runtime.atomic_files import is_temporary
 from tasks.tables.table_files import RUNNING, SOURCES, filesystem, storage_errors, translate_errors
 from tasks.tables.table_store import content_digest
 
-_SOURCE = re.compile(r"[0-9a-f]{16}\.(parquet|jsonl|fetched\.json)")
+_SOURCE = re.compile(r"data-[0-9a-f]{16}\.(parquet|jsonl)|[0-9a-f]{16}\.fetched\.json")
 """Pattern of the names of data files; a user may have other files in a folder of this name."""
 
 Kind: TypeAlias = Literal["rows", "table", "source", "temporary"]

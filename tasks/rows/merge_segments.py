@@ -177,7 +177,7 @@ def _merge(inventory: Inventory, stage: Stage, group: Sequence[_Part], used: Map
     folder, last = posixpath.split(sources[-1].segment.location)
     location = posixpath.join(folder, new_stem(written_time(last) + 1))
     write_segment(inventory.fs, location, table, index)
-    if is_local(inventory.fs):  # merging is no use
+    if is_local(inventory.fs):  # merging gains nothing
         time = max(used[part.segment.location] for part in sources).timestamp()
         for suffix in (INDEX, DATA):
             with suppress(OSError):

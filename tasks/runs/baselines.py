@@ -64,7 +64,7 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
         folder: Run folder, on the machine that wrote it.
         dataset: Data that the run evaluated.
         accepted: Time of the acceptance.
-        why: "first" for the first run, "passed" for a run that passed the gate, or "hand" for a run that a person
+        why: "first" for the first run, "passed" for a run that passed the gate, or "manual" for a run that a person
             accepted.
         deployment: Name of the deployment whose run it is.
         number: Number of the acceptance among those of the index: later ones have greater numbers.
@@ -78,7 +78,7 @@ class Baseline(BaseModel, frozen=True, extra="forbid"):
     folder: str
     dataset: str
     accepted: datetime
-    why: Literal["first", "passed", "hand"]
+    why: Literal["first", "passed", "manual"]
     deployment: str = ""
     number: int = 0
 
@@ -129,8 +129,8 @@ class Baselines:
         accepted = self.acceptances(index)
         if self.deployment == EVALUATIONS:
             return accepted[-1] if accepted else None
-        by_hand = [number for number, baseline in enumerate(accepted) if baseline.why == "hand"]
-        first = by_hand[-1] if by_hand else 0
+        manual = [number for number, baseline in enumerate(accepted) if baseline.why == "manual"]
+        first = manual[-1] if manual else 0
         by_version = {
             baseline.place_at(min(later.accepted for later in accepted[number:])): baseline
             for number, baseline in enumerate(accepted)
@@ -159,7 +159,7 @@ class Baselines:
         Raises:
             AssayError: The store cannot be written, or a record in it is damaged.
         """
-        if baseline.why != "hand" and self.is_superseded(baseline):
+        if baseline.why != "manual" and self.is_superseded(baseline):
             return False
         number = 1 + max((each.number for each in self.acceptances(baseline.index)), default=0)
         baseline = baseline.model_copy(update={"deployment": self.deployment, "number": number})
@@ -171,7 +171,7 @@ class Baselines:
         record = baseline.model_dump_json(indent=2).encode()
         atomic_fs_write(self._fs, f"{folder}/{baseline.run_id}.json", record, _SETTING, is_synced=True)
         self._delete_oldest(baseline.index)
-        return baseline.why == "hand" or not self.is_superseded(baseline)
+        return baseline.why == "manual" or not self.is_superseded(baseline)
 
     def is_superseded(self, baseline: Baseline) -> bool:
         """Return whether a newer version of an index is its baseline, or another run for one that would be the first.

@@ -33,7 +33,7 @@ def describe_judgments(entry: Mapping[str, Any]) -> str:
 
 
 def warn_about_judgments(entry: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield sentences about retrieved ids that are no chunks, and about judgments that were not carried."""
+    """Yield sentences about retrieved ids that are not chunks, and about judgments that were not carried."""
     ids = None if entry is None else entry.get("ids")
     if ids is not None and ids["known"] < ids["retrieved"]:
         yield (

@@ -16,7 +16,7 @@ from metric_core.errors import RunFolderError
 from metric_core.parsing.regular_files import regular
 from tasks.runs.run_folder import OUTCOME, RunFolder
 
-Trigger: TypeAlias = Literal["schedule", "event", "hand"]
+Trigger: TypeAlias = Literal["schedule", "event", "manual"]
 GateOutcome: TypeAlias = Literal["passed", "failed", "inconclusive"]
 Cause: TypeAlias = Literal["system", "judge", "unknown"]
 

@@ -6,7 +6,8 @@ import ssl
 def name_http_error(error: BaseException) -> str:
     """Return the kind of an error in a few words.
 
-    A certificate that is not trusted is named as such, with the reason: to a person it is no connection that failed.
+    A certificate that is not trusted is named as such, with the reason: nobody would look for it behind a failed
+    connection.
 
     >>> import httpx
     >>> name_http_error(httpx.ReadTimeout("https://host/secret"))

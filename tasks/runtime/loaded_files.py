@@ -43,7 +43,7 @@ def file_state(path: str) -> FileState:
     """Return the present state of a file.
 
     Raises:
-        OSError: There is no such file.
+        OSError: The file does not exist.
     """
     return _state(Path(path).stat())
 

@@ -1,4 +1,4 @@
-"""Raise errors that the user can fix without the frames of the package, of which none helps to fix them."""
+"""Raise errors that the user can fix without the frames of the package, which would not help."""
 
 from collections.abc import Callable
 from functools import wraps

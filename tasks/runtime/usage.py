@@ -28,8 +28,8 @@ class Usage(Numbers):
         cached_tokens: Number of these tokens that the server found in its prefix cache.
         output_tokens: Number of tokens generated.
         seconds: Time from the question to its answer.
-        untold_tokens: Number of prompt tokens for which the server did not report how many were in its prefix cache,
-            as for several conversations in one request.
+        unreported_tokens: Number of prompt tokens for which the server did not report how many were in its prefix
+            cache, as for several conversations in one request.
         splits: Number of requests with several conversations that failed, whose conversations were sent again one by
             one.
     """
@@ -39,7 +39,7 @@ class Usage(Numbers):
     cached_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
-    untold_tokens: int = 0
+    unreported_tokens: int = 0
     splits: int = 0
 
 
@@ -50,7 +50,7 @@ def add_usages(usages: Iterable[Usage]) -> Usage:
     """Return the sum of costs.
 
     >>> add_usages([Usage(requests=1, prompt_tokens=7), Usage(requests=2)])
-    Usage(requests=3, prompt_tokens=7, cached_tokens=0, output_tokens=0, seconds=0.0, untold_tokens=0, splits=0)
+    Usage(requests=3, prompt_tokens=7, cached_tokens=0, output_tokens=0, seconds=0.0, unreported_tokens=0, splits=0)
     """
     return Usage(*map(sum, zip(*map(_NUMBERS, usages), strict=True)))
 
@@ -155,7 +155,8 @@ class StageUsage(_Cost):
             name and both languages, as in `claims de en`.
         models: Work of the models in this process: `embedder`, `recognizer`.
         kinds: Cost by kind of question.
-        untold_tokens: Number of prompt tokens for which the server did not report how many were in its prefix cache.
+        unreported_tokens: Number of prompt tokens for which the server did not report how many were in its prefix
+            cache.
         splits: Number of requests with several conversations that failed, whose conversations were sent again one by
             one.
     """
@@ -175,5 +176,5 @@ class StageUsage(_Cost):
     other_languages: dict[str, int] = Field(default_factory=dict)
     models: dict[str, ModelWork] = Field(default_factory=dict)
     kinds: dict[str, KindUsage] = Field(default_factory=dict)
-    untold_tokens: int = 0
+    unreported_tokens: int = 0
     splits: int = 0

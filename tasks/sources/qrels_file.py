@@ -46,7 +46,7 @@ class QueryJudgments:
     """The judgments of a query.
 
     Args:
-        grades: Grades by the id of the passage, of which the file has no text.
+        grades: Grades by the id of the passage; the file has no texts.
         spans: Judged texts with their grades.
     """
 

@@ -24,7 +24,7 @@ def read_columns(
         optional: Accept columns that no row has.
 
     Returns:
-        A mapping from column to a mapping from row id to value; None where a row has no value, or a text that stands
+        A mapping from column to a mapping from row id to value; None where a row has no value, or a text that occurs
         for a missing one.
 
     Raises:

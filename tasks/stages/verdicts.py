@@ -161,8 +161,8 @@ def _by_another(
 ) -> list[_Pending]:
     """Return whether another premise supports what the premise of a product does not, for evidence.
 
-    What no source supports was at least said before, or not; what the response leaves out stands in the contexts, or
-    not. No metric counts it as support.
+    A claim without support may at least have been said before, and a fact that the response leaves out may be in the
+    contexts. No metric counts this as support.
     """
     unsupported = {
         (row["row_id"], row["claim_id"], row["premise"])

@@ -17,6 +17,7 @@ from flows.config.run_config import RunConfig
 from flows.evaluate import run_evaluation
 from metric_core import reasons
 from metric_core.errors import JudgeError
+from metric_core.records import Sample
 from tasks.opening.local_models import load_pipeline
 from tasks.options.language_options import LanguageSettings
 from tests.tasks.models.judges.verifiers.random_models import own_probability, save_random
@@ -62,14 +63,16 @@ def check_verdicts(folder: Path, own: Own) -> None:
     claims = pq.read_table(folder / "stages" / "claims.parquet").to_pylist()
     texts = {(row["row_id"], row["claim_id"]): row["text"] for row in claims}
     samples: Mapping[str, Mapping[str, Any]] = {row["id"]: row for row in ROWS}
-    premises = {"response": "response", "reference": "reference"}
+    premises = {"response": "response", "reference": "reference"}  # short ones stand behind their question
     checked = 0
     assert "The ferry leaves at nine." in texts.values()
     for row in pq.read_table(folder / "stages" / "verdicts.parquet").to_pylist():
         if row["kind"] != "support" or row["status"] != "answered":
             continue
         sample = samples[row["row_id"]]
-        premise = sample[premises[row["premise"]]] if row["premise"] in premises else sample["retrieved_contexts"][0]
+        said = sample.get(premises.get(row["premise"], ""))
+        asked = Sample(user_input=sample["user_input"])
+        premise = sample["retrieved_contexts"][0] if said is None else asked.with_question(said)
         wanted = own(premise, texts[row["row_id"], row["claim_id"]])
         assert row["probability"] == pytest.approx(wanted, abs=1e-5)
         checked += 1

@@ -156,6 +156,7 @@ def received_traces(folder: Path, texts: Texts) -> Texts:
         recorder = Recorder()
         with recorder.tracer.start_as_current_span("rag") as span:
             span.set_attributes({"openinference.span.kind": "CHAIN", "input.value": text, "output.value": "So."})
+            span.set_attribute("input.mime_type", "text/plain")  # without it, a text in quotes may be JSON
         files.append(JSON, json.dumps(otlp_json(recorder.spans), ensure_ascii=False).encode())
     return [row["user_input"] for row in read_traces(folder)[1]]
 

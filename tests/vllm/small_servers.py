@@ -24,7 +24,7 @@ from tests.tasks.models.judges.verifiers.random_models import save_random
 from tests.vllm.build_judge_cpu import judge_cpu
 
 START_SECONDS = 600
-WINDOWS = {"chat": 8192, "decision": 2048, "minicheck-roberta": 512, "score": 512, "lettucedetect": 1024}
+WINDOWS = {"chat": 8192, "decision": 2048, "classifier": 512, "score": 512, "lettucedetect": 1024}
 """Model -> tokens of a request."""
 
 _ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}

@@ -115,7 +115,7 @@ def test_usage_is_counted(run: Run) -> None:
     # The model makes the same claim of several texts, so that questions about it recur; none is asked twice.
     assert usage["questions"] - usage["stored"] == run.cached + sum(usage["failed"].values())
     # Several conversations in one request: the server tells what was cached of those that were sent alone.
-    assert usage["prompt_tokens"] >= usage["untold_tokens"] + usage["cached_tokens"] > 1000
+    assert usage["prompt_tokens"] >= usage["unreported_tokens"] + usage["cached_tokens"] > 1000
     assert usage["output_tokens"] > usage["requests"]
     for stage in ("claims", "questions", "ratings", "verdicts"):
         assert run.manifest["stages"][stage]["requests"] > 0

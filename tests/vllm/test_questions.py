@@ -118,7 +118,7 @@ def test_many_questions_are_answered_in_their_order(judge: OpenAIJudge) -> None:
         assert set(answer.votes) <= set(question.labels)
     assert judge.features.batches
     usage = sum((answer.usage for answer in answers), Usage())
-    assert usage.untold_tokens > 0
+    assert usage.unreported_tokens > 0
     assert usage.requests < len(questions)
 
 

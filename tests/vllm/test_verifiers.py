@@ -33,6 +33,7 @@ from tests.sharing import ensure_local_server
 from tests.tasks.models.judges.verifiers.conftest import SPLITTER
 from tests.tasks.models.judges.verifiers.random_models import (
     CHAT,
+    CLASSIFIER,
     DECISION,
     SCORE,
     own_chat_probability,
@@ -89,7 +90,7 @@ PROFILES: Mapping[str, tuple[str, Profile]] = {
     "granite-guardian-3.3": (CHAT, guardian("granite-guardian-3.3")),
     "granite-guardian-4.1": (CHAT, guardian("granite-guardian-4.1")),
     "pplx-decider-1.1": (DECISION, decider()),
-    "minicheck-roberta": ("minicheck-roberta", load_profile("minicheck-roberta")),
+    "classifier": ("classifier", load_profile(CLASSIFIER)),
     "scored": (SCORE, SCORED),
     "lettucedetect": ("lettucedetect", load_profile("lettucedetect")),
 }
@@ -155,7 +156,7 @@ def test_probabilities_are_those_of_transformers(
     assert abs(own(name, servers, SHORT[0][0], claim) - own(name, servers, SHORT[1][0], claim)) > 10 * CLOSE
 
 
-@pytest.mark.parametrize("name", ["minicheck-roberta", "minicheck-7b"])
+@pytest.mark.parametrize("name", ["classifier", "minicheck-7b"])
 def test_a_long_premise_is_asked_about_in_parts_and_nothing_is_cut(
     name: str, judge_of: Callable[[str], VerifierJudge], servers: dict[str, SmallServer]
 ) -> None:
@@ -293,13 +294,13 @@ def test_a_run_ends_when_the_canaries_fail(bench: Bench, servers: dict[str, Smal
 @pytest.mark.prefect
 @pytest.mark.models
 def test_a_verifier_alone_computes_what_needs_no_writing(bench: Bench, servers: dict[str, SmallServer]) -> None:
-    judge = served_by(servers["minicheck-roberta"], "minicheck-roberta")
+    judge = served_by(servers["classifier"], CLASSIFIER)
     metrics = (*NEED_NO_WRITING, *NEED_WRITING)
     planned = bench.plan(judge, metrics)
 
     run = bench.run(judge, metrics)
 
-    assert run.requests["minicheck-roberta"] == planned["minicheck-roberta"] > 0
+    assert run.requests["classifier"] == planned["classifier"] > 0
     for metric in NEED_NO_WRITING:
         assert run.statuses(metric) == {"scored": len(ROWS)}, metric
     for metric in NEED_WRITING:
@@ -310,7 +311,7 @@ def test_a_verifier_alone_computes_what_needs_no_writing(bench: Bench, servers: 
         sample = next(each for each in ROWS if each["id"] == row["row_id"])
         if row["premise"] == "response":
             claim = claims[row["row_id"], row["claim_id"]]
-            wanted = own("minicheck-roberta", servers, sample["response"], claim)  # type: ignore[arg-type]
+            wanted = own("classifier", servers, sample["response"], claim)  # type: ignore[arg-type]
             assert row["probability"] == pytest.approx(wanted, abs=CLOSE)
             seen += 1
     assert seen
@@ -321,11 +322,11 @@ def test_a_verifier_alone_computes_what_needs_no_writing(bench: Bench, servers: 
 def test_a_verifier_and_a_writer_are_changed_one_by_one(bench: Bench, servers: dict[str, SmallServer]) -> None:
     options = {"urls": [servers[CHAT].url], "temperature": 1.0, "seed": 4, "max_output_tokens": 512, "timeout": 300}
     writer: dict[str, Any] = {"backend": "server", "server": options}
-    one, other = (served_by(servers[name], name) for name in ("minicheck-roberta", "lettucedetect"))
+    one, other = (served_by(servers[name], name) for name in ("classifier", "lettucedetect"))
     first = bench.run(writer | {"verdicts": one}, ROUTED)
     roles = {role["name"]: role["groups"] for role in first.manifest["judges"]}
-    assert roles.keys() == {CHAT, "minicheck-roberta"}
-    assert roles["minicheck-roberta"] == ["verdicts"]
+    assert roles.keys() == {CHAT, "classifier"}
+    assert roles["classifier"] == ["verdicts"]
     assert min(first.requests.values()) > 0
 
     planned = bench.plan(writer | {"verdicts": other}, ROUTED)

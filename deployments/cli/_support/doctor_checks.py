@@ -192,7 +192,7 @@ def _check_automations(server: ServerAddress) -> Iterator[DoctorCheck]:
         yield DoctorCheck("deployments", Level.WARNING, f"{each.name}: {each.detail}")
     if unwatched:
         found = f"nobody gets a message if their scheduled runs are missing: {', '.join(unwatched)}"
-        advice = "set a recipient in [deploy.alerts] that is no file, and deploy again where its variables are set"
+        advice = "set a recipient in [deploy.alerts] that is not a file, and deploy again where its variables are set"
         yield DoctorCheck("missing runs", Level.WARNING, found, advice)
     if unhandled:
         found = "; ".join(f"{each.words} (for {each.deployment})" for each in unhandled)

@@ -15,7 +15,7 @@ __all__ = ["OpenClient"]
 
 
 class OpenClient(AsyncClient):
-    """A client of which nothing is closed when its context ends: its transport belongs to all clients."""
+    """A client that closes nothing when its context ends: its transport belongs to all clients."""
 
     async def __aexit__(self, *error: object) -> None:
         """Leave the transport open."""

@@ -1,7 +1,7 @@
 """Open the packages of rag-assay in a worker process of a Dask or Ray cluster, before it receives a stage.
 
 A worker imports the function of a stage by name. Where the worker's folder has a `tasks.py`, the name would lead there.
-Clusters that `assay` starts do this on their own; a Dask worker that is started by hand takes
+Clusters that `assay` starts do this on their own; a Dask worker that is started manually takes
 `--preload rag_assay.workers`.
 """
 

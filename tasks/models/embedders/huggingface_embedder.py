@@ -163,7 +163,7 @@ class _Encoder:
         limit = self.read_limit(is_pair=False)
         with self._lock:
             tokenizer, _ = self._loaded
-            # A text longer than the model reads is no reason to warn: it is covered by windows.
+            # No warning about a text longer than the model reads: windows cover it.
             return [
                 _split(tokenizer, tokenizer(text, add_special_tokens=False, verbose=False), limit) for text in texts
             ]

@@ -54,7 +54,7 @@ class JudgeBatcher:
             cut_off=self._cut_off,
             warnings=tuple(self._warnings),
             kinds=dict(self._kinds),
-            untold_tokens=self._usage.untold_tokens,
+            unreported_tokens=self._usage.unreported_tokens,
             splits=self._usage.splits,
         )
 

@@ -74,7 +74,7 @@ class CascadeRule:
         """Verdicts -> how sure the cheaper judge must be of them."""
 
     def is_sure(self, question: ChoiceQuestion, answer: ChoiceAnswer) -> bool:
-        """Return whether an answer of the cheaper judge stands."""
+        """Return whether an answer of the cheaper judge is accepted."""
         threshold, label = self.thresholds.get(question.about), answer.label
         if threshold is None or label is None or answer.probabilities is None:
             return False

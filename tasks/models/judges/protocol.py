@@ -42,7 +42,7 @@ ROUTED = "routed"
 """Backend in the identity of several judges that answer groups of questions."""
 
 CASCADE = "cascade"
-"""Backend in the identity of two judges of which the cheaper one is asked first; entry of run.json and summary.json."""
+"""Backend in the identity of two judges, the cheaper of which is asked first; entry of run.json and summary.json."""
 
 SENTENCES = "sentences"
 """Backend in the identity of the stand-in for a judge that writes claims."""

@@ -177,7 +177,7 @@ def judge_for(judge: Judge, kind: Kind) -> Judge:
 
 
 def roles_of(judge: Judge, kinds: Sequence[Kind]) -> tuple[JudgeRole, ...]:
-    """Return the judges of a run with the kinds of questions that go to each; one, where a judge stands for itself.
+    """Return the judges of a run with the kinds of questions that go to each; one entry for a judge that is not routed.
 
     Args:
         kinds: Kinds of questions that the run may ask.

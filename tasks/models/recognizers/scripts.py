@@ -1,4 +1,4 @@
-"""Tell letters of the Latin script, in which words are separated by spaces, from those of other scripts."""
+"""Distinguish letters of the Latin script, in which words are separated by spaces, from other letters."""
 
 import unicodedata
 from functools import lru_cache

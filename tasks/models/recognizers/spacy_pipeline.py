@@ -206,7 +206,7 @@ def _entities(document: Parse, spans: Iterable[SpanOfTokens]) -> list[Entity]:
 
 
 def _package_folder(model: str) -> Path | None:
-    """Return the folder of an installed pipeline; None if the model is no installed package."""
+    """Return the folder of an installed pipeline; None if the model is not an installed package."""
     try:
         distribution(model)
         found = find_spec(model)

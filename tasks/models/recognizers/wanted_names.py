@@ -1,10 +1,10 @@
-r"""Say which texts cannot name an entity, so that a recognizer need not read them.
+r"""Skip texts that cannot contain a wanted entity.
 
 The question is about names as `normalize_entity` writes them, and the answer errs on one side only: a text in which a
 recognizer that copies its entities from the text could find a wanted name is never ruled out. It follows from the steps
 of that function, which change each character by itself (case, compatibility forms; what they compose is a letter with
 its marks), remove punctuation, and turn white space, hyphens and slashes into spaces. So of a name and of a text only
-letters, digits and spaces are compared, each decomposed and without its marks: those of a name stand in the text in one
+letters, digits and spaces are compared, each decomposed and without its marks: those of a name occur in the text in one
 piece. Three steps depend on the neighbors. A leading article is removed: the rest is still one piece. The `s` of a
 possessive is removed, so each `s` behind an apostrophe may be missing. A minus sign stays, so each hyphen before a
 digit may be nothing instead of a space.

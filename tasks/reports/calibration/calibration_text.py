@@ -135,7 +135,7 @@ def result_lines(
 
 
 def needed_words(needed: LabelsNeeded, corrected: Mapping[str, Any]) -> str:
-    """Return how many more labels would halve the interval of a bias-corrected mean, and of which rows.
+    """Return how many more labels, and on which rows, would halve the interval of a bias-corrected mean.
 
     >>> from metric_core.calibration.label_needs import LabelsNeeded
     >>> needed_words(LabelsNeeded(240, 80, 80), {"method": "judge error", "rows": 276})

@@ -1,4 +1,4 @@
-"""The blocks of which a finding consists; terminal, Markdown and pages lay them out.
+"""Blocks that make up a finding; terminal, Markdown and pages lay them out.
 
 A `str` is text that users, data or models may have written: no medium takes it as markup. Words of this project are
 `Span`s, made by `own`.
@@ -51,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Sentences, each of which stands for itself."""
+    """Independent sentences."""
 
     texts: tuple[Text, ...]
     tone: Tone = Tone.PLAIN

@@ -85,7 +85,7 @@ def write_qrels(table: pa.Table, target: Path | IO[bytes]) -> None:
 
     Raises:
         RunFolderError: The file cannot be written.
-        ConfigError: An id is empty or has white space, or a grade is no whole number, which TREC cannot hold.
+        ConfigError: An id is empty or has white space, or a grade is not a whole number, which TREC cannot hold.
     """
     lines = []
     for row in table.to_pylist():

@@ -28,7 +28,7 @@ class Cell:
     Args:
         value: Value; None for a cell without one.
         label: Label, of metrics whose values are categories.
-        reason: Why there is no value.
+        reason: Reason why the value is missing.
         explanation: Explanation of the judge, if the run asked for one.
         language_model: True if a language model judged the metric.
     """

@@ -93,7 +93,7 @@ def read_cells(path: Path) -> pa.Table:
     """Return row id, metric, status, label and value of every cell, in the order of the file; texts are dictionaries.
 
     Raises:
-        RunFolderError: There is no score table, or it cannot be read.
+        RunFolderError: The score table is missing, or cannot be read.
     """
     try:
         check_table(pq.read_schema(path), Stage.AGGREGATION, path)

@@ -111,7 +111,7 @@ class SpanIndex:
 
 
 def _rare_enough(owners: _Numbers, spans_with: _Numbers, spans: int) -> npt.NDArray[np.bool_]:
-    """Return which grams of which span count: those of few spans, and the rarest of each span in any case."""
+    """Return the grams that count for each span: those that few spans share, and in any case its rarest."""
     order = np.lexsort((spans_with, owners))
     sizes = np.bincount(owners, minlength=spans)
     rank = np.empty(len(owners), np.int64)

@@ -208,7 +208,7 @@ class SpanPlaces:
         self._has_documents = False
 
     def read(self, chunks: Iterable[Chunk]) -> None:
-        """Search chunks, of which neighbours follow one another."""
+        """Search chunks in which neighbours are adjacent."""
         for window in _windows(chunks):
             documents = {chunk.document for chunk in window.chunks if chunk.document is not None}
             self._has_documents = self._has_documents or bool(documents)

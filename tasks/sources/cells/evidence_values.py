@@ -24,7 +24,7 @@ def as_evidence_spans(value: Any) -> list[dict[str, Any]]:
     [('It rains.', 1.0), ('It pours.', 3.0)]
 
     Raises:
-        InvalidRowError: The value is no such list, or a text is blank.
+        InvalidRowError: The value is not such a list, or a text is blank.
     """
     if not isinstance(value, list | tuple):
         raise InvalidRowError(f"got {describe_value(value)}, wanted {_WANTED}")
@@ -72,7 +72,7 @@ def as_position(value: Any, place: str) -> int | None:
     """Return the position of a character in a document; None if it is not known.
 
     Raises:
-        InvalidRowError: It is no whole number, or one that no document reaches and no table could hold.
+        InvalidRowError: It is not a whole number, or larger than any document and any table could hold.
     """
     if value is None or value == "":
         return None

@@ -22,8 +22,8 @@ def as_key_points(value: Any) -> list[dict[str, Any]]:
     {'text': 'It is in Delft.', 'importance': 'okay', 'evidence': []}
 
     Raises:
-        InvalidRowError: The value is no such list, a point is blank, an importance is neither vital nor okay, or its
-            evidence is no list of spans.
+        InvalidRowError: The value is not such a list, a point is blank, an importance is neither vital nor okay, or its
+            evidence is not a list of spans.
     """
     if not isinstance(value, list | tuple):
         raise InvalidRowError(f"got {describe_value(value)}, wanted {_WANTED}")

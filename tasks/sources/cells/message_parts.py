@@ -46,7 +46,7 @@ _USE_PREFIX = "tool-"
 _USES = ("dynamic-tool", "tool-invocation")
 """Types, beside those with the prefix before the name of the tool, of parts with a call and its result: of Vercel."""
 _ASIDE = ("step-", "source-", "data-")
-"""Starts of the types of parts that are no part of what is said."""
+"""Prefixes of the types of parts that are not said to anyone."""
 _RESULT_SUFFIX = "tool_result"
 """End of the types of results of Anthropic, such as `tool_result` and `web_search_tool_result`."""
 _RESULT_KEYS = ("toolResult", "functionResponse", "function_response", "tool_call_result")

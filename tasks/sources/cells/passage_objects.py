@@ -25,7 +25,7 @@ _SERIALIZED = ("lc", "kwargs")
 """Keys of an object that LangChain serialized; its own fields are under the second."""
 _METADATA_KEYS = ("metadata", "document.metadata", "meta")
 _SURE_KEYS = frozenset({"page_content", "pageContent", *_METADATA_KEYS, *ID_KEYS, *SCORE_KEYS, *_INNER_KEYS, "kwargs"})
-"""Keys of which an object that is a passage has one; others have a text, too."""
+"""Keys that only a passage has: an object with one of them is a passage; others may have a text, too."""
 _KNOWN_KEYS = frozenset({*TEXT_KEYS, *_SURE_KEYS, *_SERIALIZED, "type"})
 _INNER_TEXT = "text"
 """Key of the text in a text that is an object, as in Bedrock's knowledge bases and the nodes of LlamaIndex."""

@@ -233,7 +233,7 @@ def _find_unread_retrievers(spans: Sequence[Span]) -> list[str]:
     inside = _inside(read, spans)
     names = []
     for span in retrievers:
-        if span.passages is None and not span.failed and span.key not in inside:
+        if span.is_unread and not span.failed and span.key not in inside:
             below = _inside({span.span_id}, spans)
             if not any(each.span_id in read and each.key in below for each in retrievers):
                 names.append(span.name or span.kind.value)

@@ -154,6 +154,8 @@ def _add_passages(span: Span, found: Mapping[str, Any]) -> None:
         span.candidates = _first_found(_passages(found, (_CANDIDATES,)), span.candidates)
     elif span.kind is Kind.RETRIEVER:
         span.passages = _first_found(_passages(found, _DOCUMENTS), span.passages)
+    # A retriever that found nothing has no attributes for passages, and need not have an output.
+    span.is_unread = span.is_unread and span.passages is None and "output.value" in found
 
 
 def _first_found(*passages: list[RetrievedPassage] | None) -> list[RetrievedPassage] | None:

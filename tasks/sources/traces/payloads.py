@@ -189,7 +189,7 @@ def _answer_in(value: Mapping[str, Any]) -> str | None:
 
 
 def describe_output(value: Any) -> str | None:
-    """Describe an output in which there is no answer by its form; None for one that is known to have none.
+    """Describe an output without an answer by its form; None for one that is known to have none.
 
     >>> describe_output('{"score": [1, 2]}'), describe_output([1, 2]), describe_output("undefined") is None
     ("an object with 'score'", 'a list', True)

@@ -37,7 +37,8 @@ class Span:
         question: Text of its input; of messages, the last one of the user.
         earlier: Messages before the question, if the input is a conversation.
         answer: Text of its output; of messages, the last one of the assistant.
-        unread: Description of an output in which there is no answer; None if it has one, or was not recorded.
+        unread: Description of an output without an answer; None if it has one, or was not recorded.
+        is_unread: True for a retriever or reranker with an output in which no passages can be read.
         prompt: All text that went into a model.
         passages: Passages that a retriever or reranker returned; None for other spans.
         candidates: Passages that a reranker got; None if they are not known.
@@ -64,6 +65,7 @@ class Span:
     earlier: list[ChatMessage] = field(default_factory=list)
     answer: str | None = None
     unread: str | None = None
+    is_unread: bool = False
     prompt: str | None = None
     passages: list[RetrievedPassage] | None = None
     candidates: list[RetrievedPassage] | None = None

@@ -33,7 +33,7 @@ def fill_step(span: Span, given: Any, made: Any) -> Span:
     if span.kind is Kind.CHAIN and span.question is None and hold_documents(given):
         span.kind = Kind.OTHER if find_answer(parse_literal(made)) is None else Kind.CHAIN
     if span.kind in (Kind.RETRIEVER, Kind.RERANKER):
-        span.passages = passages
+        span.passages, span.is_unread = passages, passages is None
     else:
         span.answer = find_answer(made)
         span.unread = None if span.answer is not None else describe_output(made)

@@ -171,7 +171,7 @@ def test_incidents_are_closed_by_hand_and_their_recipients_are_told(
         (f"nightly/{GATE}", "resolved"),
         ("nightly/missed runs", "resolved"),
     ]
-    assert alert["text"].endswith("Closed by hand, by ada.")
+    assert alert["text"].endswith("Closed manually, by ada.")
     assert log.open_incidents("nightly") == []
     assert assay("alert", "close", "nightly", "--config", str(config)).out == "nightly has no open incident\n"
 

@@ -57,8 +57,8 @@ def test_a_pair_is_a_writer_and_a_verifier_with_shares_of_the_memory(assay: Assa
     found = json.loads(assay("judge", "status", "--json").out)
     assert "verifier" in found, started.err
     verifier = found["verifier"]
-    assert f"assay run SOURCE --judge {found['url']} --judge-verdicts minicheck-roberta@{verifier['url']}" in shown
-    assert (found["model"], verifier["model"]) == ("tiny", "lytang/MiniCheck-RoBERTa-Large")
+    assert f"assay run SOURCE --judge {found['url']} --judge-verdicts lettucedetect@{verifier['url']}" in shown
+    assert (found["model"], verifier["model"]) == ("tiny", "KRLabsOrg/lettucedect-large-modernbert-en-v1")
     records = [json.loads(path.read_text()) for path in sorted((Path(found["log"]).parents[1]).glob("judge*/*.json"))]
     assert [record["settings"]["gpu_memory_utilization"] for record in records] == [0.75, 0.12]
 
@@ -146,7 +146,7 @@ def test_a_profile_that_no_server_serves_has_no_flags(assay: Assay) -> None:
 
 
 def test_a_judge_is_started_with_the_flags_of_its_profile(assay: Assay, config: str) -> None:
-    started = assay("judge", "start", "-c", config, "--profile", "minicheck-roberta", "--json")
+    started = assay("judge", "start", "-c", config, "--profile", "lettucedetect", "--json")
 
     assert json.loads(started.out)["model"] == "tiny"
     record = (Path(os.environ["ASSAY_HOME"]) / "judge").rglob("*")

@@ -117,7 +117,7 @@ def test_what_could_not_begin_is_told_once_and_is_in_the_history(job: Job, fault
     (incident,) = job.history.open_incidents("support")
     assert alert["incidents"][0]["key"] == f"support/{incident.key}"
     (run,) = job.history.runs("support")
-    assert (run.status, run.trigger, named in run.reason, run.folder) == ("failed", "hand", True, "")
+    assert (run.status, run.trigger, named in run.reason, run.folder) == ("failed", "manual", True, "")
     assert "support" in (job.folder / "page.html").read_text(encoding="utf-8")
     figures = (job.folder / "assay.prom").read_text(encoding="utf-8")
     assert 'assay_run_failed{deployment="",index=""} 1.0' in figures

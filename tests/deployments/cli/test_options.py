@@ -60,7 +60,7 @@ verdicts = {{backend = "server", profile = "minicheck-7b", server = {{urls = ["h
     for word, backend, profile in (
         ("builtin", "builtin", None),
         ("http://gpu:8000/v1", "server", None),
-        ("minicheck-roberta@http://gpu:8000/v1", "server", "minicheck-roberta"),
+        ("lettucedetect@http://gpu:8000/v1", "server", "lettucedetect"),
     ):
         judge = parse(str(path), "--judge", word, "--judge-verdicts", word)[0].judge
         for named, concurrency in ((judge, 7), (judge.verdicts, 3)):

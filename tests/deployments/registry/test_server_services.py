@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import unquote
 from uuid import UUID
 
 import pytest
@@ -14,38 +13,32 @@ from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.events.actions import CallWebhook, SendNotification
 from prefect.server.utilities.user_templates import render_user_template_sync
 
-from deployments.registry.server_services import AlertmanagerService, OpsgenieService, PagerDutyService
+from deployments.registry.server_services import AlertmanagerService, PagerDutyService
 from deployments.registry.watch import Recipients, watch_automations
-from flows.alerting.recipients import AlertmanagerRecipient, OpsgenieRecipient, PagerDutyRecipient, recipients_of
+from flows.alerting.recipients import AlertmanagerRecipient, PagerDutyRecipient, recipients_of
 from flows.config.alert_options import AlertSettings
 from tests.deployments.registry.test_watch import RUN, make_watched
-from tests.service_receivers import AlertmanagerReceiver, OpsgenieReceiver, PagerDutyReceiver
+from tests.service_receivers import AlertmanagerReceiver, PagerDutyReceiver
 
 ROUTING_KEY = "0123456789abcdef0123456789ABCDEF"
 SETTINGS = {
     "pagerduty": {"routing_key": "env:PAGERDUTY"},
-    "opsgenie": {"key": "env:OPSGENIE"},
     "alertmanager": {"url": "http://alertmanager:9093", "authorization": "env:ALERTMANAGER", "keep_days": 2},
 }
 OPENER, ENDER, BLOCK = UUID(int=1), UUID(int=2), UUID(int=3)
-SERVICES = Recipients(
-    services=(PagerDutyService(OPENER, ENDER), OpsgenieService(OPENER, ENDER), AlertmanagerService(BLOCK, timedelta(2)))
-)
+SERVICES = Recipients(services=(PagerDutyService(OPENER, ENDER), AlertmanagerService(BLOCK, timedelta(2))))
 SENT_AT = datetime(2026, 11, 22, 6, 15, tzinfo=UTC)
 KINDS = ("late", "missing", "stuck", "failed")
 
 
 def blocks(evaluation: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Mapping[str, Block]]:
     monkeypatch.setenv("PAGERDUTY", ROUTING_KEY)
-    monkeypatch.setenv("OPSGENIE", "genie-key")
     monkeypatch.setenv("ALERTMANAGER", "Bearer token")
-    pagerduty, opsgenie, alertmanager = recipients_of(AlertSettings.model_validate(SETTINGS))
+    pagerduty, alertmanager = recipients_of(AlertSettings.model_validate(SETTINGS))
     assert isinstance(pagerduty, PagerDutyRecipient)
-    assert isinstance(opsgenie, OpsgenieRecipient)
     assert isinstance(alertmanager, AlertmanagerRecipient)
     return {
         "pagerduty": PagerDutyService.blocks(pagerduty, evaluation),
-        "opsgenie": OpsgenieService.blocks(opsgenie, evaluation),
         "alertmanager": AlertmanagerService.blocks(alertmanager, evaluation),
     }
 
@@ -57,7 +50,7 @@ def render(template: str) -> str:
 
 
 def requests(evaluation: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str, Any]]:
-    """Yield the URL and the content of what is sent to PagerDuty, Opsgenie and Alertmanager by an automation."""
+    """Yield the URL and the content of what is sent to PagerDuty and Alertmanager by an automation."""
     made = blocks(evaluation, monkeypatch)
     found = {each.name.rpartition(": ")[2]: each for each in watch_automations("x", make_watched(evaluation), SERVICES)}
     suffix = "-end" if kind.endswith(" over") else ""
@@ -85,10 +78,6 @@ def test_services_accept_what_opens_an_incident_and_what_ends_it(
     assert actions == ["trigger", "resolve"]
     assert opened["pagerduty"]["dedup_key"] == ended["pagerduty"][1]["dedup_key"]
     assert opened["pagerduty"]["payload"]["source"] == evaluation
-    assert OpsgenieReceiver.errors(opened["opsgenie"]) == []
-    assert OpsgenieReceiver.errors(ended["opsgenie"][1], OpsgenieReceiver.closing) == []
-    *_, alias, last = ended["opsgenie"][0].split("/")
-    assert (unquote(alias), last) == (opened["opsgenie"]["alias"], "close?identifierType=alias")
     (firing,), (over,) = opened["alertmanager"], ended["alertmanager"][1]
     assert AlertmanagerReceiver.errors([firing, over]) == []
     assert firing["labels"] == over["labels"]
@@ -99,10 +88,10 @@ def test_services_accept_what_opens_an_incident_and_what_ends_it(
 def test_late_and_missing_runs_are_the_same_incident(monkeypatch: pytest.MonkeyPatch) -> None:
     late, missing = ([*requests("support", kind, monkeypatch)] for kind in ("late", "missing"))
     assert late[0][2]["dedup_key"] == missing[0][2]["dedup_key"] == "support/missed runs"
-    assert late[2][2][0]["labels"] == missing[2][2][0]["labels"]
+    assert late[1][2][0]["labels"] == missing[1][2][0]["labels"]
 
 
 def test_no_secret_is_in_an_automation(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks("support", monkeypatch)
     found = str([each.model_dump(mode="json") for each in watch_automations("x", make_watched(), SERVICES)])
-    assert [secret for secret in (ROUTING_KEY, "genie-key", "Bearer token") if secret in found] == []
+    assert [secret for secret in (ROUTING_KEY, "Bearer token") if secret in found] == []

@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.prefect, pytest.mark.served]
 
 KINDS = [f"{kind}{over}" for kind in ("late", "missing", "stuck", "failed") for over in ("", " over")]
-BLOCKS = ["webhook", "email", "pagerduty", "pagerduty-end", "opsgenie", "opsgenie-end", "alertmanager"]
+BLOCKS = ["webhook", "email", "pagerduty", "pagerduty-end", "alertmanager"]
 
 
 def test_run_without_a_worker_is_reported_once_by_http_and_mail(ground: Ground, workerless: Unattended) -> None:
@@ -92,7 +92,7 @@ def test_recipients_whose_variables_are_not_set_are_named(ground: Ground, worker
     (hook, mail, *services) = (each.detail for each in lacking if each.kind == "unreported")
     assert "the webhook gets no message about runs that are missing: env:WATCH_HOOK names an env" in hook
     assert "the email gets no message about runs that are missing: env:WATCH_MAIL names an env" in mail
-    assert [each.partition(" gets")[0] for each in services] == ["the pagerduty", "the opsgenie", "the alertmanager"]
+    assert [each.partition(" gets")[0] for each in services] == ["the pagerduty", "the alertmanager"]
     removed = {each.name for each in lacking if each.change is Change.REMOVED}
     blocks = {each.rpartition("/")[2] for each in removed if "/" in each}
     assert blocks == {f"rag-assay-monitor-broken-{each}" for each in BLOCKS}

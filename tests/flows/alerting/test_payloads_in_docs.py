@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flows.alerting.alert import Alert, AlertIncident
-from flows.alerting.formats import alertmanager_alert, opsgenie_alert, opsgenie_closing, pagerduty_event, service_events
+from flows.alerting.formats import alertmanager_alert, pagerduty_event, service_events
 
 PAGE = Path(__file__).parents[3] / "docs" / "alerts.md"
 TIME = datetime(2026, 11, 24, 6, 12, tzinfo=UTC)
@@ -42,8 +42,6 @@ def payloads() -> dict[str, Any]:
         "webhook": make_alert("opened").content,
         "PagerDuty opens": pagerduty_event(opened, "KEY"),
         "PagerDuty ends": pagerduty_event(over, "KEY"),
-        "Opsgenie opens": opsgenie_alert(opened),
-        "Opsgenie ends": opsgenie_closing(over.text),
         "Alertmanager opens": [alertmanager_alert(opened, timedelta(days=35), TIME)],
     }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
 
@@ -63,7 +64,6 @@ def test_open_incidents_are_those_of_the_story(services: Told) -> None:
     assert services.open() == keys("a")
     assert {name: len(each.received) - counts[name] for name, each in services.receivers.items()} == {
         "pagerduty": 0,
-        "opsgenie": 0,
         "alertmanager": 1,  # forgets what is not renewed
     }
     b = {"severity": "warning", "kind": "comparison"}
@@ -85,9 +85,8 @@ def test_incident_is_told_with_severity_cause_and_links(services: Told) -> None:
     assert event["payload"]["custom_details"]["since"] == START.isoformat()
     assert event["payload"]["custom_details"]["index"] == "handbook"
     assert event["links"] == [{"href": "https://reports.example/run/comparison.html", "text": "Report"}]
-    alert = services.receivers["opsgenie"].open["support: a"]
-    assert (alert["priority"], alert["entity"], alert["details"]["cause"]) == ("P1", "support", "the judge")
-    assert alert["description"].splitlines()[0] == "index handbook, version 7 is worse than the baseline"
+    text = event["payload"]["custom_details"]["text"]
+    assert text.splitlines()[0] == "index handbook, version 7 is worse than the baseline"
     firing = services.receivers["alertmanager"].open["support/a"]
     assert firing["labels"] == {
         "alertname": "RagAssay",
@@ -140,13 +139,12 @@ def test_test_message_leaves_nothing_open(services: Told) -> None:
     services.tell(name="", index="test", version="test", outcome="test", flow_run="")
     assert [each["event_action"] for each in services.receivers["pagerduty"].received] == ["trigger", "resolve"]
     assert services.receivers["pagerduty"].received[0]["payload"]["severity"] == "info"
-    found = services.open()
-    assert (found["pagerduty"], found["opsgenie"]) == (set(), set())
+    assert services.open()["pagerduty"] == set()
     (alert,) = services.receivers["alertmanager"].open.values()
     assert datetime.fromisoformat(alert["endsAt"]) <= datetime.now(UTC) + timedelta(minutes=5)
 
 
-@pytest.mark.parametrize("name", ["pagerduty", "opsgenie", "alertmanager"])
+@pytest.mark.parametrize("name", ["pagerduty", "alertmanager"])
 def test_busy_service_is_told_all_by_the_next_try(services: Told, name: str) -> None:
     services.receivers[name].busy = 1
     alert = Alert(
@@ -163,7 +161,6 @@ def test_busy_service_is_told_all_by_the_next_try(services: Told, name: str) -> 
     ("name", "variable", "secret"),
     [
         ("pagerduty", "TEST_PAGERDUTY", "another-key-another-key-another-"),
-        ("opsgenie", "TEST_OPSGENIE", "another-key"),
         ("alertmanager", "TEST_ALERTMANAGER", "Bearer another-token"),
     ],
 )
@@ -181,24 +178,30 @@ def test_refusal_says_what_is_wrong_without_the_secret(
     assert secret.rsplit(maxsplit=1)[-1] not in str(refused.value)
 
 
-def test_incident_that_is_refused_for_good_does_not_stop_the_others(services: Told) -> None:
+def test_incident_that_is_refused_for_good_does_not_stop_the_others(
+    services: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver = services.receivers["pagerduty"]
+    take = receiver.take
+
+    def refuse_one(content: Any, request: BaseHTTPRequestHandler) -> tuple[int, Any]:
+        if content["dedup_key"] == "support/a":
+            return 400, {"status": "invalid event", "message": "Event object is invalid"}
+        return take(content, request)
+
+    monkeypatch.setattr(receiver, "take", refuse_one)
     alert = Alert(
-        name="support",
-        outcome="worse",
-        flow_run="1",
-        incidents=(incident("", "opened", sentence="x", kind=""), incident("b", "opened")),
+        name="support", outcome="worse", flow_run="1", incidents=(incident("a", "opened"), incident("b", "opened"))
     )
-    receiver = services.receivers["opsgenie"]
-    with pytest.raises(RecipientError, match="status 422"):
-        services.recipients["opsgenie"].send(alert)
-    assert set(receiver.open) == {"support: b"}
+    with pytest.raises(RecipientError, match="status 400"):
+        services.recipients["pagerduty"].send(alert)
+    assert set(receiver.open) == {"support/b"}
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         {"pagerduty": {"routing_key": "0123456789abcdef"}},
-        {"opsgenie": {"key": "genie-key"}},
         {"alertmanager": {"url": "http://a:9093", "authorization": "Bearer t"}},
         {"alertmanager": {"url": "http://me:hunter2@a:9093"}},
         {"alertmanager": {"url": "a:9093"}},

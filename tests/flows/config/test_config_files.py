@@ -57,8 +57,8 @@ def test_values_of_a_merged_table_are_overridden(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (BOMB, "its aliases, written out, have more than 1,048,576 bytes"),
-        ("a: &a [*a]", "line 1: an alias stands for a value that contains it"),
-        ("a: &a\n  b: *a", "an alias stands for a value that contains it"),
+        ("a: &a [*a]", "line 1: an alias refers to a value that contains it"),
+        ("a: &a\n  b: *a", "an alias refers to a value that contains it"),
         ("a: " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         (b"a: \xff", "cannot be read as YAML"),
     ],

@@ -24,13 +24,7 @@ TALLY = Tally(
     questions=100, asked=100, requests=100, prompt_tokens=1_000_000, output_tokens=10_000, cached_tokens=800_000
 )
 DRY_RUN = DryRun(10, 0, (StageDryRun(Stage.VERDICTS, judged=True, tally=TALLY),), (), judge=JUDGE)
-SERVER = {
-    "seconds_per_million_prompt_tokens": 50.0,
-    "seconds_per_million_output_tokens": 1000.0,
-    "share_of_limit": 0.8,
-    "is_lower_bound": False,
-    "cached_tokens": None,
-}
+SERVER = {"prompt_tokens_per_second": 900.0, "output_tokens_per_second": 100.0}
 
 
 def plan(folder: Path, **options: Any) -> RunPlan:
@@ -60,14 +54,14 @@ def test_given_rates_give_time_and_money(tmp_path: Path) -> None:
 
 
 def test_the_last_run_with_the_same_judge_gives_the_rates(tmp_path: Path) -> None:
-    record(tmp_path, 1, SERVER | {"seconds_per_million_prompt_tokens": 10.0})
+    record(tmp_path, 1, SERVER | {"prompt_tokens_per_second": 10.0})
     record(tmp_path, 2, SERVER)
-    record(tmp_path, 3, SERVER | {"seconds_per_million_prompt_tokens": 1.0}, judge_server="another model")
-    record(tmp_path, 4, {"reason": "too short"})
+    record(tmp_path, 3, SERVER | {"prompt_tokens_per_second": 1.0}, judge_server="another model")
+    record(tmp_path, 4, dict.fromkeys(SERVER))
     forecast = make_forecast(plan(tmp_path), DRY_RUN)
     assert forecast.rates is not None
-    assert (forecast.rates.measured, forecast.rates.share) == (datetime(2026, 3, 2, tzinfo=UTC), 0.8)
-    assert forecast.seconds == pytest.approx((0.2 * 50 + 0.01 * 1000) / 0.8)
+    assert forecast.rates.measured == datetime(2026, 3, 2, tzinfo=UTC)
+    assert forecast.seconds == pytest.approx((200_000 + 10_000) / 1000)
 
 
 def test_missed_runs_do_not_crowd_out_the_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ DOWN = -1.0
 
 def test_an_incident_is_told_once_and_its_end_is_told(served_nights: Nights) -> None:
     verdict, first = served_nights.run()
-    assert (verdict, first.accepted, first.baseline, first.trigger) == ("accepted", True, None, "hand")
+    assert (verdict, first.accepted, first.baseline, first.trigger) == ("accepted", True, None, "manual")
     verdict, second = served_nights.run(0.79)
     assert (verdict, second.accepted, second.gate) == ("passed", False, "passed")
     assert second.baseline is not None
@@ -164,7 +164,7 @@ def test_history_says_what_started_a_run_and_when_it_was_due(nights: Nights) -> 
     with tags("auto-scheduled"):
         nights.run()
     first, second = nights.history.runs("support")
-    assert (first.trigger, second.trigger) == ("hand", "schedule")
+    assert (first.trigger, second.trigger) == ("manual", "schedule")
     assert first.due is not None
     assert second.due is not None
     assert before <= first.due <= second.due <= datetime.now(UTC)
@@ -292,7 +292,7 @@ def test_run_that_is_not_like_for_like_says_so_and_can_be_accepted(nights: Night
     done = accept_run(nights.folders[-1])
     assert done.warnings == ()
     assert done.earlier is not None
-    assert (done.baseline.why, done.earlier.why) == ("hand", "first")
+    assert (done.baseline.why, done.earlier.why) == ("manual", "first")
     accepted = read_outcome(nights.folders[-1])
     assert accepted is not None
     assert accepted.accepted
@@ -334,7 +334,7 @@ def test_baseline_whose_tables_are_gone_is_an_incident_and_no_crash(nights: Nigh
     assert [incident.key for incident in outcome.incidents.continuing] == ["source: rows"], "nothing is known of it"
 
 
-def test_each_run_that_passes_is_accepted_if_so_configured_and_an_older_one_by_hand(nights: Nights) -> None:
+def test_each_run_that_passes_is_accepted_if_so_configured_and_an_older_one_manual(nights: Nights) -> None:
     nights.deploy |= {"accept": "passed", "gate": None}
     assert [nights.run(level)[0] for level in (0.8, 0.79, 0.2)] == ["accepted", "accepted", "failed"]
     store = Baselines(nights.deploy["baselines"], EVALUATIONS)
@@ -342,7 +342,7 @@ def test_each_run_that_passes_is_accepted_if_so_configured_and_an_older_one_by_h
     done = accept_run(nights.folders[0])
     current = store.current("support")
     assert current is not None
-    assert (current.run_id, current.why, done.earlier and done.earlier.run_id) == ("night-1", "hand", "night-2")
+    assert (current.run_id, current.why, done.earlier and done.earlier.run_id) == ("night-1", "manual", "night-2")
     assert nights.run()[0] == "accepted"
 
 

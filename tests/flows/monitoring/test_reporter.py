@@ -137,7 +137,7 @@ def test_failed_night_is_in_the_history_and_its_recovery_says_so(nights: Nights)
         nights.run(DOWN)
     assert raised.value.__notes__ == ["an alert about this error was sent to the recipients in deploy.alerts"]
     failed = nights.history.runs("support")[-1]
-    assert (failed.status, failed.reason, failed.trigger) == ("failed", "the judge is down in attempt 2", "hand")
+    assert (failed.status, failed.reason, failed.trigger) == ("failed", "the judge is down in attempt 2", "manual")
     nights.alerts()
     nights.run()
     (alert,) = nights.alerts()

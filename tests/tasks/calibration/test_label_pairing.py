@@ -154,7 +154,7 @@ def test_labels_of_rows_chosen_by_their_scores_are_not_called_random(
     assert [found.is_random for found in paired] == [True, False]
     assert [found.selected for found in paired] == [
         "",
-        "the labelled rows are no random sample of the run: they score 0.15 on average, the others 0.95 (p = 1e-09)",
+        "the labelled rows are not a random sample of the run: they score 0.15 on average, the others 0.95 (p = 1e-09)",
     ]
 
 

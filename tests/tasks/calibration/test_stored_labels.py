@@ -214,7 +214,7 @@ def test_labels_of_other_texts_and_damaged_files_are_refused(tmp_path: Path) -> 
         ("item", None),
     ):
         file.write_text(json.dumps(json.loads(good) | {field: value}), encoding="utf-8")
-        with pytest.raises(SourceError, match=f"line 1 of .* is no label \\({field}"):
+        with pytest.raises(SourceError, match=f"line 1 of .* is not a label \\({field}"):
             read_exported(file, "faithfulness")
     file.write_text("", encoding="utf-8")
     with pytest.raises(SourceError, match="has no labels"):
@@ -224,7 +224,7 @@ def test_labels_of_other_texts_and_damaged_files_are_refused(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"label": -1}, r"line 1 of .* is no label \(label: got -1, wanted one of 0, 1\)"),
+        ({"label": -1}, r"line 1 of .* is not a label \(label: got -1, wanted one of 0, 1\)"),
         ({"label": 1e308}, r"label: got 1e\+308, wanted one of 0, 1"),
         ({"label": True}, "label: Input should be a valid number"),
         ({"is_final": "yes"}, "is_final: Input should be a valid boolean"),

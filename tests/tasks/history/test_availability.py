@@ -28,7 +28,7 @@ def test_only_scheduled_runs_count_and_a_bad_result_is_a_result(catalogue: Catal
         catalogue.record(write_run(tmp_path / str(night), night, outcome=outcome, **content))
 
     add("completed", is_judged=True)
-    add("completed", "hand", is_judged=True)
+    add("completed", "manual", is_judged=True)
     add("failed", "event", reason="the judge is down")
     add("failed", reason="the judge is down")
     add("stopped", reason="the budget is spent")
@@ -57,13 +57,13 @@ def test_runs_are_counted_by_when_they_were_due(catalogue: Catalogue, tmp_path: 
 def test_figures_are_those_of_the_raw_entries(catalogue: Catalogue, tmp_path: Path) -> None:
     """A hundred nights of all kinds, counted once by the catalogue and once from a plain list."""
     numbers = random.Random(3)
-    kinds = ["finished"] * 5 + ["failed", "died", "missed", "hand"]
+    kinds = ["finished"] * 5 + ["failed", "died", "missed", "manual"]
     nights = [(night, numbers.choice(kinds)) for night in range(100)]
     for night, kind in nights:
         due = START + timedelta(days=night, hours=1)
-        if kind in ("finished", "died", "hand"):
+        if kind in ("finished", "died", "manual"):
             ended: dict[str, Any] = {"status": "failed", "reason": "the judge is down"} if kind == "died" else {}
-            trigger = "hand" if kind == "hand" else "schedule"
+            trigger = "manual" if kind == "manual" else "schedule"
             catalogue.record(write_run(tmp_path / str(night), night, start=start_of(due, trigger), **ended))
         else:
             run_id = missed_run_id("nightly", due) if kind == "missed" else f"flow-run-{night}"
@@ -73,4 +73,4 @@ def test_figures_are_those_of_the_raw_entries(catalogue: Catalogue, tmp_path: Pa
         last = [kind for night, kind in nights if START + timedelta(days=night, hours=1) > NOW - timedelta(days=days)]
         counts = (last.count("finished"), last.count("failed") + last.count("died"), last.count("missed"))
         assert (found.finished, found.failed, found.missed) == counts
-        assert found.due == len(last) - last.count("hand")
+        assert found.due == len(last) - last.count("manual")

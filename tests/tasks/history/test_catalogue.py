@@ -218,7 +218,7 @@ def test_runs_that_were_due_at_the_same_time_are_one(catalogue: Catalogue, tmp_p
     for microseconds in (1, 2):  # two runs by hand in one second
         started = START + timedelta(days=2, microseconds=microseconds)
         add = RecordedRun.without_results
-        catalogue.add(add(f"hand-{microseconds}", "nightly", started, "failed", "no such file", "hand"))
+        catalogue.add(add(f"hand-{microseconds}", "nightly", started, "failed", "no such file", "manual"))
     assert len(catalogue.runs()) == 4
 
 

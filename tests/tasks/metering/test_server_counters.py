@@ -8,7 +8,6 @@ from tasks.metering import server_counters
 from tasks.metering.meter import Meter
 from tasks.metering.server_counters import Counters, add_counters, parse_counters
 from tasks.metering.server_counts import ReplyTokens
-from tasks.metering.timeline import RunSegment, Timeline
 
 VLLM = """\
 # HELP vllm:prompt_tokens_total Number of prefill tokens processed.
@@ -35,22 +34,6 @@ def test_engines_are_added_up_and_the_newer_counter_of_cached_tokens_goes_first(
 )
 def test_a_server_without_all_counters_has_none(text: str | None) -> None:
     assert add_counters([VLLM, text]) is None
-
-
-def test_counts_are_spread_over_the_time_since_the_last_reading() -> None:
-    timeline = Timeline(lambda: 0.0)
-    timeline.count(5.0, 0, 0)
-    timeline.start_request(10.0, 1)
-    for at in (10.25, 10.5, 10.75):
-        timeline.wait_for_store(at, 0)
-    timeline.count(11.0, 1000, 100)
-    timeline.end_request(11.5, 1, is_answered=True)
-    timeline.count(60.0, 500, 50)  # nothing was in flight since 11.5
-    intervals = timeline.intervals()
-    assert [each.counted_prompt for each in intervals][:4] == pytest.approx([250] * 4)
-    whole = sum(intervals, RunSegment())
-    assert (whole.counted_prompt, whole.counted_output) == pytest.approx((1500, 150))
-    assert whole.seconds == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize(

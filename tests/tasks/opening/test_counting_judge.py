@@ -23,6 +23,7 @@ from tasks.options.judge_server_options import ServerJudgeOptions
 from tasks.options.load_profile import load_profile
 from tests.tasks.models.judges.openai.fake_server import FULL, FakeServer
 from tests.tasks.models.judges.verifiers.conftest import SPLITTER
+from tests.tasks.models.judges.verifiers.random_models import CLASSIFIER
 from tests.tasks.models.judges.verifiers.verifier_server import VerifierServer
 
 VOTED = ChoiceQuestion(QuestionKind.ASPECT, {"response": "r"}, ("1", "0"), {"definition": "Is it kind?"}, votes=3)
@@ -86,12 +87,12 @@ VERDICTS = [ask_verdict(f"The hall opens at {hour}. It is warm.", LONG) for hour
 VERDICTS += [ask_verdict("It rains.", f"Hall {number} is closed.") for number in range(30)]
 
 
-@pytest.mark.parametrize("name", ["minicheck-roberta", "minicheck-7b", "granite-guardian-3.3", "lettucedetect"])
+@pytest.mark.parametrize("name", [CLASSIFIER, "minicheck-7b", "granite-guardian-3.3", "lettucedetect"])
 def test_requests_to_a_verifier_are_predicted_with_sentences_parts_and_the_size_of_its_form(
     name: str, tmp_path: Path
 ) -> None:
     profile = load_profile(name)
-    with VerifierServer(profile, window=512 if name == "minicheck-roberta" else 1024) as server:
+    with VerifierServer(profile, window=512 if name == CLASSIFIER else 1024) as server:
         options = ServerJudgeOptions(urls=(server.url,))
         with closing(open_served_verifier(profile, options, SPLITTER)) as judge:
             stored = CachedJudge(judge, AnswerCache(f"sqlite:///{tmp_path}/answers.db"))
@@ -117,9 +118,7 @@ def test_requests_to_a_verifier_are_predicted_with_sentences_parts_and_the_size_
 
 
 def test_requests_to_an_unreachable_verifier_are_predicted_by_its_profile() -> None:
-    settings = JudgeSettings(
-        backend="server", profile="minicheck-roberta", server=ServerJudgeOptions(urls=("http://x/v1",))
-    )
+    settings = JudgeSettings(backend="server", profile=CLASSIFIER, server=ServerJudgeOptions(urls=("http://x/v1",)))
     ledger = Ledger(unreachable={settings.model_dump_json()})
 
     def fail() -> Any:

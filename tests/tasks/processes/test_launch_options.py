@@ -12,7 +12,7 @@ CONTAINER = ("docker", "run", "--gpus", "all", "image")
     ("values", "problem"),
     [
         ({}, "either python"),
-        ({"python": "python3", "container": CONTAINER}, "and not both"),
+        ({"python": "python3", "container": CONTAINER}, "got both"),
         ({"container": ("docker", "image")}, "docker run IMAGE"),
         ({"container": ("docker", "run")}, "docker run IMAGE"),
         ({"container": ("docker", "run", "--name=judge", "image")}, "neither --name nor --detach"),

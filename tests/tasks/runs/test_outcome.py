@@ -82,7 +82,7 @@ def test_entries_of_a_later_release_are_ignored(tmp_path: Path) -> None:
         ("{", "cannot be read: Expecting"),
         ("[]", "cannot be read: the file: Input should be"),
         ('{"format": 2}', "has the format 2, this rag-assay reads 1"),
-        ('{"format": 1, "name": "a", "trigger": "moon"}', "trigger: Input should be 'schedule', 'event' or 'hand'"),
+        ('{"format": 1, "name": "a", "trigger": "moon"}', "trigger: Input should be 'schedule', 'event' or 'manual'"),
     ],
 )
 def test_damaged_outcome_is_a_message(text: str, message: str, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ _VERBATIM = VERDICT.probability(
     dict.fromkeys(VERDICT.weights, 0.0)
     | dict.fromkeys(("words_covered", "best_sentence", "best_window", "cosine"), 1.0)
 )
-"""The probability that the model gives to a claim that stands in the context verbatim."""
+"""The probability that the model gives to a claim that occurs in the context verbatim."""
 _CHOICES: Mapping[Kind, LinearModel] = {
     QuestionKind.VERDICT: VERDICT,
     QuestionKind.KEY_POINT: VERDICT,
@@ -162,7 +162,7 @@ class BuiltinJudge:
 def _answer_unread(question: ChoiceQuestion) -> float | str:
     """Return the probability of yes for a text that needs no model, else why there is none.
 
-    Refusals are recognized by their forms; of other texts in other scripts, one that stands in the context verbatim.
+    Refusals are recognized by their forms; of other texts in other scripts, those that occur in the context verbatim.
     """
     if question.kind is QuestionKind.REFUSAL:
         return float(declines(question.texts[judge_questions.RESPONSE]))

@@ -86,7 +86,7 @@ def split_claims(
 
 
 def _elliptical(candidates: Sequence[_Candidate], parses: Sequence[Parse]) -> Iterator[int]:
-    """Yield the index of each text whose only sentence is no clause, so that it needs its question to be understood."""
+    """Yield the index of each text whose only sentence is not a clause and needs its question to be understood."""
     count = Counter(candidate.text_index for candidate in candidates)
     for candidate, parse in zip(candidates, parses, strict=True):
         if count[candidate.text_index] == 1 and not candidate.item and not is_clause(parse):

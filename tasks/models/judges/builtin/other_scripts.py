@@ -1,4 +1,4 @@
-"""Answer questions about texts in scripts that the built-in judge cannot read: what stands there verbatim, no more.
+"""Answer questions about texts in scripts that the built-in judge cannot read: verbatim matches only.
 
 The judge compares words, which it separates at spaces, and vectors of an embedder for English; it was fitted and
 measured on English. Other languages of the Latin script share enough of that for a baseline. In other scripts it would
@@ -34,7 +34,7 @@ def is_readable(question: ChoiceQuestion) -> bool:
 
 
 def stands_verbatim(question: ChoiceQuestion) -> bool:
-    r"""Return whether the claim, or the whole answer, stands word for word in the context.
+    r"""Return whether the claim, or the whole answer, occurs word for word in the context.
 
     >>> from metric_core.prompts.judge_questions import ask_verdict
     >>> context = "\u5458\u5de5\u6709\u5047\u671f\u3002\u5317\u4eac\u662f\u9996\u90fd\u3002"

@@ -21,7 +21,7 @@ _ROUNDING = 1e-3
 _LARGEST_EXCESS = 0.02
 _NEVER = 1e-30
 _SUSPICIOUS = 4
-"""Number of tokens whose equal probabilities are no coincidence; half precision makes pairs equal."""
+"""Number of tokens whose equal probabilities are not a coincidence; half precision makes pairs equal."""
 
 _NUMBERED = re.compile(r"\S*\d\S*")
 

@@ -1,4 +1,4 @@
-"""Say which requests may be sent together: those with equal parameters, up to a number that bounds what they delay.
+"""Group requests with equal parameters for the batch endpoint.
 
 Sixteen labels: on a server that reads 55,000 prompt tokens a second, as an H200 does with a model of eight
 billion parameters, their prompts take less than a tenth of a second, so that the first answers come as soon as before,

@@ -1,8 +1,8 @@
 """Probe the features of a server with small requests, and trust only observed behavior.
 
 A server that does not know a field may reject the request or ignore the field. A constraint therefore counts as
-supported only if the reply obeys it and no model would write that reply without it. An error that is no refusal, and a
-reply that cannot be read, say nothing: the feature is then among those that could not be probed.
+supported only if the reply obeys it and no model would write that reply without it. An error that is not a refusal, or
+a reply that cannot be read, proves nothing: the feature is then among those that could not be probed.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

@@ -55,7 +55,7 @@ def parse_choice_answer(
     padded = (*parsed, *[None] * (votes - len(parsed)))
     impossible = next((completion.impossible for completion in completions if completion.impossible), None)
     probabilities = None if impossible else _mean(_probabilities(completions, labels, features))
-    # Several votes are samples, of which some fall on a less probable label.
+    # Several votes are samples; some fall on a less probable label.
     votes_given = (decide_label(padded[0], probabilities),) if votes == 1 and padded[0] is not None else padded
     return ChoiceAnswer(
         AnswerStatus.ANSWERED,

@@ -8,7 +8,7 @@ _FIRST_FREE = 256
 
 @lru_cache(maxsize=1)
 def _bytes_by_character() -> dict[str, int]:
-    """Return the byte that each character of a byte-level vocabulary stands for.
+    """Return the byte that each character of a byte-level vocabulary represents.
 
     Printable bytes stand for themselves, the others for the characters from U+0100 on, as in GPT-2 (Radford et al.,
     2019), whose vocabulary ModernBERT, RoBERTa and Llama 3 have in common.

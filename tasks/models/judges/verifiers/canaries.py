@@ -112,7 +112,7 @@ def _pair(profile: Profile, premise: str, claim: str) -> ClaimPair:
 
 
 def _fill(tokens: int, count: CountTokens) -> str:
-    """Return sentences of about as many tokens, of which the fact takes some."""
+    """Return sentences of about as many tokens, including those of the fact."""
     sentences = [sentence.format(number=number) for number, sentence in enumerate(_FILLER * 8, start=11)]
     per_sentence = max(count([" ".join(sentences)])[0] / len(sentences), 1.0)
     wanted = max(int((tokens - size(_FACT)) / per_sentence), 1)
@@ -149,8 +149,7 @@ def _describe(profile: Profile, verdict: Verdict) -> str:
     if verdict.probability is None:
         return f"{verdict.problem} (the reply: {_shorten(verdict.reply)!r})"
     label = _name(profile.supports(verdict.probability))
-    graded = f" with the probability of support {verdict.probability:.3f}" if verdict.is_graded else ""
-    return f"{label}{graded} (the reply: {_shorten(verdict.reply)!r})"
+    return f"{label} with the probability of support {verdict.probability:.3f} (the reply: {_shorten(verdict.reply)!r})"
 
 
 def _advise(

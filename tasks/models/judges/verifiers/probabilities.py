@@ -1,7 +1,6 @@
 """Read the probability that the premise supports the claim from a verifier's reply."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from tasks.model_clients.replica import Reply
 from tasks.models.judges.openai.completion import Completion, read_completions
 from tasks.models.judges.openai.label_probabilities import TokenStep
-from tasks.options.profile import ClassReading, DecisionReading, JsonReading, ScoreReading, SpanReading, TokenReading
+from tasks.options.profile import ClassReading, DecisionReading, ScoreReading, SpanReading, TokenReading
 from tasks.runtime.usage import Usage
 
 NO_VERDICT = "reply without a verdict in the form of the profile"
@@ -42,14 +41,12 @@ class Verdict:
     Args:
         probability: Probability that the premise supports the claim; 0 or 1 if the verifier gives labels only; None if
             there is none.
-        is_graded: True if the probability is one, not a label.
         problem: Reason why there is no probability.
         reply: Short form of the reply.
         tokens: Tokens of the claim, for a verifier that marks them.
     """
 
     probability: float | None
-    is_graded: bool = True
     problem: str | None = None
     reply: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -61,13 +58,9 @@ def fail(problem: str, reply: str = "", usage: Usage | None = None) -> Verdict:
     return Verdict(None, problem=problem, reply=reply, usage=usage or Usage())
 
 
-def read_chat(reply: Reply, reading: TokenReading | JsonReading, usage: Usage) -> Verdict:
+def read_chat(reply: Reply, reading: TokenReading, usage: Usage) -> Verdict:
     """Read the reply to a chat request."""
     completion = read_completions(reply)[0]
-    if isinstance(reading, JsonReading):
-        if completion.problem is not None:
-            return fail(completion.problem, completion.text, usage)
-        return _read_json(completion.text, reading, usage)
     if completion.impossible is not None:
         return fail(f"{IMPOSSIBLE}: {completion.impossible}", completion.text, usage)
     # A reply of the guard may be all inside of the tags that other models put around their thoughts.
@@ -125,15 +118,6 @@ def _read_token(completion: Completion, reading: TokenReading, usage: Usage) -> 
     if probability is None:
         return fail(NO_VERDICT, shown or completion.text, usage)
     return Verdict(probability, reply=shown, usage=usage)
-
-
-def _read_json(text: str, reading: JsonReading, usage: Usage) -> Verdict:
-    found = re.findall(rf"""\b{re.escape(reading.key)}["']?\s*:[\s"']*(\w+)""", text, re.IGNORECASE)
-    label = found[-1].casefold() if found else None  # the reasoning before it may quote the key
-    for labels, probability in ((reading.supported, 1.0), (reading.unsupported, 0.0)):
-        if label in {each.casefold() for each in labels}:
-            return Verdict(probability, is_graded=False, reply=text, usage=usage)
-    return fail(NO_VERDICT, text, usage)
 
 
 def class_support(probabilities: Any, reading: ClassReading, usage: Usage) -> Verdict:
@@ -239,7 +223,7 @@ def merge_chunks(verdicts: Sequence[Verdict]) -> Verdict:
         tokens = tuple(min(column, key=lambda token: token.unsupported) for column in columns)
         probability = 1 - max(token.unsupported for token in tokens)
         return Verdict(probability, reply=f"{probability:.3f}", usage=usage, tokens=tokens)
-    return Verdict(best.probability, best.is_graded, reply=best.reply, usage=usage, tokens=best.tokens)
+    return Verdict(best.probability, reply=best.reply, usage=usage, tokens=best.tokens)
 
 
 def merge_sentences(verdicts: Sequence[Verdict]) -> Verdict:
@@ -253,7 +237,7 @@ def merge_sentences(verdicts: Sequence[Verdict]) -> Verdict:
     if problem is not None:
         return fail(problem.problem or NO_VERDICT, problem.reply, usage)
     worst = min(verdicts, key=lambda verdict: verdict.probability or 0.0)
-    return Verdict(worst.probability, worst.is_graded, reply=worst.reply, usage=usage, tokens=worst.tokens)
+    return Verdict(worst.probability, reply=worst.reply, usage=usage, tokens=worst.tokens)
 
 
 def unsupported_spans(claim: str, tokens: Sequence[TokenSupport], threshold: float) -> list[dict[str, Any]]:

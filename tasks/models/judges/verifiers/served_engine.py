@@ -37,7 +37,6 @@ from tasks.options.profile import (
     ClassReading,
     DecisionForm,
     DecisionReading,
-    JsonReading,
     PairForm,
     Profile,
     ScoreReading,
@@ -73,7 +72,7 @@ def group_pairs(profile: Profile, pairs: Sequence[ClaimPair]) -> list[list[int]]
 
     >>> from tasks.options.load_profile import load_profile
     >>> pairs = [ClaimPair("Rain.", "It rains."), ClaimPair("Snow.", "It snows."), ClaimPair("Rain.", "It pours.")]
-    >>> [group_pairs(load_profile(name), pairs) for name in ("minicheck-7b", "minicheck-roberta", "pplx-decider-1.1")]
+    >>> [group_pairs(load_profile(name), pairs) for name in ("minicheck-7b", "lettucedetect", "pplx-decider-1.1")]
     [[[0], [1], [2]], [[0, 1, 2]], [[0, 2], [1]]]
     """
     if profile.route == "chat":
@@ -134,7 +133,7 @@ class ServedEngine:
         self.overhead = self._find_overhead()
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text; without a tokenizer the number of its bytes, which is no less."""
+        """Return the number of tokens of each text; without a tokenizer the number of its bytes, an upper bound."""
         if not self.has_tokenizer:
             return [size(text) for text in texts]
         with self._lock:
@@ -210,7 +209,7 @@ class ServedEngine:
         if (detail := self._find_cut(pairs, usage)) is not None:
             return [fail(CUT_BY_SERVER, detail, share) for share in shares]
         reading = self._profile.reading
-        if isinstance(reading, TokenReading | JsonReading):
+        if isinstance(reading, TokenReading):
             return [read_chat(reply, reading, usage)]
         if isinstance(reading, DecisionReading):
             return [decision_support(reply.content, i, reading, share) for i, share in enumerate(shares)]

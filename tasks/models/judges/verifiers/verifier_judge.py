@@ -241,7 +241,7 @@ class VerifierJudge:
         return ChoiceAnswer(
             AnswerStatus.ANSWERED,
             (label,) * question.votes,
-            {YES: yes, NO: 1 - yes} if merged.is_graded else None,
+            {YES: yes, NO: 1 - yes},
             reply=reply,
             usage=usage,
         )

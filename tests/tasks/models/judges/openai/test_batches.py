@@ -55,7 +55,7 @@ def test_requests_and_tokens_are_counted_exactly(serve: Serve, open_judge: OpenJ
     server = serve(BATCHES)
     usage = total(open_judge(server).choose(QUESTIONS))
     assert (usage.requests, usage.prompt_tokens, usage.output_tokens) == (3, 4000, 40)
-    assert (usage.cached_tokens, usage.untold_tokens, usage.splits) == (0, 4000, 0)
+    assert (usage.cached_tokens, usage.unreported_tokens, usage.splits) == (0, 4000, 0)
 
 
 def test_texts_of_like_length_are_asked_for_together(serve: Serve, open_judge: OpenJudge) -> None:

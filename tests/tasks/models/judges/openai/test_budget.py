@@ -24,8 +24,7 @@ def test_requests_are_counted_with_their_tokens_per_server(serve: Serve, open_ju
     (record,) = meter.records()
     assert (record.name, record.slots, record.tells_cached) == (server.url, 8, True)
     assert (record.usage.requests, record.usage.prompt_tokens, record.usage.output_tokens) == (60, 6000, 600)
-    assert sum(interval.prompt_tokens for interval in record.intervals) == 60 * 60
-    assert sum(interval.replies for interval in record.intervals) == 60
+    assert 0 < record.in_flight <= 8
     money = meter.money
     assert money is not None
     assert money.total == pytest.approx(60 * (60 * 1.0 + 40 * 0.5 + 10 * 2.0) / 1e6)
@@ -96,4 +95,3 @@ def test_cached_tokens_that_the_server_does_not_tell_are_estimated(serve: Serve,
     (record,) = meter.records()
     assert (record.tells_cached, record.usage.cached_tokens) == (False, 0)
     assert 800 < record.estimated_cached <= 900  # nine of ten find the passage
-    assert sum(interval.prompt_tokens for interval in record.intervals) == 1000 - record.estimated_cached

@@ -94,7 +94,7 @@ def test_the_usual_reply_is_read_quickly() -> None:
     assert answer is not None
     assert (answer.status, answer.votes) == (AnswerStatus.ANSWERED, ("yes",))
     assert answer.probabilities == pytest.approx({"yes": 0.75, "no": 0.25})
-    assert (answer.usage.requests, answer.usage.prompt_tokens, answer.usage.untold_tokens) == (1, 9, 9)
+    assert (answer.usage.requests, answer.usage.prompt_tokens, answer.usage.unreported_tokens) == (1, 9, 9)
 
 
 def reply_of(written: str, top: dict[str, float], content: str | None = None, before: tuple[str, ...] = ()) -> Reply:

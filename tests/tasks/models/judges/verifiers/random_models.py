@@ -32,6 +32,9 @@ CHAT_TEMPLATE = """\
 A special token begins the reply: vLLM looks for the labels of decisions behind the last one.
 """
 
+CLASSIFIER = str(Path(__file__).parents[5] / "benchmarks" / "classifier.toml")
+"""Path of the profile of a classifier that no packaged profile is about."""
+
 CHAT, DECISION = "chat", "decision"
 SCORE = "score"
 _SMALL = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -106,7 +109,7 @@ def save_random(folder: Path, name: str) -> Any:
             **{**size, "vocab_size": 269}, **_SMALL, **wide, bos_token_id=0, eos_token_id=2
         )
         model = transformers.Qwen3ForCausalLM(config)
-    elif name in ("minicheck-roberta", SCORE):
+    elif name in ("classifier", SCORE):
         kind = "roberta"
         labels = 1 if name == SCORE else 2
         config = transformers.RobertaConfig(**size, **_SMALL, max_position_embeddings=514, num_labels=labels)
@@ -184,7 +187,7 @@ def own_probability(name: str, model: Any, tokenizer: Any, premise: str, claim: 
             inputs.pop("token_type_ids", None)
             return float(model(**inputs).logits[0, 0].sigmoid())
         text = {
-            "minicheck-roberta": f"{premise}</s>{claim}",
+            "classifier": f"{premise}</s>{claim}",
             "minicheck-ft5": f"predict: {premise}</s>{claim}",
             "hhem-2.1": (
                 "<pad> Determine if the hypothesis is true given the premise?\n\n"

@@ -28,7 +28,7 @@ from tasks.options.language_options import LanguageSettings
 from tasks.options.load_profile import load_profile
 from tasks.options.profile import Profile
 from tests.tasks.models.judges.verifiers.conftest import SPLITTER
-from tests.tasks.models.judges.verifiers.random_models import own_probability, save_random
+from tests.tasks.models.judges.verifiers.random_models import CLASSIFIER, own_probability, save_random
 
 ONNX = Path(__file__).parent / "onnx_sum"
 """A model that adds up two numbers per word: an ONNX graph of five nodes, and a tokenizer of 21 words."""
@@ -44,7 +44,7 @@ QUESTIONS = [
 
 def profile_of(name: str, **changes: Any) -> Profile:
     """Return a packaged profile with changes, and with small parts."""
-    content = load_profile(name).model_dump(mode="json") | changes
+    content = load_profile(CLASSIFIER if name == "classifier" else name).model_dump(mode="json") | changes
     content["chunks"] |= {"window": 256, "reserve": 64}
     return Profile.model_validate(content)
 
@@ -164,7 +164,7 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # of DeBERTa in transformers
-@pytest.mark.parametrize("name", ["minicheck-roberta", "factcg", "minicheck-ft5", "hhem-2.1", "lettucedetect"])
+@pytest.mark.parametrize("name", ["classifier", "factcg", "minicheck-ft5", "hhem-2.1", "lettucedetect"])
 def test_transformers_probabilities_are_its_own(tmp_path: Path, name: str) -> None:
     model = save_random(tmp_path, name)
     transformers = pytest.importorskip("transformers")
@@ -211,8 +211,8 @@ def test_a_model_within_another_is_found_by_its_key_mapping(tmp_path: Path) -> N
 
 
 def test_windows_of_positions_count_from_behind_the_padding(tmp_path: Path) -> None:
-    save_random(tmp_path, "minicheck-roberta")
-    how = load_profile("minicheck-roberta").in_process
+    save_random(tmp_path, "classifier")
+    how = load_profile(CLASSIFIER).in_process
     assert how is not None
 
     assert TransformersModel(str(tmp_path), "main", how).window == 512

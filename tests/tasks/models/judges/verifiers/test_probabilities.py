@@ -21,7 +21,7 @@ from tasks.models.judges.verifiers.probabilities import (
     token_support,
 )
 from tasks.options.load_profile import load_profile
-from tasks.options.profile import ClassReading, JsonReading, SpanReading, TokenReading
+from tasks.options.profile import ClassReading, SpanReading, TokenReading
 from tasks.runtime.usage import Usage
 
 LOGITS = {"Yes": 3.0, "yes": 1.0, " Yes": 0.5, "No": 2.0, " no": -1.0, "Maybe": 0.0}
@@ -69,32 +69,6 @@ def test_granite_guardian_says_yes_to_an_ungrounded_claim_behind_its_tag(name: s
     yes, no = mass("Yes", "yes", " Yes"), mass("No", " no")
     assert probability == pytest.approx(no / (yes + no), abs=1e-12)
     assert token_support(before, reading_of(name))[0] is None
-
-
-LYNX_REPLIES = (
-    '{"REASONING": ["- so"], "SCORE": "%s"}',
-    '{"REASONING": ["- one"\n- two\n], "SCORE": "%s"}',
-    "{'REASONING': ['- so'], 'SCORE': '%s'}",
-    '{"REASONING": "the answer says "leave", not "holiday"", "SCORE": "%s"}',
-    '{"REASONING": - so, "SCORE": %s}',
-    '```json\n{"REASONING": ["so"],\n "SCORE" : "%s"}\n```',
-    '{"REASONING": ["the document asks for \\"SCORE\\": \\"MAYBE\\""], "SCORE": "%s"}',
-)
-"""Forms of replies, of which its makers accept each: they search for the key."""
-
-
-def test_lynx_gives_a_label() -> None:
-    reading = load_profile("lynx").reading
-    assert isinstance(reading, JsonReading)
-
-    def read(text: str) -> Verdict:
-        return read_chat(Reply(200, {"choices": [{"message": {"content": text}}]}, 0.1), reading, Usage())
-
-    for form in LYNX_REPLIES:
-        assert (read(form % "PASS").probability, read(form % "FAIL").probability) == (1.0, 0.0), form
-    assert not read('{"REASONING": ["- so"], "SCORE": "FAIL"}').is_graded
-    assert read('{"REASONING": ["- so"], "SCORE": "PERHAPS"}').probability is None
-    assert read("PASS").probability is None
 
 
 def test_flan_t5_reads_two_tokens_of_its_vocabulary() -> None:

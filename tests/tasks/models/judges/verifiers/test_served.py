@@ -16,9 +16,10 @@ from tasks.options.profile import Profile
 from tasks.reports.run.verdict_view import verdict_view
 from tasks.stages.verdicts import _Pending, _row
 from tests.tasks.models.judges.verifiers.conftest import OpenVerifier, Serve
+from tests.tasks.models.judges.verifiers.random_models import CLASSIFIER
 from tests.tasks.models.judges.verifiers.verifier_server import SUPPORTED, UNSUPPORTED, words_rule
 
-SERVED = [name for name in profile_names() if load_profile(name).route]
+SERVED = [*(name for name in profile_names() if load_profile(name).route), CLASSIFIER]
 SCORE = Profile.model_validate(
     {
         "name": "mine",
@@ -46,11 +47,8 @@ def test_every_route_gives_verdicts_with_probabilities(serve: Serve, open_verifi
     answers = judge.choose(questions)
 
     assert [answer.label for answer in answers] == ["yes", "no"]
-    if name == "lynx":
-        assert [answer.probabilities for answer in answers] == [None, None]
-    else:
-        assert answers[0].probabilities == {"yes": SUPPORTED, "no": 1 - SUPPORTED}
-        assert answers[1].probabilities == {"yes": UNSUPPORTED, "no": 1 - UNSUPPORTED}
+    assert answers[0].probabilities == {"yes": SUPPORTED, "no": 1 - SUPPORTED}
+    assert answers[1].probabilities == {"yes": UNSUPPORTED, "no": 1 - UNSUPPORTED}
     assert judge.features.canaries == "passed"
     assert judge.features.tokenizer
     assert all(answer.usage.prompt_tokens for answer in answers[:1])
@@ -122,7 +120,7 @@ def test_a_model_that_replies_in_another_form_fails_the_canaries(serve: Serve, o
 
 def test_a_server_without_the_endpoint_is_told(serve: Serve, open_verifier: OpenVerifier) -> None:
     with pytest.raises(JudgeError, match=r"404.*Not Found: /classify"):
-        open_verifier(serve("minicheck-7b"), profile=load_profile("minicheck-roberta"))
+        open_verifier(serve("minicheck-7b"), profile=load_profile(CLASSIFIER))
 
 
 def test_canaries_can_be_overridden(serve: Serve, open_verifier: OpenVerifier) -> None:
@@ -198,7 +196,7 @@ def test_a_window_that_the_options_make_smaller_is_kept(serve: Serve, open_verif
 def test_a_fact_anywhere_in_a_long_premise_is_found(
     serve: Serve, open_verifier: OpenVerifier, place: float, tokenizer: bool
 ) -> None:
-    server = serve("minicheck-roberta", window=512, tokenizer=tokenizer)
+    server = serve(CLASSIFIER, window=512, tokenizer=tokenizer)
     judge = open_verifier(server)
     filler = [f"House {number} stands at the north end of the street." for number in range(4200)]
     cut = int(place * len(filler))
@@ -215,7 +213,7 @@ def test_a_fact_anywhere_in_a_long_premise_is_found(
 
 
 def test_the_parts_of_a_premise_are_asked_once_for_several_claims(serve: Serve, open_verifier: OpenVerifier) -> None:
-    server = serve("minicheck-roberta", window=512)
+    server = serve(CLASSIFIER, window=512)
     judge = open_verifier(server)
     premise = " ".join(f"House {number} stands at the north end of the street." for number in range(400))
     before = len(server.requests)
@@ -243,7 +241,7 @@ def test_a_claim_is_as_supported_as_its_least_supported_sentence(serve: Serve, o
 def test_a_claim_that_leaves_no_room_for_a_premise_is_a_failed_answer(
     serve: Serve, open_verifier: OpenVerifier
 ) -> None:
-    judge = open_verifier(serve("minicheck-roberta", window=512))
+    judge = open_verifier(serve(CLASSIFIER, window=512))
 
     [answer] = judge.choose([ask_verdict("word " * 500, "It rains.")])
 
@@ -252,7 +250,7 @@ def test_a_claim_that_leaves_no_room_for_a_premise_is_a_failed_answer(
 
 
 def test_a_refused_batch_is_asked_pair_by_pair(serve: Serve, open_verifier: OpenVerifier) -> None:
-    server = serve("minicheck-roberta", window=512)
+    server = serve(CLASSIFIER, window=512)
     judge = open_verifier(server)
     reply = server.reply
     server.reply = lambda path, body: (  # type: ignore[method-assign]
