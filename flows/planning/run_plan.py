@@ -23,7 +23,7 @@ from tasks.options.retriever_options import RetrieverChoice
 from tasks.options.run_model_options import RunModelOptions
 from tasks.options.settings import Settings
 from tasks.options.slicing_options import SlicingOptions
-from tasks.options.source_options import DataOptions, SourceOptions
+from tasks.options.source_options import DataOptions, SourceOptions, split_kind
 from tasks.sources import available_columns
 from tasks.sources.location import HUB
 
@@ -188,4 +188,5 @@ def locate(source: str | None) -> str | None:
     """Return a source with its absolute path, if it is on this machine."""
     if source is None or "://" in source or source.startswith(HUB):
         return source
-    return str(Path(source).expanduser().absolute())
+    kind, path = split_kind(source)
+    return f"{kind}{Path(path).expanduser().absolute()}"

@@ -11,6 +11,7 @@ from tasks.options.conversation_options import ConversationOptions
 from tasks.options.option import Flag, Option, OptionGroup
 from tasks.options.text_forms import list_from_text, split_commas, table_from_text
 from tasks.options.trace_options import TraceOptions
+from tasks.plugins.load_object import Group, installed_names
 from tasks.runtime.credentials import refuse_secrets
 from tasks.runtime.wording import quote_names, suggest_nearest
 
@@ -22,7 +23,7 @@ ONE_PASSAGE = "none"
 """Value of `passage_separator` with which a text is one passage."""
 
 TRACES = "traces:"
-"""Prefix of the address of files with traces."""
+"""Prefix of the address of files with traces, of which the option `traces` selects some."""
 
 
 class JudgmentOptions(OptionGroup, affects_scores=True):
@@ -73,13 +74,15 @@ class JudgmentOptions(OptionGroup, affects_scores=True):
 
 
 def split_kind(source: str) -> tuple[str, str]:
-    """Return the prefix of the address of a source before its path, and the path.
+    """Return the prefix of an address that names its reader, if a package has installed one, and the path.
 
     >>> split_kind("traces:spans.jsonl"), split_kind("answers.jsonl")
     (('traces:', 'spans.jsonl'), ('', 'answers.jsonl'))
     """
-    path = source.removeprefix(TRACES)
-    return source.removesuffix(path), path
+    kind, separator, path = source.partition(":")
+    if not separator or path.startswith("//") or not kind.isidentifier() or kind not in installed_names(Group.READERS):
+        return "", source
+    return f"{kind}:", path
 
 
 def split_pairs(text: str) -> list[tuple[str, str]]:

@@ -110,7 +110,7 @@ def _warn_about(left_out: Mapping[str, Sequence[str]], name: str) -> tuple[str, 
 
 
 def _supported(extensions: Collection[str]) -> str:
-    return SUPPORTED if extensions is OPENERS else f"files with traces end in {', '.join(extensions)}, also compressed"
+    return SUPPORTED if extensions is OPENERS else f"they end in {', '.join(extensions)}, also compressed"
 
 
 def _open(files: Sequence[DataFile], name: str, root: str, warnings: Sequence[str]) -> RowSource:

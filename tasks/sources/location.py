@@ -6,12 +6,13 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from metric_core.errors import MissingDependencyError, SourceError
-from tasks.options.source_options import TRACES
+from tasks.options.source_options import split_kind
 from tasks.runtime.stored_data import is_stored, shown_source
 from tasks.runtime.wording import describe_value, suggest_nearest
 from tasks.sources.file_sets import find_files, find_pattern, is_pattern, open_files_of, open_pattern
 from tasks.sources.readers.formats import find_opener
 from tasks.sources.readers.huggingface import open_folder, open_hub, open_object
+from tasks.sources.readers.installed_reader import find_reader
 from tasks.sources.readers.protocol import RowSource
 from tasks.sources.readers.source_files import DataFile, translate_read_errors
 
@@ -29,8 +30,9 @@ def open_source(source: SourceLike) -> RowSource:
         source: One of: a path or fsspec URL of a file (.jsonl, .ndjson, .json, .csv, .tsv, each also compressed;
             .parquet, .arrow, .feather) or of a folder (files of one of these formats, or a data set saved by
             `datasets`, followed by `#split` if it has several splits); a pattern that matches such files;
-            `hub:owner/name` or `hub:owner/name:configuration`, each also with `#split`; `traces:` before the path, URL,
-            folder or pattern of files with traces; or a `datasets.Dataset`.
+            `hub:owner/name` or `hub:owner/name:configuration`, each also with `#split`; the name of an installed reader
+            and a colon, such as `traces:`, before the path, URL, folder or pattern of its files; or a
+            `datasets.Dataset`.
 
     Raises:
         SourceError: The source does not exist or cannot be read.
@@ -49,25 +51,24 @@ def open_source(source: SourceLike) -> RowSource:
     if address.startswith(HUB):
         return open_hub(address.removeprefix(HUB))
     with translate_read_errors(_redact(address)):
-        if address.startswith(TRACES):
-            return _open_traces(address.removeprefix(TRACES))
+        if kind := split_kind(address)[0]:
+            return _open_kind(kind, address.removeprefix(kind))
         return _open_address(address)
 
 
-def _open_traces(address: str) -> RowSource:
-    from tasks.sources.traces.trace_source import TRACE_EXTENSIONS, TraceSource  # noqa: PLC0415 few runs read traces
-
+def _open_kind(kind: str, address: str) -> RowSource:
     if not address.strip():
-        raise SourceError("traces: names no files; write traces:PATH, the path, URL or pattern of files with traces")
+        raise SourceError(f"{kind} names no files; write {kind}PATH, the path, URL or pattern of files")
+    reader = find_reader(kind.removesuffix(":"))
     filesystem, path = _filesystem(address)
     name = _redact(address)
     if not _exists(filesystem, path, address):
         if is_pattern(path):
-            return TraceSource(*find_pattern(filesystem, path, name, TRACE_EXTENSIONS))
+            return reader.open(*find_pattern(filesystem, path, name, reader.extensions))
         raise SourceError(_not_found(filesystem, path, address))
     if filesystem.isdir(path):
-        return TraceSource(*find_files(filesystem, path, name, TRACE_EXTENSIONS))
-    return TraceSource([DataFile(filesystem, path, name)], name, f"{name.rpartition('/')[0]}/")
+        return reader.open(*find_files(filesystem, path, name, reader.extensions))
+    return reader.open([DataFile(filesystem, path, name)], name, f"{name.rpartition('/')[0]}/", ())
 
 
 def open_file(address: str) -> DataFile:

@@ -1,4 +1,4 @@
-"""Everything that custom metrics, judges, embedders, recognizers, retrievers and verbs are written with."""
+"""Everything that custom metrics, judges, embedders, recognizers, retrievers, readers and verbs are written with."""
 
 from rag_assay._packages import open_packages
 
@@ -58,6 +58,9 @@ from tasks.models.embedders.protocol import Embedder, EmbedderIdentity  # noqa: 
 from tasks.models.judges.protocol import ChoiceAnswer, GenerateAnswer, Judge, JudgeIdentity  # noqa: E402
 from tasks.models.recognizers.protocol import Entity, EntityRecognizer, RecognizerIdentity  # noqa: E402
 from tasks.plugins.installed_verb import InstalledVerb  # noqa: E402
+from tasks.sources.readers.installed_reader import InstalledReader  # noqa: E402
+from tasks.sources.readers.protocol import RawRow, RowSource, Unreadable  # noqa: E402
+from tasks.sources.readers.source_files import DataFile  # noqa: E402
 from tasks.sources.retrievers.protocol import Generator, Passage, PassageLike, Retriever  # noqa: E402
 
 __all__ = [
@@ -70,6 +73,7 @@ __all__ = [
     "ChoiceQuestion",
     "ColumnType",
     "CustomKind",
+    "DataFile",
     "Direction",
     "Embedder",
     "EmbedderIdentity",
@@ -80,6 +84,7 @@ __all__ = [
     "GenerateQuestion",
     "Generator",
     "Importance",
+    "InstalledReader",
     "InstalledVerb",
     "Judge",
     "JudgeIdentity",
@@ -98,12 +103,15 @@ __all__ = [
     "QuestionKind",
     "Rating",
     "RatingRequest",
+    "RawRow",
     "RecognizerIdentity",
     "Retriever",
+    "RowSource",
     "Sample",
     "Score",
     "Side",
     "Status",
+    "Unreadable",
     "VerdictKind",
     "VerdictRequest",
     "allow_none",

@@ -17,6 +17,7 @@ from tasks.sources.readers.arrow_files import ArrowFileSource
 from tasks.sources.readers.bad_rows import InvalidRowError
 from tasks.sources.readers.delimited import DelimitedSource
 from tasks.sources.readers.formats import Opener
+from tasks.sources.readers.installed_reader import InstalledReader
 from tasks.sources.readers.json_document import open_json
 from tasks.sources.readers.json_lines import JsonLinesSource
 from tasks.sources.readers.parquet import ParquetSource
@@ -192,3 +193,6 @@ def _count_problems(damaged: Sequence[tuple[Unreadable, str]], traces: Sequence[
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+TRACES = InstalledReader(TraceSource, TRACE_EXTENSIONS)

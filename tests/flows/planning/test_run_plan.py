@@ -11,7 +11,7 @@ from flows.config.run_config import RunConfig
 from flows.planning.anchor import plan_anchor
 from flows.planning.metric_plan import plan_requests
 from flows.planning.planner import compose_plan, draft_plan, plan_run, plan_source
-from flows.planning.run_plan import RunPlan
+from flows.planning.run_plan import RunPlan, locate
 from metric_core.errors import ConfigError
 from metric_core.metrics.registry import parse_request
 from metric_core.question_kinds import KindGroup
@@ -116,6 +116,14 @@ def test_the_anchor_is_planned_as_a_run_of_its_own(source: Path) -> None:
     expected = replace(expected, metrics=replace(expected.metrics, left_out=left_out, options=options_of_run))
     same = ("source", "metrics", "stages", "models", "storage", "outputs", "anchor", "record")
     assert {name: getattr(found.run, name) for name in same} == {name: getattr(expected, name) for name in same}
+
+
+def test_a_source_on_this_machine_is_recorded_with_its_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = [locate(source) for source in ("a.jsonl", "traces:a", "hub:owner/name", "s3://bucket/a.jsonl", None)]
+    assert found == [f"{tmp_path}/a.jsonl", f"traces:{tmp_path}/a", "hub:owner/name", "s3://bucket/a.jsonl", None]
 
 
 def test_a_plan_is_checked(source: Path) -> None:
