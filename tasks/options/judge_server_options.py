@@ -48,7 +48,7 @@ def _secret_names(value: Any) -> list[str]:
 
 
 RISES_FROM, _PEAK = 128, 4
-"""Number of requests in flight from which on nobody wanted to limit them, and the multiple to which it then rises."""
+"""Least `concurrency` that is not meant as a limit, and the multiple to which it may rise."""
 
 
 class ServerJudgeOptions(ServerOptions, affects_scores=True):
