@@ -10,13 +10,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from metric_core.index_questions.kinds import CLOZE, TITLE
-from metric_core.index_questions.written_question import WrittenQuestion
 from metric_core.prompts.judge_questions import CONTEXTS, GenerateQuestion
 from tasks.index_questions.evidence import CarriedQuestions, carry_questions
+from tasks.index_questions.kinds import CLOZE, TITLE
 from tasks.index_questions.neighbours import WordSearch
 from tasks.index_questions.plain_questions import write_plainly
 from tasks.index_questions.update_questions import update_questions
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.opening.local_models import load_pipeline
 from tasks.options.language_options import LanguageSettings
 from tasks.sources.anchoring.span_places import Chunk

@@ -7,9 +7,9 @@ from flows.execution.run import launched_judges
 from flows.execution.spending import meter_run
 from metric_core.errors import ConfigError, SourceError
 from metric_core.evidence_spans import digest_text
-from metric_core.index_questions.kinds import KINDS
 from metric_core.parsing.suggestions import suggest_names
 from tasks.index_questions.evidence import GONE, carry_questions
+from tasks.index_questions.kinds import KINDS
 from tasks.index_questions.question_file import read_questions, write_questions
 from tasks.index_questions.update_questions import QuestionsOfIndex, update_questions
 from tasks.opening.run_models import RunModels

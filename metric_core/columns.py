@@ -115,6 +115,9 @@ PARALLEL_COLUMNS: dict[str, tuple[str, ...]] = {
 CONVERSATION_COLUMNS = (CONVERSATION, EARLIER_TURNS, EARLIER_CONTEXTS, TOOL_RESULTS, EARLIER_ANSWERS)
 """Columns that are made from the messages of a conversation; data can also have them."""
 
+QUESTION_KIND, SINCE, WRITTEN_FROM = "question_kind", "since", "written_from"
+"""Columns of rows with questions that were written from an index, which other rows do not have."""
+
 MESSAGES = "messages"
 """Column of a source that holds conversations. Samples have what is made from it."""
 

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from metric_core.columns import EVIDENCE_SPANS
-from metric_core.index_questions.written_question import KIND, SINCE, WRITTEN_FROM
+from metric_core.columns import EVIDENCE_SPANS, QUESTION_KIND, SINCE, WRITTEN_FROM
 from tasks.comparison.run_pair import RunRows
 from tasks.runs.row_grouping import ROW_ID
 
@@ -62,7 +61,7 @@ def _written(rows: RunRows, wanted: frozenset[str]) -> Iterator[list[str]]:
     for shard in rows.samples() if wanted else ():
         cells = (shard[name].to_pylist() for name in (ROW_ID, "extras", EVIDENCE_SPANS))
         for name, extras, spans in zip(*cells, strict=True):
-            if name in wanted and {KIND, SINCE, WRITTEN_FROM} <= json.loads(extras or "{}").keys():
+            if name in wanted and {QUESTION_KIND, SINCE, WRITTEN_FROM} <= json.loads(extras or "{}").keys():
                 yield [str(each["document"]) for each in _listed(spans) if each["document"] is not None]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from metric_core.evidence_spans import EvidenceSpan, SpanState
-from metric_core.index_questions.written_question import WrittenQuestion
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.sources.anchoring.span_places import Chunk, SpanPlaces
 from tasks.sources.anchoring.span_text import AROUND, normal_text
 

@@ -7,9 +7,9 @@ most, but not that of a title which the text does not repeat. The sentences are 
 import re
 from collections.abc import Iterator, Sequence
 
-from metric_core.index_questions.kinds import CLOZE, TITLE, IndexQuestionKind
-from metric_core.index_questions.written_question import WrittenQuestion
 from tasks.index_questions.evidence import locate_quote
+from tasks.index_questions.kinds import CLOZE, TITLE, IndexQuestionKind
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.models.judges.builtin.question_writing import SUBJECTS, ask_whether
 from tasks.models.recognizers.spacy_pipeline import Parse, ParsedSpan, ParsedWord, SpacyPipeline
 from tasks.sources.anchoring.span_places import Chunk

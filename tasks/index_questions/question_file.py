@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from metric_core.errors import SourceError
-from metric_core.index_questions.written_question import WrittenQuestion
 from metric_core.parsing.regular_files import regular
 from metric_core.parsing.strict_json import parse_json
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.runtime.atomic_files import write_output
 from tasks.runtime.jsonl_text import split_json_lines, to_json_lines
 

@@ -15,15 +15,15 @@ from typing import Any
 
 from metric_core.errors import ConfigError
 from metric_core.evidence_spans import digest_text
-from metric_core.index_questions.kinds import KINDS, UNANSWERED, IndexQuestionKind, Partner
-from metric_core.index_questions.written_question import NO_ANSWER, WrittenQuestion
 from metric_core.prompts.judge_questions import ask_index_question
 from metric_core.question_kinds import QuestionKind
 from metric_core.records import AnswerStatus
 from metric_core.stages import Stage
 from tasks.index_questions.evidence import CarriedQuestions, locate_quote
+from tasks.index_questions.kinds import KINDS, UNANSWERED, IndexQuestionKind, Partner
 from tasks.index_questions.neighbours import Neighbours, WordSearch, find_duplicates
 from tasks.index_questions.plain_questions import write_plainly
+from tasks.index_questions.written_question import NO_ANSWER, WrittenQuestion
 from tasks.models.judges.batching import JudgeBatcher
 from tasks.models.judges.protocol import ChoiceAnswer
 from tasks.opening.protocol import Models

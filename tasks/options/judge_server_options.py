@@ -108,7 +108,7 @@ class ServerJudgeOptions(ServerOptions, affects_scores=True):
     def determining(self) -> dict[str, object]:
         """Return the options that can change an answer; runs that share answers may differ in all others.
 
-        `extra_body` is among them only if it is set: requests without it are those of earlier versions.
+        `extra_body` is among them only if it is set, so that requests without it keep their keys.
 
         >>> sorted(ServerJudgeOptions(urls=("http://localhost:8000",)).determining())[:3]
         ['context_window', 'language', 'max_output_tokens']

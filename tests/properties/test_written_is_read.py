@@ -16,9 +16,9 @@ from deployments.trace_receiver.trace_files import JSON, TraceFiles
 from flows.alerting.alert import Alert
 from flows.alerting.recipients import FileRecipient
 from metric_core.evidence_spans import EvidenceSpan
-from metric_core.index_questions.written_question import WrittenQuestion
 from tasks.calibration.label_store import LabelPageFacts, StoredLabel, find_labels, keep_labels, read_exported
 from tasks.index_questions.question_file import read_questions, retired_file, write_questions
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.reports.exports.qrels_table import QRELS, write_qrels
 from tasks.reports.exports.score_tables import Format, write_export
 from tasks.runs.outcome import RunOutcome, read_outcome, write_outcome

@@ -10,9 +10,9 @@ from typing import Any
 
 from flows.config.run_config import RunConfig
 from flows.write_questions import QuestionsRequest, write_questions_of_index
-from metric_core.index_questions.written_question import WrittenQuestion
 from metric_core.prompts.judge_questions import CLAIM, CONTEXT, NO, YES, JudgeQuestion
 from tasks.index_questions.neighbours import WordSearch
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.options.narrow import narrow
 from tasks.options.run_model_options import RunModelOptions

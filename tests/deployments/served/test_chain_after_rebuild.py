@@ -21,9 +21,9 @@ from deployments.events import emit_index_rebuilt
 from deployments.registry.apply import remove
 from flows.index_events.index_event import FROM_INDEX
 from flows.results.gated_comparison import CompareOptions, compare_runs
-from metric_core.index_questions.written_question import WrittenQuestion
 from tasks.comparison.run_comparison import RunComparison
 from tasks.history.catalogue import Catalogue
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.reports.comparison.comparison_document import comparison_markdown
 from tasks.reports.history.history_text import change_lines
 from tasks.runs.finished_run import FinishedRun

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from metric_core.index_questions.written_question import KIND, SINCE, WRITTEN_FROM
+from metric_core.columns import QUESTION_KIND, SINCE, WRITTEN_FROM
 from tasks.history.catalogue import Catalogue
 from tasks.history.recorded_run import VersionChange, find_changes_between
 from tasks.reports.history.history_text import change_lines
 from tests.tasks import compared
 
-WRITTEN = {KIND: "cloze", SINCE: "1", WRITTEN_FROM: []}
+WRITTEN = {QUESTION_KIND: "cloze", SINCE: "1", WRITTEN_FROM: []}
 
 
 def write(folder: Path, day: int, rows: range, level: float, **more: Any) -> Path:

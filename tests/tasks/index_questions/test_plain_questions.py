@@ -2,9 +2,9 @@
 
 import pytest
 
-from metric_core.index_questions.kinds import CLOZE, SINGLE_FACT, TITLE
-from metric_core.index_questions.written_question import WrittenQuestion
+from tasks.index_questions.kinds import CLOZE, SINGLE_FACT, TITLE
 from tasks.index_questions.plain_questions import write_plainly
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.models.recognizers.spacy_pipeline import SpacyPipeline
 from tasks.opening.local_models import load_pipeline
 from tasks.options.language_options import LanguageSettings

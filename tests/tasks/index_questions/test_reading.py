@@ -9,9 +9,9 @@ import pytest
 
 from metric_core.errors import SourceError
 from metric_core.evidence_spans import EvidenceSpan
-from metric_core.index_questions.written_question import WrittenQuestion
 from tasks.index_questions.evidence import carry_questions
 from tasks.index_questions.question_file import read_questions, retired_file, write_questions
+from tasks.index_questions.written_question import WrittenQuestion
 from tasks.options.source_options import SourceOptions
 from tasks.sources.anchoring.span_places import Chunk
 from tasks.sources.chunk_file import read_chunks

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from metric_core.errors import ConfigError
-from metric_core.index_questions.kinds import COMPARISON, FOLLOW_UP, KINDS, SEVERAL_PASSAGES, SINGLE_FACT, UNANSWERABLE
-from metric_core.index_questions.written_question import NO_ANSWER, WrittenQuestion
 from metric_core.prompts.judge_questions import CONTEXT, CONTEXTS, GenerateQuestion, JudgeQuestion, question_digest
 from metric_core.question_kinds import QuestionKind
 from metric_core.refusals.refusal_forms import declines
 from tasks.cache.answer_cache import AnswerCache
 from tasks.cache.cached_judge import CachedJudge
 from tasks.index_questions.evidence import CarriedQuestions, carry_questions
+from tasks.index_questions.kinds import COMPARISON, FOLLOW_UP, KINDS, SEVERAL_PASSAGES, SINGLE_FACT, UNANSWERABLE
 from tasks.index_questions.neighbours import WordSearch
 from tasks.index_questions.update_questions import QuestionsOfIndex, update_questions
+from tasks.index_questions.written_question import NO_ANSWER, WrittenQuestion
 from tasks.models.judges.protocol import GenerateAnswer, Judge, OnGenerateAnswer
 from tasks.models.judges.scripted import ScriptedJudge
 from tasks.runtime.database_address import engine_url

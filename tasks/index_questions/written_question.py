@@ -5,14 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from metric_core.columns import EVIDENCE_SPANS
+from metric_core.columns import EVIDENCE_SPANS, QUESTION_KIND, SINCE, WRITTEN_FROM
 from metric_core.evidence_spans import EvidenceSpan, digest_text
 
 NO_ANSWER = "The documents do not answer this question."
 """Reference of a question that the index does not answer."""
-
-KIND, SINCE, WRITTEN_FROM = "question_kind", "since", "written_from"
-"""Columns of the rows of written questions that other rows do not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class WrittenQuestion:
             row["key_points"] = list(self.key_points)
         row["reference_contexts"] = list(self.quotes)
         row[EVIDENCE_SPANS] = [span.to_json() for span in self.spans]
-        return row | {KIND: self.kind, SINCE: self.since, WRITTEN_FROM: list(self.written_from)}
+        return row | {QUESTION_KIND: self.kind, SINCE: self.since, WRITTEN_FROM: list(self.written_from)}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
@@ -83,7 +80,7 @@ class WrittenQuestion:
             KeyError: The row lacks a column that every written question has.
         """
         return cls(
-            kind=row[KIND],
+            kind=row[QUESTION_KIND],
             question=row["user_input"],
             reference=row["reference"],
             key_points=tuple(row.get("key_points") or ()),

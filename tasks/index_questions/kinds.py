@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from metric_core.index_questions.written_question import WrittenQuestion
 from metric_core.metrics.graded_rankings import ask_passage_relevance
 from metric_core.prompts.judge_questions import CONTEXTS, NO, USER_INPUT, YES, YES_NO, ChoiceQuestion, ask_verdict
 from metric_core.question_kinds import QuestionKind
+from tasks.index_questions.written_question import WrittenQuestion
 
 _ANSWER = (
     "answer: what is asked for, complete and short, from the text alone. key_points: the facts that any right answer "
