@@ -1,0 +1,164 @@
+"""What comes in by a door can be removed, with its entry points and its own tests; the rest works without it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.examples.test_additions import run_verbs
+from tests.structure.house import PACKAGES, ROOT, modules, text_of
+from tests.structure.test_imports import imported_modules
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is removed together.
+
+    Args:
+        paths: Its folders and files.
+        points: Names of its entry points, each after its group.
+        tests: Its own tests besides the folders that mirror its paths.
+    """
+
+    paths: tuple[str, ...]
+    points: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+    @property
+    def own_tests(self) -> tuple[str, ...]:
+        return (*(f"tests/{path}" for path in self.paths), *self.tests)
+
+
+def module_name(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def is_in(module: str, folders: Iterable[str]) -> bool:
+    return any(module == folder or module.startswith(f"{folder}.") for folder in folders)
+
+
+ROOMS = {
+    "traces": Room(
+        ("tasks/sources/traces", "deployments/trace_receiver"),
+        ("readers.traces", "verbs.traces"),
+        ("tests/examples/test_handbook_bot.py",),
+    ),
+    "questions": Room(
+        ("tasks/index_questions", "deployments/index_questions", "flows/write_questions.py"),
+        ("verbs.questions",),
+        (
+            "benchmarks/index_questions.py",
+            "tests/deployments/cli/test_questions.py",
+            "tests/deployments/served/rebuilt_index.py",
+            "tests/deployments/served/test_chain_after_rebuild.py",
+        ),
+    ),
+    "eval-hub": Room(("deployments/eval_hub",), ("verbs.job",)),
+    "github": Room(("deployments/github",)),
+}
+
+SHARED_TESTS = {
+    "tests/browser/pictures.py": {"questions"},
+    "tests/faults/test_special_files.py": {"questions"},
+    "tests/flows/config/test_config_files.py": {"eval-hub"},
+    "tests/properties/test_written_is_read.py": {"questions", "traces"},
+    "tests/tasks/reports/exports/test_score_files.py": {"traces"},
+    "tests/tasks/reports/exports/test_send_scores.py": {"traces"},
+}
+"""Test of several rooms -> the rooms without which a part of it cannot run."""
+
+
+def copy_without(rooms: Iterable[Room], folder: Path, *others: str) -> Path:
+    """Copy the packages without some rooms and without their entry points, as an installation of their own."""
+    rooms = tuple(rooms)
+    for package in (*PACKAGES, *others):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns(".mypy_cache"))
+    for path in (path for room in rooms for path in (*room.paths, *room.own_tests)):
+        target = folder / path
+        if target.is_dir():
+            shutil.rmtree(target)
+        else:
+            target.unlink(missing_ok=True)
+    removed = {f"rag_assay.{point}" for room in rooms for point in room.points}
+    info = folder / "rag_assay-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rag-assay\nVersion: 1.0\n", encoding="utf-8")
+    lines = []
+    for group, points in PROJECT["entry-points"].items():
+        kept = [f"{name} = {value}" for name, value in points.items() if f"{group}.{name}" not in removed]
+        lines += [f"[{group}]", *kept]
+    (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def check_that_the_rest_works(copy: Path, home: Path, run: Path) -> str:
+    example = str(ROOT / "examples" / "handbook.jsonl")
+    evaluation = ("run", example, "--limit", "3", "-m", "faithfulness,context_relevancy", "--out", str(run))
+    printed = run_verbs(copy, home, ("--help",), evaluation)
+    assert (run / "report.html").is_file()
+    return printed
+
+
+def test_every_room_and_its_entry_points_are_there() -> None:
+    assert [path for room in ROOMS.values() for path in room.paths if not (ROOT / path).exists()] == []
+    points = {f"{group}.{name}" for group, found in PROJECT["entry-points"].items() for name in found}
+    doors = {point for point in points if point.startswith("rag_assay.")}
+    assert doors == {f"rag_assay.{point}" for room in ROOMS.values() for point in room.points}
+
+
+def test_only_its_own_tests_import_a_room() -> None:
+    modules_of = {name: [*map(module_name, (*room.paths, *room.own_tests))] for name, room in ROOMS.items()}
+    words = {module.rpartition(".")[2] for found in modules_of.values() for module in found}
+    found: dict[str, set[str]] = {}
+    for path in modules(*PACKAGES, "tests", "benchmarks", "examples"):
+        text = text_of(path)
+        if not any(word in text for word in words):
+            continue
+        imported = {*imported_modules(text)}
+        for name, room in ROOMS.items():
+            is_own = path.as_posix().startswith((*room.paths, *room.own_tests))
+            if not is_own and any(is_in(module, modules_of[name]) for module in imported):
+                found.setdefault(path.as_posix(), set()).add(name)
+    assert found == SHARED_TESTS
+
+
+@pytest.mark.models
+@pytest.mark.prefect
+def test_without_all_rooms_the_example_is_evaluated(server_home: Path, tmp_path: Path) -> None:
+    copy = copy_without(ROOMS.values(), tmp_path / "copy")
+    printed = check_that_the_rest_works(copy, server_home, tmp_path / "run")
+    assert "\n  run " in printed
+    assert not [verb for verb in ("questions", "job", "traces") if f"\n  {verb} " in printed]
+
+
+@pytest.mark.served
+@pytest.mark.parametrize("name", ROOMS)
+def test_without_a_room_the_example_is_evaluated(name: str, server_home: Path, tmp_path: Path) -> None:
+    printed = check_that_the_rest_works(copy_without([ROOMS[name]], tmp_path / "copy"), server_home, tmp_path / "run")
+    verbs = {point.removeprefix("verbs.") for room in ROOMS.values() for point in room.points if "verbs." in point}
+    gone = {point.removeprefix("verbs.") for point in ROOMS[name].points if "verbs." in point}
+    assert {verb for verb in verbs if f"\n  {verb} " in printed} == verbs - gone
+
+
+@pytest.mark.served
+def test_without_all_rooms_types_check_and_the_other_tests_are_collected(tmp_path: Path) -> None:
+    copy = copy_without(ROOMS.values(), tmp_path / "copy", "tests", "examples", "benchmarks", "docs")
+    for name in (".gitignore", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / name, copy)
+    subprocess.run(["git", "init", "--quiet", str(copy)], check=True)  # some tests look at all files
+    for path in SHARED_TESTS:
+        (copy / path).unlink()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(copy / "deployments/public"), str(copy)])}
+    for command in (("mypy",), ("pytest", "--collect-only", "-q", "tests")):
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command[0]}:\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
