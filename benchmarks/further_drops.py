@@ -1,11 +1,10 @@
-"""Measure alarms about further drops in simulated nights: how often they are false, and how soon they tell one.
+"""Measure alarms about further drops in simulated nights: how often they are false, and how soon they report one.
 
     PYTHONPATH=. python benchmarks/further_drops.py [--years 200] [--write]
 
-The world is that of `benchmarks/nights.py`. A drop comes in the third or fourth week, is told, and stays for the rest
-of the year. Where nothing else happens, every further alarm is false; in as many other years as much is lost again two
-weeks later. `--write` also puts the table into `benchmarks/results/alarms.md`. Takes half an
-hour on one core.
+The world is that of `benchmarks/nights.py`. A drop comes in the third or fourth week, is reported, and stays for the
+rest of the year. Where nothing else happens, every further alarm is false; in as many other years as much is lost again
+two weeks later. `--write` also puts the table into `benchmarks/results/alarms.md`. Takes half an hour on one core.
 """
 
 import argparse
@@ -155,13 +154,13 @@ LINES = (
 
 
 def further_drops(years: int) -> Iterator[str]:
-    """Yield a table of false further alarms, and of how soon further drops are told."""
+    """Yield a table of false further alarms, and of how soon further drops are reported."""
     yield (
         "Two metrics drop once, in the fourth week. False: years with a further alarm, although they stay where they "
         "are. The other columns are about years with another drop of the same size two weeks after the "
         "first; nights count from its first one.\n\n"
-        "| rows | groups | answers that change | drop | metrics told of the first drop | false "
-        f"| told after, median nights | within 5 | within 30 | told before it came |\n|{' --- |' * 10}\n"
+        "| rows | groups | answers that change | drop | metrics with an alarm about the first drop | false "
+        f"| raised after, median nights | within 5 | within 30 | raised before it came |\n|{' --- |' * 10}\n"
     )
     for rows, groups, changing, size in LINES:
         world, quiet, nights, early = World("", rows, changing, groups=groups), [], [], 0

@@ -1,4 +1,4 @@
-"""Measure how soon questions that are asked again tell another judge behind an unchanged name, and how often falsely.
+"""Measure how soon questions that are asked again reveal another judge behind an unchanged name, and how often falsely.
 
     PYTHONPATH=. python benchmarks/judge_drift.py [--years 100] [--only TEXT] [--write]
 
@@ -125,7 +125,7 @@ def share_of_noise(world: World) -> float:
 
 
 def night_told(world: World, seed: int, nights: int, drift: float = 0.1) -> int | None:
-    """Return the first night on which a change is told, from 0; None if none is."""
+    """Return the first night on which a change is reported, from 0; None if none is."""
     anchor, watch, past = Anchor(world, seed), JudgeDriftDetector(drift), list[PastRepeat]()
     for night in range(nights):
         start = START + timedelta(days=night)
@@ -140,8 +140,8 @@ def night_told(world: World, seed: int, nights: int, drift: float = 0.1) -> int 
 
 def quiet_years(years: int) -> Iterator[str]:
     """Yield a table of years in which the judge did not change."""
-    yield "**False alarms.** Share of years without a change in which one was told.\n\n"
-    yield "| the judge | rows with another verdict in a night | years | told |\n|---|---|---|---|\n"
+    yield "**False alarms.** Share of years without a change in which one was reported.\n\n"
+    yield "| the judge | rows with another verdict in a night | years | reported |\n|---|---|---|---|\n"
     for world in QUIET:
         told = float(np.mean([night_told(world, seed, YEAR) is not None for seed in range(years)]))
         noise = format_percent(share_of_noise(world), 1)
@@ -150,8 +150,9 @@ def quiet_years(years: int) -> Iterator[str]:
 
 
 def changed_years(years: int) -> Iterator[str]:
-    """Yield a table of how soon changes are told."""
-    yield f"**Changes** after {ONSET} nights, noise of batches: share told within 1, {RUNS_TESTED} and 30 nights.\n\n"
+    """Yield a table of how soon changes are reported."""
+    within = f"1, {RUNS_TESTED} and 30 nights"
+    yield f"**Changes** after {ONSET} nights, noise of batches: share reported within {within}.\n\n"
     yield "| anchor | `drift` | rows a night | verdicts that change | 1 | 7 | 30 |\n|---|---|---|---|---|---|---|\n"
     for rows, verdicts, drift, of_verdicts in CHANGES:
         for labels_only in (True, False):

@@ -1,4 +1,4 @@
-"""Measure alarms in simulated years of nights: how often they are false, how soon they tell a drop.
+"""Measure alarms in simulated years of nights: how often they are false, how soon they report a drop.
 
     PYTHONPATH=. python benchmarks/nights.py [--years 200] [--only TEXT] [--write]
 
@@ -549,7 +549,7 @@ def follow(world: World, drift: Drift, seed: int) -> Told:
 
 
 TOLD = (
-    "told after, median nights | within 5 | within 30 | since right to a night | size within limits "
+    "raised after, median nights | within 5 | within 30 | since right to a night | size within limits "
     "| anything else blamed |\n"
 )
 
@@ -561,7 +561,7 @@ def shared_noise(years: int) -> Iterator[str]:
         "before. Four of five metrics share it; without slices. A drop of 0.05 in one of them comes after one to two "
         "weeks. Without: alarms that take rows to be independent.\n\n"
         "| rows | its deviation | nights before | years | any false alarm | in the first 30 nights | without "
-        f"| drop told within 5 | within 30 | within 5, without |\n|{' --- |' * 10}\n"
+        f"| drop raised within 5 | within 30 | within 5, without |\n|{' --- |' * 10}\n"
     )
     for rows, shared, before in SHARED:
         world, found = World("", rows, shared=shared), []
@@ -598,7 +598,7 @@ def _first_night(simulation: Simulation, raised: Bools) -> int:
 
 
 def drops(years: int) -> Iterator[str]:
-    """Yield a table of how soon drops are told."""
+    """Yield a table of how soon drops are reported."""
     yield (
         "**Drops.** A third of the years each: answers lost for good, other answers lost every night, and twice as "
         "many that lose half. Nights count from the first bad one.\n\n"
@@ -629,10 +629,10 @@ def drops(years: int) -> Iterator[str]:
 
 
 def schedules(years: int) -> Iterator[str]:
-    """Yield a table of how soon drops are told if runs come more or less often than once a day."""
+    """Yield a table of how soon drops are reported if runs come more or less often than once a day."""
     yield (
         "**Other intervals.** One metric of five drops after twenty runs; without slices.\n\n"
-        f"| schedule | rows | drop | years | told within 5 runs | within 30 runs |\n|{' --- |' * 6}\n"
+        f"| schedule | rows | drop | years | raised within 5 runs | within 30 runs |\n|{' --- |' * 6}\n"
     )
     for rows, size in ((300, 0.05), (100, 0.1)):
         for name, runs in (("weekly", 53), ("daily", 366), ("every four hours", 6 * 366)):

@@ -306,7 +306,7 @@ def _content(name: str, states: list[IncidentState], silences: list[Silence]) ->
             "kind": each.incident.kind,
             "sentence": each.incident.sentence,
             "since": _iso(each.incident.opened),
-            "told": each.notified,
+            "notified": each.notified,
             "undelivered": each.waiting,
             "silenced": each.silenced,
             "acknowledged": each.acknowledgement

@@ -1,4 +1,4 @@
-"""Plan a rerun from the folder of the earlier run, and warn about the rows that it takes from there."""
+"""Plan a rerun from the folder of the earlier run, and warn about the rows that it reuses."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Find out whether all rows of a run have the same score by no chance, so that its judge may have collapsed."""
+"""Detect runs all of whose rows have the same score, too improbably for chance: the judge may have collapsed."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Accept a finished run as the baseline, because a person says so."""
+"""Accept a finished run as the baseline on request."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Close incidents because a person says so: no run will find them over."""
+"""Close incidents on request: no run will find them resolved."""
 
 import uuid
 from collections.abc import Collection

@@ -105,7 +105,7 @@ CONTRADICTED = DiagnosisClass(
 )
 UNSUPPORTED = DiagnosisClass(
     name="unsupported",
-    meaning="The response makes a claim that the passages do not support, on a matter of which they say nothing.",
+    meaning="The response makes a claim that the passages do not support, on a matter that they do not mention.",
     applies=lambda facts: facts.unsupported_claims,
     reads=(Product.RESPONSE_CLAIMS_BY_CONTEXTS,),
     part=SystemPart.GENERATOR,

@@ -6,14 +6,14 @@ was found, or to ask what is meant, not every way to avoid an answer: a judge wi
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 
+from metric_core.refusals.language_forms import LANGUAGES, LanguageForms, read_forms
 from metric_core.refusals.refusal_kinds import RefusalKind
-from metric_core.refusals.refusals_by_language import FORMS
 
-LANGUAGES = tuple(FORMS)
-"""Languages of the forms."""
+__all__ = ["LANGUAGES", "declines", "is_refusal", "refusal_kind", "split_rough_sentences"]
 
 _BOUNDARY = r"\b"
 
@@ -26,56 +26,50 @@ def _all_forms() -> re.Pattern[str]:
     """
     groups = []
     for kind in RefusalKind:
-        forms = [form for language in FORMS.values() for form in language.get(kind, ())]
+        forms = [form for language in read_forms().values() for form in language.forms[kind]]
         bounded = "|".join(form.removeprefix(_BOUNDARY) for form in forms if form.startswith(_BOUNDARY))
         others = (form for form in forms if not form.startswith(_BOUNDARY))
         groups.append(f"(?P<{kind.name}>{'|'.join([f'{_BOUNDARY}(?:{bounded})', *others])})")
     return re.compile(unicodedata.normalize("NFC", "|".join(groups)))
 
 
-_CAVEAT = re.compile(
-    r"\b(?:(?:legal|medical|financial|investment|tax|professional|personal|personali[sz]ed|hold|specific|exact|definitive"
-    r"|real-time) (?:\w+ )?(?:advice|opinions?|recommendations?|beliefs?|diagnos\w+|guidance|answers?|figures?"
-    r"|numbers?)|(?<!or )recommend)\b"
-)
-"""Objects of policy refusals that as often only qualify the answer which follows them."""
-_COURTESY = re.compile(
-    r"\b(?:sorry|apolog(?:ize|ise|ies)|(?:unfortunately|regrettably|leider|helaas)\W*$"
-    r"|please (?:ask|contact|consult|check|refer|see|reach|provide|give|feel|try|visit|let|seek)|let me know|feel free"
-    r"|(?:happy|glad|here) to (?:help|assist)|anything else|i hope|thank(?:s| you)|i understand|you're welcome"
-    r"|i(?:'m| am) (?:just |only )?an ai|if you have (?:any |more |other |further )+|i'll do my best"
-    r"|you (?:can|could|may|might|should) (?:\w+ )?(?:ask|contact|consult|check|refer|visit|reach|seek|try)"
-    r"|i (?:\w+ )?(?:recommend|suggest|advise|encourage) (?:\w+ )?(?:contact|consult|check|reach|seek|visit|ask)\w*"
-    r"|tut mir leid|bitte (?:frag|wend|kontakt)\w*|désolée?|veuillez|lo siento|por favor|mi dispiace|desculpe"
-    r"|przepraszam|извините)\b|क्षमा|माफ़|खेद|抱歉|对不起|申し訳"
-)
-"""Sentences that neither answer nor refuse: apologies, offers, and whom to ask instead."""
-_TURN = re.compile(
-    r"(?:(?:but|however|that (?:being )?said|nevertheless|nonetheless|having said that|aber|allerdings|jedoch|mais"
-    r"|cependant|toutefois|pero|sin embargo|no obstante|ma|tuttavia|mas|porém|maar|echter|ale|jednak|но|однако)\b"
-    r"|लेकिन|हालांकि|हालाँकि|但|ただし)(?!,? it(?:'s| is) (?:\w+ )?(?:important|essential|crucial))"
-)
-"""Openings of the answer that follows what a response does not say; not of an admonition."""
-_ABOUT_SOURCE = re.compile(
-    r"\b(?:contexts?|documents?|passages?|texts?|articles?|sources?|excerpts?|they|it) (?:\w+ )?(?:mentions?|discuss\w*"
-    r"|focus\w*|covers?|describes?|talks?|provides?|contains?|refers?|deals?|includes?)\b"
-)
-_OPTIONS = re.compile(
-    r"(?:(?:it|that) depends|(?:there (?:are|is|exist|have been|were)|es gibt|il y a|il existe|hay|existen) (?:\w+ )?"
-    r"(?:many|several|multiple|a few|quite|different|various|a number|numerous|two|three|more than|a lot|some|mehrere"
-    r"|viele|verschiedene|plusieurs|différent\w*|vari[oa]s|much[oa]s|diferentes))\b"
-)
-"""Openings of the options that a clarifying question offers."""
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """The patterns of all languages beside the forms; `LanguageForms` describes them."""
+
+    caveat: re.Pattern[str]
+    courtesy: re.Pattern[str]
+    turn: re.Pattern[str]
+    about_source: re.Pattern[str]
+    options: re.Pattern[str]
+    clause_end: re.Pattern[str]
+
+
+@cache
+def _patterns() -> _Patterns:
+    """Return the patterns, which are read and compiled at their first use since that takes long."""
+
+    def any_of(select: Callable[[LanguageForms], str]) -> str:
+        return "|".join(filter(None, map(select, read_forms().values())))
+
+    contrasts, concessions = any_of(lambda each: each.contrasts), any_of(lambda each: each.concessions)
+    return _Patterns(
+        caveat=re.compile(any_of(lambda each: each.caveats)),
+        courtesy=re.compile(any_of(lambda each: each.courtesies)),
+        turn=re.compile(f"(?:{any_of(lambda each: each.turns)}){_NO_ADMONITION}"),
+        about_source=re.compile(any_of(lambda each: each.about_sources)),
+        options=re.compile(any_of(lambda each: each.options)),
+        clause_end=re.compile(rf"{_SENTENCE_END.pattern}|,?\s+(?=(?:{contrasts})\s)|,\s+(?=(?:{concessions})\s)"),
+    )
+
+
+_NO_ADMONITION = r"(?!,? it(?:'s| is) (?:\w+ )?(?:important|essential|crucial))"
+"""Follows the opening of an answer, but not of an admonition."""
 _NO_APOSTROPHE = re.compile(r"\b(do|does|did|is|are|was|were|has|have|could|would|should|ca|wo)nt\b")
 _MARKUP = re.compile(r"[*_`#>~]+|^\s*[-\u2022]\s+", re.MULTILINE)
 _QUOTE = re.compile(r"[\"“„«][^\"“”„«»]{0,300}[\"”“»]")
 _QUOTE_MARKS = '"“”„«»'
-_ADDITION = r"(?! (?:\w+ ){0,3}?(?:also|potentially|rather)\b)"
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।])|\n+")
-_CLAUSE_END = re.compile(
-    rf"{_SENTENCE_END.pattern}|,?\s+(?=(?:but{_ADDITION}|however,|aber|mais|pero|लेकिन)\s)"
-    r"|,\s+(?=(?:while|whereas|although|though|während|obwohl|tandis que|bien que|mientras que|aunque|जबकि)\s)"
-)
 _MOST_SENTENCES = 200
 """Sentences that are read; a text that declines says so early."""
 
@@ -118,7 +112,7 @@ def refusal_kind(text: str) -> RefusalKind | None:
     (None, None)
     """
     reading = _Reading()
-    clauses = _split(_prepare(text), _CLAUSE_END)
+    clauses = _split(_prepare(text), _patterns().clause_end)
     unread = sum(map(len, clauses))
     for clause in clauses:
         reading.add(clause)
@@ -144,7 +138,7 @@ class _Reading:
             self._ends_asking = True
         elif kind is not None:
             self._refuse(kind, clause)
-        elif not _COURTESY.search(clause) and not clause.endswith(("?", "？")):
+        elif not _patterns().courtesy.search(clause) and not clause.endswith(("?", "？")):
             self._say(clause)
 
     @property
@@ -166,15 +160,15 @@ class _Reading:
             self._first = kind
             self._opens_with_policy = kind is RefusalKind.POLICY_REFUSAL and not self._other
         if self._opens_with_policy and not self._other:
-            self._decides = self._decides or not _CAVEAT.search(clause)
+            self._decides = self._decides or not _patterns().caveat.search(clause)
         self._declining += len(clause)
         self._refused_last = True
 
     def _say(self, clause: str) -> None:
         self._ends_asking = False
         if self._first is None and not self._other:
-            self._offers_options = _OPTIONS.match(clause) is not None
-        if self._refused_last and _TURN.match(clause) and not _ABOUT_SOURCE.search(clause):
+            self._offers_options = _patterns().options.match(clause) is not None
+        if self._refused_last and _patterns().turn.match(clause) and not _patterns().about_source.search(clause):
             self._turned = True
         self._refused_last = False
         self._other += len(clause) * (2 if self._first is None else 1)

@@ -12,7 +12,3 @@ class RefusalKind(StrEnum):
     """It says that the assistant does not know, or that the documents do not say."""
     POLICY_REFUSAL = "policy refusal"
     """It says that the assistant cannot, may not or will not help."""
-
-
-LanguageForms = dict[RefusalKind, tuple[str, ...]]
-"""Kind of refusal -> patterns of sentences of one language."""

@@ -63,7 +63,7 @@ class RowDifferences:
         other_test: Number of common rows in which one of TEST_COLUMNS differs.
         retired: Number of rows that only the first run has, and that are questions which were written from an index.
         new: Number of rows that only the second run has, and that are such questions.
-        retired_from: Documents that held the evidence of the retired ones, as far as they are known.
+        retired_from: Known documents that held the evidence of the retired ones.
     """
 
     both: int

@@ -1,7 +1,7 @@
 """Identify the code of the formulas, so that results are kept for as long as the code that computes them is the same.
 
-Every stage has a version, but nobody would think of it who corrects a formula. The code is that which this process has
-loaded; if files have changed since, results are neither stored to be found nor found.
+Every stage has a version, but whoever corrects a formula would forget to increase it. The code is that which this
+process has loaded; if files have changed since, results are neither stored to be found nor found.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Find the modules that a module reaches by imports, from their source code.
 
-What counts is the code that this process has loaded. A file that has changed since is not read: nobody can say any more
+What counts is the code that this process has loaded. A file that has changed since is not read: it is no longer known
 what is computed, or whether it was loaded before the change.
 """
 

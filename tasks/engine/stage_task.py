@@ -84,7 +84,7 @@ def _id_of_run() -> str:
 
 
 def _compute_shard(shard: ShardOfRows, number: int, plan: EnginePlan) -> ShardResult:
-    """Compute a shard in a process of its own."""
+    """Compute a shard in a separate process."""
     del number  # only names the task run
     with open_schedule(WINDOWS_ELSEWHERE) as schedule:
         return RunningShard(shard, plan, _store_of_run(plan.tables, _id_of_run()), schedule).result()

@@ -53,7 +53,7 @@ class Call:
     """The requests that one caller sends together.
 
     Args:
-        observer: Told of each request; None if nobody observes them.
+        observer: Notified of each request; None without an observer.
     """
 
     def __init__(self, requests: Sequence[Request], arrived: Arrived, observer: RequestObserver | None = None) -> None:

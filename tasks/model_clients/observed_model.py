@@ -67,7 +67,7 @@ class ObservedModel:
 
     @property
     def is_read(self) -> bool:
-        """Whether all replies could be read; others identify nobody, and are not remembered."""
+        """Whether all replies could be read; others identify no model, and are not remembered."""
         return self.text is not None and NOT_READ not in self.replies
 
     @property
@@ -172,10 +172,10 @@ class NoMemory:
 
     def recognize(self, model: ObservedModel) -> RecognizedModel:
         """Return the model."""
-        return RecognizedModel(model.token) if model.is_read else recognize_nobody(model)
+        return RecognizedModel(model.token) if model.is_read else unreadable_model(model)
 
 
-def recognize_nobody(model: ObservedModel) -> RecognizedModel:
+def unreadable_model(model: ObservedModel) -> RecognizedModel:
     """Return a model whose replies could not be read: no other run shares its answers."""
     warning = (
         f"{' and '.join(model.urls)} gave replies that cannot be read to questions that tell which model it serves, so "

@@ -1,6 +1,6 @@
-"""Distinguish the three results of a probe: the server has the feature, it has not, or nobody knows.
+"""Distinguish the three results of a probe: the server has the feature, lacks it, or it is unknown.
 
-An error of a server, a time-out or a reply that nobody can read says nothing about a feature. What such a probe asked
+An error of a server, a time-out or an unreadable reply says nothing about a feature. What such a probe asked
 about is not used in this run, is named in its warnings, and is probed again by the next run: it is never remembered.
 """
 

@@ -9,7 +9,7 @@ from tasks.model_clients.observed_model import (
     ObservedModel,
     RecognizedModel,
     place_of,
-    recognize_nobody,
+    unreadable_model,
 )
 
 _MOST_URLS = 16
@@ -41,7 +41,7 @@ def recognize(model: ObservedModel, known: Sequence[Seen], elsewhere: Sequence[S
     differences = [(token, seen, model.find_difference(seen)) for token, seen in (*known, *elsewhere)]
     same = next(((token, seen) for token, seen, difference in differences if difference is None), None)
     if not model.is_read:
-        return Recognition(recognize_nobody(model) if same is None else RecognizedModel(same[0]))
+        return Recognition(unreadable_model(model) if same is None else RecognizedModel(same[0]))
     if same is None:
         token = model.token
         if token in {name for name, *_ in differences}:  # equal but for the context window

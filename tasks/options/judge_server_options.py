@@ -48,7 +48,7 @@ def _secret_names(value: Any) -> list[str]:
 
 
 RISES_FROM, _PEAK = 128, 4
-"""Number of requests in flight from which on nobody wanted to limit them, and the multiple to which it then rises."""
+"""Least `concurrency` that is not meant as a limit, and the multiple to which it may rise."""
 
 
 class ServerJudgeOptions(ServerOptions, affects_scores=True):
@@ -108,7 +108,7 @@ class ServerJudgeOptions(ServerOptions, affects_scores=True):
     def determining(self) -> dict[str, object]:
         """Return the options that can change an answer; runs that share answers may differ in all others.
 
-        `extra_body` is among them only if it is set: requests without it are those of earlier versions.
+        `extra_body` is among them only if it is set, so that requests without it keep their keys.
 
         >>> sorted(ServerJudgeOptions(urls=("http://localhost:8000",)).determining())[:3]
         ['context_window', 'language', 'max_output_tokens']

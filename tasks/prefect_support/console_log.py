@@ -133,7 +133,7 @@ def _is_about_outage(record: logging.LogRecord) -> bool:
 
 
 def _user_error(record: logging.LogRecord) -> BaseException | None:
-    """Return the error of a record of Prefect's engine, if the user can fix it: its traceback helps nobody."""
+    """Return the error of a record of Prefect's engine, if the user can fix it: its traceback does not help."""
     error = record.exc_info[1] if record.exc_info else None
     is_engine = record.name.startswith(_RUN_LOGGERS) and record.getMessage().startswith(_ABOUT_ERRORS)
     return error if is_engine and isinstance(error, AssayError | ParameterTypeError) else None

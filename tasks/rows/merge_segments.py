@@ -2,7 +2,7 @@
 
 The rows of a merged segment count as written just after the latest of those that it is made of: a row that a run writes
 at the same time still replaces them. The segments that it is made of stay, because a run in progress may read them.
-Segments that were last used on different days are not merged, so that rows that nobody uses any more grow old.
+Segments that were last used on different days are not merged, so that unused rows can expire.
 """
 
 import os

@@ -97,7 +97,7 @@ def _unused_before(inventory: Inventory, root: str) -> tuple[datetime, int]:
 
 
 def _merge(inventory: Inventory, segments: Collection[Entry], *, dry_run: bool) -> tuple[set[str], int]:
-    """Merge small segments; return the locations of those that nobody finds any more, and the number of merged ones."""
+    """Merge small segments; return the locations of those that are no longer found, and the number of merged ones."""
     indexed = [entry for entry in segments if any(path.endswith(INDEX) for path in entry.paths)]
     used = {_location(entry): entry.used for entry in indexed}
     superseded = {_location(entry) for entry in segments} - set(used)

@@ -1,4 +1,4 @@
-"""Warn if a judge judges answers of models of its own family, where traces tell which model gave the answers."""
+"""Warn if a judge judges answers of models of its own family, if traces name the model that gave the answers."""
 
 import json
 from collections import Counter

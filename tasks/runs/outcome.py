@@ -97,7 +97,7 @@ class OutcomeCoverage(_Part):
         rows: Number of rows of the baseline that the run has, and number of rows of the baseline.
         others: Number of rows that only the run has.
         retired: Number of rows of the baseline that the run lacks as they are questions from an index that retired.
-        retired_from: Documents that held the evidence of these questions, as far as they are known.
+        retired_from: Known documents that held the evidence of these questions.
         values: Column -> number of rows of both runs in which both have a value, and in which the baseline has one, for
             columns that lost some; those of `extras` by their own names. What defines the test is left out: runs with
             another reference cannot be compared.

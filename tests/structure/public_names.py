@@ -12,7 +12,7 @@ PAGE = ROOT / "docs" / "api.md"
 START, END = "<!-- public names: generated -->", "<!-- end of public names -->"
 _CONSTANTS = {
     "AssayRun": "Type of the fixture `assay_run`: takes the arguments of `rag_assay.evaluate`, and returns a run.",
-    "ALL_CONTEXTS": "Premise that stands for all retrieved contexts together.",
+    "ALL_CONTEXTS": "Premise of all retrieved contexts together.",
     "BY_REFERENCE": "Premise that is the reference.",
     "BY_RESPONSE": "Premise that is the response.",
     "BY_USER_INPUT": "Premise that is the user question.",

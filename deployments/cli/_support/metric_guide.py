@@ -33,7 +33,7 @@ COMMON = """\
 
 - **A cell** is a value, undefined or failed. *Undefined*: the metric has no meaning for the row, and the reason says
   why. *Failed*: a model gave no usable answer. Neither is ever counted as 0; a mean is over the scored rows, and the
-  counts stand beside it.
+  counts are shown beside it.
 - **A missing column** makes the metrics that need it undefined for the row: `no reference`. Other metrics are not
   affected.
 - **No contexts.** If a metric asks whether the contexts support something, an empty list supports nothing: 0. If it

@@ -320,7 +320,7 @@ def send_scores_of_run(endpoint: str, folder: Path) -> tuple[str, ...]:
         endpoint: Base URL of the OTLP endpoint.
 
     Returns:
-        A warning if it failed: the results are in the run folder all the same, and `assay export` sends them again.
+        A warning if it failed: the results are still in the run folder, and `assay export` sends them again.
     """
     try:
         send_scores(read_scored_rows(folder), endpoint, Form.EVENTS, folder.name)

@@ -27,7 +27,7 @@ def _refuse_expansion(expanded: int, size: int | None, name: str) -> None:
     """Refuse a file that expands too much.
 
     Args:
-        expanded: Size of the decompressed file as far as it is known.
+        expanded: Size of the decompressed file, if known.
         size: Size of the file; None if it is not known.
     """
     if size is not None and expanded > max(LEAST_EXPANDED_BYTES, MAX_EXPANSION * size):

@@ -54,7 +54,7 @@ def test_open_incidents_are_listed_with_their_recipients(assay: Assay, log: Aler
     )
     (found,) = json.loads(assay("alert", "list", "nightly", "--json").out)["evaluations"]
     (incident,) = found["incidents"]
-    assert (incident["told"], incident["undelivered"]) == (["email"], {"webhook": "it replied with status 500"})
+    assert (incident["notified"], incident["undelivered"]) == (["email"], {"webhook": "it replied with status 500"})
     log.close_incident("nightly", GATE)
     assert assay("alert", "list").out == "no incident is open\n"
 

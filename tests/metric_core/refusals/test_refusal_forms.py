@@ -1,17 +1,19 @@
 """Refusals by their forms: the three kinds in every language, what is no refusal, and agreement with people."""
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from benchmarks.labelled_examples import DATA
 from benchmarks.refusals import HALVES, Rates, Reply, answers, measure, policy_refusals, turns
-from metric_core.refusals import refusal_forms
+from metric_core.refusals import language_forms, refusal_forms
+from metric_core.refusals.language_forms import read_forms
 from metric_core.refusals.refusal_forms import LANGUAGES, declines, is_refusal, refusal_kind, split_rough_sentences
 from metric_core.refusals.refusal_kinds import RefusalKind
-from metric_core.refusals.refusals_by_language import FORMS
 
 POLICY, NOTHING, QUESTION = RefusalKind.POLICY_REFUSAL, RefusalKind.NOTHING_FOUND, RefusalKind.CLARIFYING_QUESTION
 REFUSALS: dict[str, dict[RefusalKind, tuple[str, ...]]] = {
@@ -183,8 +185,17 @@ ANSWERS = (
 
 def test_every_language_has_every_kind() -> None:
     every = {language: set(RefusalKind) for language in LANGUAGES}
-    assert {language: set(kinds) for language, kinds in FORMS.items()} == every
+    assert {
+        language: {kind for kind, forms in each.forms.items() if forms} for language, each in read_forms().items()
+    } == every
     assert {language: set(kinds) for language, kinds in REFUSALS.items()} == every
+
+
+def test_the_digest_of_the_files_is_part_of_the_code_by_which_results_are_kept() -> None:
+    folder = Path(language_forms.__file__).parent / "forms"
+    assert {path.name for path in folder.iterdir()} == {f"{language}.toml" for language in LANGUAGES}
+    content = b"".join((folder / f"{language}.toml").read_bytes() for language in LANGUAGES)
+    assert hashlib.sha256(content).hexdigest()[:16] == language_forms.CONTENT, "set CONTENT to this digest"
 
 
 def test_refusals_are_recognized_with_their_kind() -> None:
@@ -225,7 +236,7 @@ def test_a_long_answer_ends_the_reading_early_with_the_same_result() -> None:
 
 
 def test_looking_for_all_forms_at_once_finds_what_each_form_finds() -> None:
-    forms = [form for language in FORMS.values() for forms in language.values() for form in forms]
+    forms = [form for language in read_forms().values() for forms in language.forms.values() for form in forms]
     assert not [form for form in forms if re.search("[A-Z]", re.sub(r"\\.", "", form))]  # text is in lower case
     assert not [form for form in forms if re.compile(form).groups]  # a group of the pattern is a kind
     texts = [text for kinds in REFUSALS.values() for texts in kinds.values() for text in texts] + list(ANSWERS)
@@ -236,7 +247,7 @@ def test_looking_for_all_forms_at_once_finds_what_each_form_finds() -> None:
 
 
 def test_gaps_between_words_are_bounded() -> None:
-    forms = [form for language in FORMS.values() for forms in language.values() for form in forms]
+    forms = [form for language in read_forms().values() for forms in language.forms.values() for form in forms]
     for form in forms:
         gaps = re.sub(r"(?:\\[wWsS]|\[\\w-\])[*+]\??", "", form).replace("fulfil+", "")  # words may be of any length
         assert not re.search(r"(?<!\\)[*+]", re.sub(r"\\.", "", gaps)), form

@@ -71,7 +71,7 @@ def model_requests(
     asked = [QUESTIONS[position] for position in positions]
     bodies = [choice_request_bodies(_prompt(question), question, features, plain)[0] for question in asked]
     bodies.append(generate_request_body(RenderedPrompt(SYSTEM, _TEXT_TASK, ""), _CLAIMS, features, plain))
-    if features.reasons:  # although it was told not to: a thought that is cut off identifies nobody
+    if features.reasons:  # although it was told not to: a thought that is cut off identifies no model
         bodies = [body | {features.limit_field: options.max_output_tokens} for body in bodies]
     return [Request(CHAT, body, optional=True) for body in bodies]
 

@@ -102,7 +102,7 @@ def find_order_problem(answers: Sequence[Sequence[Verdict]]) -> tuple[str | None
         return None, repeated
     problem = (
         f"the probability of a claim differs by {moved:.3f} with its place in a request, so the model does not read "
-        "each question by itself. Use another model, or set canaries = false to use it nevertheless"
+        "each question by itself. Use another model, or set canaries = false to use it anyway"
     )
     return problem, repeated
 
@@ -162,7 +162,7 @@ def _advise(
     short = [(question, verdict) for question, verdict in answered if not question.is_long]
     end = (
         f"The profile {profile.name} is for {profile.model}: check the model behind it, its chat template and the "
-        "profile, or set canaries = false to use it nevertheless"
+        "profile, or set canaries = false to use it anyway"
     )
     if not answered:
         return f"No reply has the form that the profile reads, so the model or its template is another. {end}"
