@@ -1,4 +1,4 @@
-"""Send alerts to their recipients: webhook, chat block, mailbox, on-call services, file."""
+"""Send alerts to their recipients: webhook, chat block, mailbox, on-call services, plugin, file."""
 
 import hashlib
 import re
@@ -25,8 +25,11 @@ from flows.config.alert_options import (
     AlertmanagerSettings,
     EmailSettings,
     PagerDutySettings,
+    PluginRecipientSettings,
     RecipientOptions,
 )
+from tasks.plugins.instantiate import instantiate
+from tasks.plugins.load_object import Group
 from tasks.runtime.atomic_files import append_whole
 from tasks.runtime.credentials import check_variable, read_secret
 from tasks.runtime.home import assay_home
@@ -253,6 +256,34 @@ class FileRecipient:
         return f"written to {path}"
 
 
+@dataclass(frozen=True, slots=True)
+class PluginRecipient:
+    """A user-defined recipient."""
+
+    settings: PluginRecipientSettings
+    name: ClassVar[str] = "plugin"
+    renews: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
+    seconds: ClassVar[float] = _LONGEST
+
+    def check(self) -> str:
+        """Create the recipient, and return its name."""
+        self._create()
+        return self.settings.recipient
+
+    def send(self, alert: Alert) -> str:
+        """Hand the alert to the recipient."""
+        created = self._create()
+        try:
+            reply = created.send(alert.content)
+        except Exception as error:  # noqa: BLE001 any, and its message may hold a secret
+            raise RecipientError(f"{self.settings.recipient} raised {type(error).__name__}") from None
+        return str(reply or f"{self.settings.recipient} accepted the message")
+
+    def _create(self) -> Any:
+        return instantiate(Group.RECIPIENTS, self.settings.recipient, self.settings.options).obj
+
+
 RECIPIENTS: Mapping[str, Callable[[Any], Recipient]] = {
     each.name: cast("Callable[[Any], Recipient]", each)
     for each in (
@@ -261,6 +292,7 @@ RECIPIENTS: Mapping[str, Callable[[Any], Recipient]] = {
         EmailRecipient,
         PagerDutyRecipient,
         AlertmanagerRecipient,
+        PluginRecipient,
         FileRecipient,
     )
 }

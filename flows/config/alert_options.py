@@ -2,13 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from flows.config.intervals import Interval
 from tasks.options.option import Option, OptionGroup
+from tasks.plugins.instantiate import check_secret_references
 from tasks.runtime.credentials import check_reference, refuse_secrets
 
 _ADDRESS = re.compile(r"[^\s@,;:<>()\[\]\"\\]+@[^\s@,;:<>()\[\]\"\\]+")
@@ -103,6 +104,18 @@ class AlertmanagerSettings(OptionGroup, affects_scores=False):
         return f"{self.url}/api/v2/alerts"
 
 
+class PluginRecipientSettings(OptionGroup, affects_scores=False):
+    """A user-defined recipient."""
+
+    recipient: Annotated[
+        str, Option("The recipient: module:attribute or an entry point.", holds="text", examples=["house_chat:Chat"])
+    ]
+    options: Annotated[
+        Annotated[dict[str, Any], AfterValidator(check_secret_references)],
+        Option("Its arguments, with secrets as env:NAME or block:NAME.", holds="secret"),
+    ] = Field(default_factory=dict)
+
+
 class RecipientOptions(OptionGroup, affects_scores=False):
     """Recipients of alerts."""
 
@@ -137,6 +150,10 @@ class RecipientOptions(OptionGroup, affects_scores=False):
     ] = None
     alertmanager: Annotated[
         AlertmanagerSettings | None, Option("Alertmanager: its URL.", examples=[{"url": "http://alertmanager:9093"}])
+    ] = None
+    plugin: Annotated[
+        PluginRecipientSettings | None,
+        Option("A user-defined recipient.", examples=[{"recipient": "house_chat:Chat", "options": {"room": "rag"}}]),
     ] = None
 
 

@@ -322,12 +322,24 @@ def find_secret_references(options: OptionGroup, without: tuple[str, ...] = ()) 
     found: list[str] = []
 
     def note(facts: OptionFacts, value: Any) -> Any:
-        if facts.may_hold_secret and isinstance(value, str) and value.startswith(("env:", "block:")):
-            found.append(value)
+        if facts.may_hold_secret:
+            found.extend(text for text in _texts_in(value) if text.startswith(("env:", "block:")))
         return value
 
     map_values(options.model_dump(mode="json", exclude_defaults=True, exclude=set(without)), type(options), note)
     return tuple(dict.fromkeys(found))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts of a value, also those in the tables of a plugin's arguments."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _texts_in(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts_in(part)
 
 
 def variable_name(place: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ _PROTOCOLS: Mapping[Group, tuple[str, ...]] = {
     Group.EMBEDDERS: ("identity", "embed"),
     Group.RECOGNIZERS: ("identity", "entities"),
     Group.RETRIEVERS: ("identity", "retrieve"),
+    Group.RECIPIENTS: ("send",),
 }
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "can_answer": ("kind",),
@@ -30,6 +31,7 @@ _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "embed": ("texts",),
     "entities": ("texts",),
     "retrieve": ("query",),
+    "send": ("alert",),
 }
 """The positional arguments of each protocol method, in order."""
 

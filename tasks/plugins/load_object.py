@@ -39,6 +39,7 @@ class Group(StrEnum):
     RECOGNIZERS = "rag_assay.recognizers"
     RETRIEVERS = "rag_assay.retrievers"
     REDACTORS = "rag_assay.redactors"
+    RECIPIENTS = "rag_assay.recipients"
     READERS = "rag_assay.readers"
     VERBS = "rag_assay.verbs"
 

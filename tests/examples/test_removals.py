@@ -1,4 +1,4 @@
-"""What comes in by a door can be removed, with its entry points and its own tests; the rest works without it."""
+"""A room behind a door can be removed, with its entry points and its own tests; the rest works without it."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 @dataclass(frozen=True)
 class Room:
-    """What is removed together.
+    """Files and entry points that are removed together.
 
     Args:
         paths: Its folders and files.

@@ -1,6 +1,6 @@
 """Recipients of alerts: what arrives, and what is said of a refusal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -12,6 +12,7 @@ from pydantic import SecretStr, ValidationError
 from flows.alerting.alert import Alert
 from flows.alerting.recipients import RECIPIENTS, RecipientError, recipients_of
 from flows.config.alert_options import AlertSettings, RecipientOptions
+from metric_core.errors import PluginError
 from tasks.options.option import find_secret_references
 from tests.json_endpoint import JsonEndpoint
 from tests.smtp_receiver import SmtpReceiver
@@ -146,6 +147,31 @@ def test_block_that_could_not_send_says_so(block: tuple[dict[str, Any], JsonEndp
     for status[0], is_lasting in ((403, True), (503, False)):
         error = refusal(settings)
         assert (str(error), error.is_lasting) == (f"it replied with status {status[0]}", is_lasting)
+
+
+class Chat:
+    """A user-defined recipient."""
+
+    def __init__(self, room: str, token: str) -> None:
+        self.room, self.token = room, token
+
+    def send(self, alert: Mapping[str, Any]) -> str:
+        if self.room == "closed":
+            raise ConnectionError(f"no entry with {self.token}")
+        return f"{self.token} says in {self.room}: {alert['title']}"
+
+
+def test_a_plugin_gets_the_alert_and_its_errors_hold_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAT", "hunter2")
+    name = f"{__name__}:Chat"
+    settings = {"plugin": {"recipient": name, "options": {"room": "rag", "token": "env:CHAT"}}}
+    assert send(settings) == f"hunter2 says in rag: {ALERT.title}"
+    assert find_secret_references(AlertSettings.model_validate(settings)) == ("env:CHAT",)
+    error = refusal({"plugin": {"recipient": name, "options": {"room": "closed", "token": "env:CHAT"}}})
+    assert (str(error), error.is_lasting) == (f"{name} raised ConnectionError", False)
+    (recipient,) = recipients_of(AlertSettings.model_validate({"plugin": {"recipient": f"{__name__}:ALERT"}}))
+    with pytest.raises(PluginError, match="lacks send"):
+        recipient.check()
 
 
 def test_every_recipient_is_declared_by_an_option_of_its_name() -> None:
