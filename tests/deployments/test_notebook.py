@@ -50,13 +50,14 @@ def test_data_without_a_path_are_called_the_data_and_have_a_history_only_with_a_
     prefect_stub: object, tmp_path: Path
 ) -> None:
     assert prefect_stub
-    run = evaluate([ROW], metrics=["faithfulness"], out=str(tmp_path / "unnamed"))
+    history = str(tmp_path / "history.db")
+    run = evaluate([ROW], metrics=["faithfulness"], out=str(tmp_path / "unnamed"), history=history)
     assert "1 rows of <bdi>the data</bdi>" in run._repr_html_()
     assert ">the data" in run.report().read_text(encoding="utf-8")
-    assert Catalogue().runs() == []
+    assert Catalogue(history).runs() == []
     with pytest.raises(SourceError, match=r"^the data lacks columns that the metrics need"):
         evaluate([{"user_input": "When?"}], metrics=["faithfulness"])
     with pytest.raises(BadRowsError, match="the only row of the data cannot be evaluated"):
         evaluate([{**ROW, "response": 5}], metrics=["faithfulness"])
-    evaluate([ROW], metrics=["faithfulness"], out=str(tmp_path / "named"), name="openings")
-    assert [run.name for run in Catalogue().runs()] == ["openings"]
+    evaluate([ROW], metrics=["faithfulness"], out=str(tmp_path / "named"), name="openings", history=history)
+    assert [run.name for run in Catalogue(history).runs()] == ["openings"]
