@@ -45,8 +45,8 @@ FORMATS = {
     "tasks.history.history_tables.FORMAT",
     "tasks.cache.cache_tables.FORMAT",
     "tasks.calibration.calibration_files.FORMAT",
-    "tasks.calibration.certificates.FORMAT",
-    "tasks.runs.run_folder.FORMAT",
+    "tasks.record.judge_quality.CERTIFICATE_FORMAT",
+    "tasks.record.run_record.FORMAT",
 }
 """Versions of files and tables, which are in no key."""
 
